@@ -1,0 +1,19 @@
+package io.pmfs.metadata;
+
+/**
+ * That a tier holds a whole copy of a file.
+ *
+ * @param tier the tier's name
+ * @param codec how the copy is stored; 0 is raw
+ * @param version the content it is a copy of
+ * @param storedSize bytes it takes in the tier
+ * @param blockSize bytes of content that one checksum covers; the last block may be shorter
+ * @param checksums of the content, block by block; none for an empty file
+ */
+public record CopyRecord(
+    String tier,
+    int codec,
+    SourceVersion version,
+    long storedSize,
+    int blockSize,
+    Checksums checksums) {}

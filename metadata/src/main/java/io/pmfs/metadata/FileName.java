@@ -1,0 +1,79 @@
+package io.pmfs.metadata;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.Arrays;
+
+/**
+ * The bytes of a name, a path or a symbolic link's target, exactly as the file system has them.
+ * POSIX names are bytes other than NUL in no particular encoding; nothing here decodes them but for
+ * display. Immutable.
+ */
+public final class FileName implements Comparable<FileName> {
+  private final byte[] bytes;
+
+  private FileName(byte[] bytes) {
+    this.bytes = bytes;
+  }
+
+  public static FileName of(byte[] bytes) {
+    return new FileName(bytes.clone());
+  }
+
+  /** The name whose bytes are the UTF-8 form of {@code text}. */
+  public static FileName of(String text) {
+    return new FileName(text.getBytes(UTF_8));
+  }
+
+  /** The name whose bytes are the chars of {@code text}, each below 256. */
+  public static FileName ofLatin1(String text) {
+    return new FileName(text.getBytes(ISO_8859_1));
+  }
+
+  public byte[] bytes() {
+    return bytes.clone();
+  }
+
+  /** Size in bytes. */
+  public int size() {
+    return bytes.length;
+  }
+
+  /** This path with {@code name} appended after a slash; just {@code name} when this is empty. */
+  public FileName resolve(FileName name) {
+    if (bytes.length == 0) {
+      return name;
+    }
+    byte[] joined = Arrays.copyOf(bytes, bytes.length + 1 + name.bytes.length);
+    joined[bytes.length] = '/';
+    System.arraycopy(name.bytes, 0, joined, bytes.length + 1, name.bytes.length);
+    return new FileName(joined);
+  }
+
+  /** Each byte as one char: cheap, reversible, not for display. */
+  public String toLatin1() {
+    return new String(bytes, ISO_8859_1);
+  }
+
+  @Override
+  public int compareTo(FileName other) {
+    return Arrays.compareUnsigned(bytes, other.bytes);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof FileName name && Arrays.equals(bytes, name.bytes);
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.hashCode(bytes);
+  }
+
+  /** For messages: as UTF-8, with replacement characters where it is not. */
+  @Override
+  public String toString() {
+    return new String(bytes, UTF_8);
+  }
+}

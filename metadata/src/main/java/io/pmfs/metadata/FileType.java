@@ -1,0 +1,44 @@
+package io.pmfs.metadata;
+
+/**
+ * The type of a file, in the S_IFMT bits of its mode (POSIX {@code <sys/stat.h>}; the numbers are
+ * Linux's).
+ */
+public enum FileType {
+  FIFO(0x1),
+  CHARACTER_DEVICE(0x2),
+  DIRECTORY(0x4),
+  BLOCK_DEVICE(0x6),
+  REGULAR(0x8),
+  SYMBOLIC_LINK(0xa),
+  SOCKET(0xc);
+
+  private static final int TYPE_SHIFT = 12;
+  private static final FileType[] VALUES = values();
+
+  private final int number;
+
+  FileType(int number) {
+    this.number = number;
+  }
+
+  /** Linux's DT_ number, which is the S_IFMT bits shifted down. */
+  public int number() {
+    return number;
+  }
+
+  /** The type in a mode; an IllegalArgumentException if it names none. */
+  public static FileType ofMode(int mode) {
+    return ofNumber((mode >>> TYPE_SHIFT) & 0xf);
+  }
+
+  /** The type of that DT_ number; an IllegalArgumentException if there is none. */
+  public static FileType ofNumber(int number) {
+    for (FileType type : VALUES) {
+      if (type.number == number) {
+        return type;
+      }
+    }
+    throw new IllegalArgumentException("no file type has the number " + number);
+  }
+}

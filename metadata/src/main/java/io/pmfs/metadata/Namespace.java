@@ -1,0 +1,136 @@
+package io.pmfs.metadata;
+
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds inodes by parent and name, lists directories, and remembers which tiers hold copies; says
+ * nothing about bytes and never asks the source. Safe for use by many threads. Every method may
+ * throw {@link NamespaceException}.
+ *
+ * <p>A <em>session</em> is the time between one opening and its close. What an earlier session
+ * imported is kept, and each inode remembers in which session it was last compared with the source.
+ */
+public interface Namespace extends AutoCloseable {
+  /** The number of the root directory. */
+  long ROOT = 1;
+
+  /** This opening's number: 1 the first time, then rising. */
+  int session();
+
+  /**
+   * Whether the session before ended with {@link #close} on this boot of the machine (or there was
+   * none).
+   */
+  boolean stoppedCleanly();
+
+  /** The inode, or null if there is none of that number. */
+  @Nullable Inode inode(long number);
+
+  /** Adds or replaces an inode. */
+  void putInode(Inode inode);
+
+  /** The entry of that name in an imported directory, or null. */
+  @Nullable DirectoryEntry find(long directory, FileName name);
+
+  /**
+   * Passes the entries with positions above {@code afterPosition}, in order, to the visitor until
+   * it declines one.
+   */
+  void list(long directory, long afterPosition, EntryVisitor visitor);
+
+  /**
+   * Starts to import a directory, or to import it again: its listing is emptied at once, its names
+   * are kept until they are replaced or found gone. The caller allows one import of a directory at
+   * a time and keeps readers of it waiting.
+   */
+  DirectoryImport beginImport(long directory);
+
+  /**
+   * The path of an inode below the root, names joined by slashes, empty for the root; null if it or
+   * a parent is gone.
+   */
+  @Nullable FileName path(long number);
+
+  /**
+   * Forgets an inode, its names within it if it is a directory, its symbolic link target, extended
+   * attributes and copy records.
+   */
+  void removeInode(long number);
+
+  @Nullable FileName symbolicLinkTarget(long number);
+
+  void putSymbolicLinkTarget(long number, FileName target);
+
+  /**
+   * The kept extended attributes, or null if none were ever put (an empty map says there are none).
+   */
+  @Nullable Map<FileName, byte[]> extendedAttributes(long number);
+
+  void putExtendedAttributes(long number, Map<FileName, byte[]> attributes);
+
+  void removeExtendedAttributes(long number);
+
+  /** The copies of an inode, at most one per tier, in no particular order. */
+  List<CopyRecord> copies(long number);
+
+  void putCopy(long number, CopyRecord copy);
+
+  void removeCopy(long number, String tier);
+
+  /**
+   * Passes every copy whose inode is at least {@code fromNumber}, in order of numbers, to the
+   * visitor until it declines one.
+   */
+  void listCopies(long fromNumber, CopyVisitor visitor);
+
+  /** The highest number given to an inode so far. */
+  long lastNumber();
+
+  /**
+   * A number kept under a key by {@link #putCounter}, or null; such numbers survive, their meaning
+   * is the caller's.
+   */
+  @Nullable Long counter(String key);
+
+  void putCounter(String key, long value);
+
+  /** Records the clean stop and closes. Idempotent. */
+  @Override
+  void close();
+
+  /** Is shown entries; false ends the listing. */
+  @FunctionalInterface
+  interface EntryVisitor {
+    boolean visit(DirectoryEntry entry);
+  }
+
+  /** Is shown copies; false ends the listing. */
+  @FunctionalInterface
+  interface CopyVisitor {
+    boolean visit(long number, CopyRecord copy);
+  }
+
+  /** A running import of one directory. Not for use by several threads at once. */
+  interface DirectoryImport {
+    /**
+     * Adds names in the order they are to be listed. A name that was there before with the same
+     * source inode and file type keeps its number; a file with several hard links that is known by
+     * another name gets that number; all others get new ones. Inodes are written with the given
+     * attributes, checked in this session; an inode that keeps its number keeps its {@link
+     * Listing}.
+     *
+     * <p>Returns, for entries that kept their number, the previous inodes, so that the caller can
+     * see which versions changed.
+     */
+    List<Inode> add(List<SourceEntry> entries);
+
+    /**
+     * Ends the import: names that were not added are removed, and the directory's inode gets {@code
+     * listing} and its attributes from {@code attributes}. Returns the entries that were removed;
+     * their inodes are still there.
+     */
+    List<DirectoryEntry> finish(Attributes attributes, Listing listing);
+  }
+}
