@@ -21,6 +21,11 @@ public final class FileName implements Comparable<FileName> {
     return new FileName(bytes.clone());
   }
 
+  /** The name of bytes that nobody changes afterwards; they are not copied. */
+  static FileName wrap(byte[] bytes) {
+    return new FileName(bytes);
+  }
+
   /** The name whose bytes are the UTF-8 form of {@code text}. */
   public static FileName of(String text) {
     return new FileName(text.getBytes(UTF_8));
@@ -33,6 +38,11 @@ public final class FileName implements Comparable<FileName> {
 
   public byte[] bytes() {
     return bytes.clone();
+  }
+
+  /** The bytes themselves, not to be changed. */
+  byte[] raw() {
+    return bytes;
   }
 
   /** Size in bytes. */

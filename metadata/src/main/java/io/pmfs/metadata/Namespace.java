@@ -41,9 +41,10 @@ public interface Namespace extends AutoCloseable {
   void list(long directory, long afterPosition, EntryVisitor visitor);
 
   /**
-   * Starts to import a directory, or to import it again: its listing is emptied at once, its names
-   * are kept until they are replaced or found gone. The caller allows one import of a directory at
-   * a time and keeps readers of it waiting.
+   * Starts to import a directory, or to import it again: its listing is emptied and its inode loses
+   * its {@link Listing} at once, its names are kept until they are replaced or found gone. The
+   * caller allows one import of a directory at a time and keeps readers of it waiting. An import
+   * that is never finished leaves the directory without a {@link Listing}; it is imported again.
    */
   DirectoryImport beginImport(long directory);
 
@@ -117,9 +118,9 @@ public interface Namespace extends AutoCloseable {
     /**
      * Adds names in the order they are to be listed. A name that was there before with the same
      * source inode and file type keeps its number; a file with several hard links that is known by
-     * another name gets that number; all others get new ones. Inodes are written with the given
-     * attributes, checked in this session; an inode that keeps its number keeps its {@link
-     * Listing}.
+     * another name gets that number, even if this name had one of its own; all others get new ones.
+     * Inodes are written with the given attributes, checked in this session; an inode that keeps
+     * its number keeps its {@link Listing}.
      *
      * <p>Returns, for entries that kept their number, the previous inodes, so that the caller can
      * see which versions changed.
@@ -128,8 +129,11 @@ public interface Namespace extends AutoCloseable {
 
     /**
      * Ends the import: names that were not added are removed, and the directory's inode gets {@code
-     * listing} and its attributes from {@code attributes}. Returns the entries that were removed;
-     * their inodes are still there.
+     * listing} and its attributes from {@code attributes}. Returns the entries that were removed,
+     * and the former entries of names that now stand for another inode; their inodes are still
+     * there. One whose parent and name still are those of the removed entry has no other name and
+     * can be forgotten with {@link Namespace#removeInode}; any other lives on under the name it
+     * has.
      */
     List<DirectoryEntry> finish(Attributes attributes, Listing listing);
   }

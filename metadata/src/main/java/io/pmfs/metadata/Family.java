@@ -1,0 +1,42 @@
+package io.pmfs.metadata;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+/** The column families, each a sorted map of its own; their keys and values are in {@link Keys}. */
+enum Family {
+  /** Facts about the namespace as a whole. */
+  DEFAULT("default", false),
+  /** Inodes by number. */
+  INODES("inodes", false),
+  /** Entries by directory and name. */
+  NAMES("names", true),
+  /** Entries by directory and position. */
+  LISTING("listing", true),
+  /** Inode numbers of files with several hard links, by what they are in the source. */
+  LINKS("links", false),
+  /** All names of files with several hard links, by number. */
+  ALIASES("aliases", true),
+  /** Targets of symbolic links by number. */
+  TARGETS("targets", false),
+  /** Extended attributes by number. */
+  XATTRS("xattrs", false),
+  /** Copies by number and tier. */
+  COPIES("copies", true);
+
+  private final String familyName;
+  private final boolean grouped;
+
+  Family(String familyName, boolean grouped) {
+    this.familyName = familyName;
+    this.grouped = grouped;
+  }
+
+  byte[] bytes() {
+    return familyName.getBytes(US_ASCII);
+  }
+
+  /** Whether keys that share their first eight bytes are read together. */
+  boolean grouped() {
+    return grouped;
+  }
+}

@@ -1,0 +1,98 @@
+package io.pmfs.metadata;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+/**
+ * The only place that encodes and decodes keys. Numbers are big-endian, so that the byte order of
+ * keys is the order of the numbers. The layout is in docs/formats.md.
+ */
+final class Keys {
+  static final byte[] SUPERBLOCK = {1};
+  static final byte[] SESSION = {2};
+  static final byte[] NEXT_NUMBER = {3};
+  static final byte[] CLEAN_STOP = {4};
+
+  private static final byte COUNTER = 5;
+
+  private Keys() {}
+
+  static byte[] counter(String name) {
+    byte[] utf8 = name.getBytes(UTF_8);
+    return ByteBuffer.allocate(1 + utf8.length).put(COUNTER).put(utf8).array();
+  }
+
+  /** The key of everything that an inode has once, and the start of what it has several times. */
+  static byte[] number(long number) {
+    byte[] key = new byte[Long.BYTES];
+    putLong(key, 0, number);
+    return key;
+  }
+
+  static byte[] name(long directory, FileName name) {
+    byte[] raw = name.raw();
+    byte[] key = new byte[Long.BYTES + raw.length];
+    putLong(key, 0, directory);
+    System.arraycopy(raw, 0, key, Long.BYTES, raw.length);
+    return key;
+  }
+
+  static byte[] position(long directory, long position) {
+    return twoLongs(directory, position);
+  }
+
+  static byte[] link(FileIdentity identity) {
+    return twoLongs(identity.device(), identity.inode());
+  }
+
+  static byte[] alias(long number, long directory, FileName name) {
+    byte[] raw = name.raw();
+    byte[] key = Arrays.copyOf(twoLongs(number, directory), 2 * Long.BYTES + raw.length);
+    System.arraycopy(raw, 0, key, 2 * Long.BYTES, raw.length);
+    return key;
+  }
+
+  static byte[] copy(long number, String tier) {
+    byte[] utf8 = tier.getBytes(UTF_8);
+    return ByteBuffer.allocate(Long.BYTES + utf8.length).putLong(number).put(utf8).array();
+  }
+
+  /** The number that a key begins with. */
+  static long first(byte[] key) {
+    return ByteBuffer.wrap(key).getLong(0);
+  }
+
+  /** The position in a listing key, or the directory in an alias key. */
+  static long second(byte[] key) {
+    return ByteBuffer.wrap(key).getLong(Long.BYTES);
+  }
+
+  /** The name in a name key. */
+  static FileName name(byte[] key) {
+    return FileName.wrap(Arrays.copyOfRange(key, Long.BYTES, key.length));
+  }
+
+  static FileName aliasName(byte[] key) {
+    return FileName.wrap(Arrays.copyOfRange(key, 2 * Long.BYTES, key.length));
+  }
+
+  /** The tier in a copy key. */
+  static String tier(byte[] key) {
+    return new String(key, Long.BYTES, key.length - Long.BYTES, UTF_8);
+  }
+
+  private static byte[] twoLongs(long first, long second) {
+    byte[] key = new byte[2 * Long.BYTES];
+    putLong(key, 0, first);
+    putLong(key, Long.BYTES, second);
+    return key;
+  }
+
+  private static void putLong(byte[] bytes, int at, long value) {
+    for (int i = 0; i < Long.BYTES; i++) {
+      bytes[at + i] = (byte) (value >>> (Long.SIZE - Byte.SIZE * (i + 1)));
+    }
+  }
+}

@@ -1,0 +1,146 @@
+package io.pmfs.metadata;
+
+import io.pmfs.metadata.Values.NameValue;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which inode each entry of a batch is: one that the name stood for before, one that is known by
+ * another name, or a new one. The caller holds the lock on inode updates until the result is
+ * written.
+ */
+final class Resolution {
+  private final Database database;
+  private final long directory;
+  private final List<SourceEntry> entries;
+  private final @Nullable NameValue[] names;
+  private final @Nullable Inode[] kept;
+  private final long[] numbers;
+  private final Map<FileIdentity, Long> links = new HashMap<>();
+  private final Map<Long, Inode> previous = new LinkedHashMap<>();
+
+  Resolution(Database database, long directory, List<SourceEntry> entries, boolean fresh) {
+    this.database = database;
+    this.directory = directory;
+    this.entries = entries;
+    this.names = new NameValue[entries.size()];
+    this.kept = new Inode[entries.size()];
+    this.numbers = new long[entries.size()];
+    if (!fresh) {
+      readNames();
+      readKept();
+    }
+  }
+
+  private void readNames() {
+    List<byte[]> keys = new ArrayList<>(entries.size());
+    for (SourceEntry entry : entries) {
+      keys.add(Keys.name(directory, entry.name()));
+    }
+    List<byte @Nullable []> values = database.get(Family.NAMES, keys);
+    for (int i = 0; i < names.length; i++) {
+      byte[] value = values.get(i);
+      names[i] = value == null ? null : Values.name(value);
+    }
+  }
+
+  /** Inodes whose name stands for the same source file as before; a damaged one is replaced. */
+  private void readKept() {
+    List<Integer> places = new ArrayList<>();
+    List<byte[]> keys = new ArrayList<>();
+    for (int i = 0; i < names.length; i++) {
+      NameValue name = names[i];
+      if (name != null && name.type() == entries.get(i).attributes().type()) {
+        places.add(i);
+        keys.add(Keys.number(name.inode()));
+      }
+    }
+    List<byte @Nullable []> values = database.get(Family.INODES, keys);
+    for (int k = 0; k < keys.size(); k++) {
+      int i = places.get(k);
+      kept[i] = sameFile(Keys.first(keys.get(k)), values.get(k), entries.get(i));
+    }
+  }
+
+  /** The inode, if it stands for the entry's file. Devices are renumbered between mounts. */
+  private static @Nullable Inode sameFile(long number, byte @Nullable [] value, SourceEntry entry) {
+    Inode inode = value == null ? null : Values.inode(number, value);
+    return inode != null
+            && inode.identity().inode() == entry.identity().inode()
+            && inode.attributes().type() == entry.attributes().type()
+        ? inode
+        : null;
+  }
+
+  /** Names that keep their inode first, so that a new name of the same file finds it. */
+  void resolve(InodeNumbers source) {
+    for (int i = 0; i < numbers.length; i++) {
+      Inode inode = kept[i];
+      if (inode != null) {
+        Long linked = linked(entries.get(i));
+        numbers[i] = linked == null ? keep(inode) : linked;
+        remember(i);
+      }
+    }
+    for (int i = 0; i < numbers.length; i++) {
+      if (kept[i] == null) {
+        Long linked = linked(entries.get(i));
+        numbers[i] = linked == null ? source.take() : linked;
+        remember(i);
+      }
+    }
+  }
+
+  private long keep(Inode inode) {
+    previous.put(inode.number(), inode);
+    return inode.number();
+  }
+
+  /** The number that a file with several hard links is known by. */
+  private @Nullable Long linked(SourceEntry entry) {
+    if (!RocksImport.isLinked(entry)) {
+      return null;
+    }
+    Long inBatch = links.get(entry.identity());
+    if (inBatch != null) {
+      return inBatch;
+    }
+    byte[] value = database.get(Family.LINKS, Keys.link(entry.identity()));
+    Long number = value == null ? null : Values.number(value);
+    if (number == null) {
+      return null;
+    }
+    Inode inode = sameFile(number, database.get(Family.INODES, Keys.number(number)), entry);
+    return inode == null ? null : (Long) keep(inode);
+  }
+
+  private void remember(int i) {
+    SourceEntry entry = entries.get(i);
+    if (RocksImport.isLinked(entry)) {
+      links.put(entry.identity(), numbers[i]);
+    }
+  }
+
+  long number(int i) {
+    return numbers[i];
+  }
+
+  /** The inode of that number before this batch. */
+  @Nullable Inode previous(int i) {
+    return previous.get(numbers[i]);
+  }
+
+  /** The former entry of a name that stands for another inode now. */
+  @Nullable DirectoryEntry replaced(int i) {
+    NameValue name = names[i];
+    return name == null || name.inode() == numbers[i] ? null : name.entry(entries.get(i).name());
+  }
+
+  List<Inode> previousInodes() {
+    return List.copyOf(previous.values());
+  }
+}

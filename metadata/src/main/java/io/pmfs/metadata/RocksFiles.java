@@ -1,0 +1,222 @@
+package io.pmfs.metadata;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.rocksdb.BlockBasedTableConfig;
+import org.rocksdb.BloomFilter;
+import org.rocksdb.Cache;
+import org.rocksdb.ColumnFamilyDescriptor;
+import org.rocksdb.ColumnFamilyHandle;
+import org.rocksdb.ColumnFamilyOptions;
+import org.rocksdb.CompressionType;
+import org.rocksdb.DBOptions;
+import org.rocksdb.Filter;
+import org.rocksdb.IndexType;
+import org.rocksdb.InfoLogLevel;
+import org.rocksdb.LRUCache;
+import org.rocksdb.Options;
+import org.rocksdb.ReadOptions;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
+import org.rocksdb.RocksIterator;
+import org.rocksdb.WriteBufferManager;
+
+/** The directory of a RocksDB: opens it within limits, or says in one line why it cannot. */
+final class RocksFiles {
+  /** Below this the write buffers of the families would not fit. */
+  static final long MIN_MEMORY_BYTES = 16L << 20;
+
+  private static final long MAX_MEMTABLE_BYTES = 8L << 20;
+  private static final int ARENA_BLOCK_BYTES = 64 * 1024;
+  private static final int MEMTABLES_PER_FAMILY = 2;
+  private static final int OPEN_FILES = 512;
+  private static final int BACKGROUND_JOBS = 2;
+  private static final int CACHE_SHARD_BITS = 2;
+  private static final double HIGH_PRIORITY_SHARE = 0.5;
+  private static final long LOG_FILE_BYTES = 1L << 20;
+  private static final int LOG_FILES = 3;
+  private static final long WAL_BYTES = 64L << 20;
+  private static final int BLOOM_BITS_PER_KEY = 10;
+  private static final int BLOCK_BYTES = 4096;
+  private static final int TABLE_FORMAT = 5;
+
+  private final Path directory;
+  private final List<AutoCloseable> opened = new ArrayList<>();
+
+  private RocksFiles(Path directory) {
+    this.directory = directory;
+  }
+
+  static Database open(Path directory, long memoryBytes) {
+    if (memoryBytes < MIN_MEMORY_BYTES) {
+      throw new IllegalArgumentException(
+          "memory of " + memoryBytes + " bytes is below " + MIN_MEMORY_BYTES);
+    }
+    loadLibrary();
+    RocksFiles files = new RocksFiles(directory);
+    try {
+      Files.createDirectories(directory);
+      files.refuseForeign();
+      return files.openDatabase(memoryBytes);
+    } catch (IOException e) {
+      throw new NamespaceException(
+          "cannot create the state directory " + directory + ": " + e + "; choose another", e);
+    } catch (RocksDBException e) {
+      closeAll(files.opened);
+      throw files.openFailure(e);
+    }
+  }
+
+  private static void loadLibrary() {
+    try {
+      RocksDB.loadLibrary();
+    } catch (RuntimeException | UnsatisfiedLinkError e) {
+      throw new NamespaceException(
+          "cannot load RocksDB's native library: "
+              + oneLine(e)
+              + "; the JVM's temporary directory must allow execution",
+          e);
+    }
+  }
+
+  private Database openDatabase(long memoryBytes) throws RocksDBException {
+    Cache cache = own(new LRUCache(memoryBytes, CACHE_SHARD_BITS, false, HIGH_PRIORITY_SHARE));
+    WriteBufferManager writeBuffers = own(new WriteBufferManager(memoryBytes / 2, cache, true));
+    Filter bloom = own(new BloomFilter(BLOOM_BITS_PER_KEY));
+    DBOptions options = own(databaseOptions(writeBuffers));
+    List<ColumnFamilyDescriptor> descriptors = new ArrayList<>();
+    for (Family family : Family.values()) {
+      ColumnFamilyOptions familyOptions = own(familyOptions(family, memoryBytes, cache, bloom));
+      descriptors.add(new ColumnFamilyDescriptor(family.bytes(), familyOptions));
+    }
+    List<ColumnFamilyHandle> handles = new ArrayList<>();
+    RocksDB db = RocksDB.open(options, directory.toString(), descriptors, handles);
+    return new Database(directory.toString(), db, handles, opened);
+  }
+
+  private static DBOptions databaseOptions(WriteBufferManager writeBuffers) {
+    return new DBOptions()
+        .setCreateIfMissing(true)
+        .setCreateMissingColumnFamilies(true)
+        .setWriteBufferManager(writeBuffers)
+        .setMaxTotalWalSize(WAL_BYTES)
+        .setMaxOpenFiles(OPEN_FILES)
+        .setMaxFileOpeningThreads(BACKGROUND_JOBS)
+        .setMaxBackgroundJobs(BACKGROUND_JOBS)
+        .setInfoLogLevel(InfoLogLevel.WARN_LEVEL)
+        .setMaxLogFileSize(LOG_FILE_BYTES)
+        .setKeepLogFileNum(LOG_FILES)
+        .setStatsDumpPeriodSec(0)
+        .setStatsPersistPeriodSec(0);
+  }
+
+  private static ColumnFamilyOptions familyOptions(
+      Family family, long memoryBytes, Cache cache, Filter bloom) {
+    // Two-level indexes and filters: only the parts in use take cache, whatever the dataset's size.
+    BlockBasedTableConfig table =
+        new BlockBasedTableConfig()
+            .setFormatVersion(TABLE_FORMAT)
+            .setBlockSize(BLOCK_BYTES)
+            .setBlockCache(cache)
+            .setCacheIndexAndFilterBlocks(true)
+            .setCacheIndexAndFilterBlocksWithHighPriority(true)
+            .setPinL0FilterAndIndexBlocksInCache(true)
+            .setPinTopLevelIndexAndFilter(true)
+            .setIndexType(IndexType.kTwoLevelIndexSearch)
+            .setPartitionFilters(true)
+            .setMetadataBlockSize(BLOCK_BYTES)
+            .setFilterPolicy(bloom);
+    ColumnFamilyOptions options =
+        new ColumnFamilyOptions()
+            .setWriteBufferSize(Math.min(MAX_MEMTABLE_BYTES, memoryBytes / 16))
+            .setMaxWriteBufferNumber(MEMTABLES_PER_FAMILY)
+            .setArenaBlockSize(ARENA_BLOCK_BYTES)
+            .setCompressionType(CompressionType.LZ4_COMPRESSION)
+            .setTableFormatConfig(table);
+    return family.grouped() ? options.useFixedLengthPrefixExtractor(Long.BYTES) : options;
+  }
+
+  /**
+   * Opening adds families to whatever is there; so a database with other families, or with keys but
+   * without all of ours, is refused before.
+   */
+  private void refuseForeign() throws RocksDBException {
+    if (!Files.exists(directory.resolve("CURRENT"))) {
+      return;
+    }
+    List<String> ours =
+        Arrays.stream(Family.values()).map(f -> new String(f.bytes(), UTF_8)).toList();
+    try (Options options = new Options()) {
+      List<String> there =
+          RocksDB.listColumnFamilies(options, directory.toString()).stream()
+              .map(name -> new String(name, UTF_8))
+              .toList();
+      if (!ours.containsAll(there) || (!there.containsAll(ours) && hasKeys(options))) {
+        throw foreign(directory.toString());
+      }
+    }
+  }
+
+  private boolean hasKeys(Options options) throws RocksDBException {
+    try (RocksDB db = RocksDB.openReadOnly(options, directory.toString());
+        ReadOptions read = new ReadOptions();
+        RocksIterator pairs = db.newIterator(read)) {
+      pairs.seekToFirst();
+      return pairs.isValid();
+    }
+  }
+
+  static NamespaceException foreign(String place) {
+    return new NamespaceException(
+        place
+            + " holds a database that this version of pmfs did not write;"
+            + " choose another state directory, or remove this one",
+        null);
+  }
+
+  private NamespaceException openFailure(RocksDBException e) {
+    String reason = oneLine(e);
+    if (reason.contains("/LOCK: ") || reason.contains("lock hold by current process")) {
+      return new NamespaceException(
+          "the state directory "
+              + directory
+              + " is in use by another pmfs; unmount that one, or choose another state directory",
+          e);
+    }
+    return failure("cannot open the namespace in " + directory, e);
+  }
+
+  static NamespaceException failure(String what, RocksDBException e) {
+    return new NamespaceException(
+        what
+            + ": "
+            + oneLine(e)
+            + "; check its disk, or remove the directory to build it again from the source",
+        e);
+  }
+
+  private static String oneLine(Throwable e) {
+    return String.valueOf(e.getMessage()).replace('\n', ' ');
+  }
+
+  private <T extends AutoCloseable> T own(T closeable) {
+    opened.add(0, closeable);
+    return closeable;
+  }
+
+  static void closeAll(List<AutoCloseable> closeables) {
+    for (AutoCloseable closeable : closeables) {
+      try {
+        closeable.close();
+      } catch (Exception e) {
+        throw new IllegalStateException("a native object cannot be closed", e);
+      }
+    }
+  }
+}
