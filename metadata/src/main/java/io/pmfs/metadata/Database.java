@@ -23,6 +23,9 @@ import org.rocksdb.WriteOptions;
 final class Database implements AutoCloseable {
   private static final int BATCH_RESERVED_BYTES = 64 * 1024;
 
+  // Every read has to look through the ranges deleted lately; so few keys are deleted one by one.
+  private static final int FEW = 256;
+
   // INVARIANT: native objects are touched only while holding `use`, shared or exclusive, with
   // `closed` false. It is reentrant because a visitor may call in again.
   private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
@@ -67,6 +70,9 @@ final class Database implements AutoCloseable {
 
   /** The values of the keys, in their order, null where there is none. */
   List<byte @Nullable []> get(Family family, List<byte[]> keys) {
+    if (keys.isEmpty()) {
+      return List.of();
+    }
     enter();
     try {
       return db.multiGetAsList(point, Collections.nCopies(keys.size(), handle(family)), keys);
@@ -265,6 +271,12 @@ final class Database implements AutoCloseable {
 
     /** Deletes every key of a grouped family that starts with this number. */
     void deleteGroup(Family family, long number) {
+      List<byte[]> keys = new ArrayList<>();
+      scanGroup(family, Keys.number(number), (key, value) -> keys.add(key) && keys.size() <= FEW);
+      if (keys.size() <= FEW) {
+        keys.forEach(key -> delete(family, key));
+        return;
+      }
       try {
         batch.deleteRange(handle(family), Keys.number(number), Keys.number(number + 1));
       } catch (RocksDBException e) {

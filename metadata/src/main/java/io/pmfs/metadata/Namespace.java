@@ -101,13 +101,13 @@ public interface Namespace extends AutoCloseable {
   @Override
   void close();
 
-  /** Is shown entries; false ends the listing. */
+  /** Is shown entries; false ends the listing. It may read the namespace, not write or close it. */
   @FunctionalInterface
   interface EntryVisitor {
     boolean visit(DirectoryEntry entry);
   }
 
-  /** Is shown copies; false ends the listing. */
+  /** Is shown copies; false ends the listing. It may read the namespace, not write or close it. */
   @FunctionalInterface
   interface CopyVisitor {
     boolean visit(long number, CopyRecord copy);

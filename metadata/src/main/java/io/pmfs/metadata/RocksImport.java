@@ -5,7 +5,6 @@ import io.pmfs.metadata.Values.NameValue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -126,86 +125,70 @@ final class RocksImport implements Namespace.DirectoryImport {
   public List<DirectoryEntry> finish(Attributes attributes, Listing listing) {
     checkRunning();
     List<DirectoryEntry> removed = fresh ? new ArrayList<>() : notAdded();
-    for (int from = 0; from < removed.size(); from += BATCH_ENTRIES) {
-      List<DirectoryEntry> some =
-          removed.subList(from, Math.min(removed.size(), from + BATCH_ENTRIES));
-      change(batch -> some.forEach(entry -> removeName(batch, entry)));
+    inodeUpdates.lock();
+    try {
+      removeNames(removed);
+      removed.addAll(replaced);
+      removed.forEach(this::moveToOtherName);
+      Inode inode = namespace.inode(directory);
+      if (inode == null) {
+        throw new NamespaceException(
+            "directory " + directory + " was removed while it was imported", null);
+      }
+      Inode listed = checkedIn(withListing(inode, listing, attributes), namespace.session());
+      database.put(Family.INODES, Keys.number(directory), Values.inode(listed));
+    } finally {
+      inodeUpdates.unlock();
     }
-    removed.addAll(replaced);
-    for (DirectoryEntry entry : removed) {
-      change(batch -> moveToOtherName(batch, entry));
-    }
-    change(
-        batch -> {
-          Inode inode = namespace.inode(directory);
-          if (inode == null) {
-            throw new NamespaceException(
-                "directory " + directory + " was removed while it was imported", null);
-          }
-          batch.put(
-              Family.INODES,
-              Keys.number(directory),
-              Values.inode(checked(withListing(inode, listing, attributes), namespace.session())));
-        });
     finished = true;
     return removed;
   }
 
   private List<DirectoryEntry> notAdded() {
-    List<DirectoryEntry> removed = new ArrayList<>();
+    List<DirectoryEntry> gone = new ArrayList<>();
     database.scanGroup(
         Family.NAMES,
         Keys.number(directory),
         (key, value) -> {
           NameValue found = Values.name(value);
-          if (found == null || found.importToken() != token) {
-            FileName name = Keys.name(key);
-            removed.add(
-                found == null
-                    ? new DirectoryEntry(0, name, 0, FileType.REGULAR)
-                    : found.entry(name));
+          if (found == null) {
+            database.delete(Family.NAMES, key);
+          } else if (found.importToken() != token) {
+            gone.add(found.entry(Keys.name(key)));
           }
           return true;
         });
-    return removed;
+    return gone;
   }
 
-  private void removeName(Batch batch, DirectoryEntry entry) {
-    batch.delete(Family.NAMES, Keys.name(directory, entry.name()));
-    batch.delete(Family.ALIASES, Keys.alias(entry.inode(), directory, entry.name()));
+  private void removeNames(List<DirectoryEntry> gone) {
+    for (int from = 0; from < gone.size(); from += BATCH_ENTRIES) {
+      List<DirectoryEntry> some = gone.subList(from, Math.min(gone.size(), from + BATCH_ENTRIES));
+      database.write(
+          batch -> {
+            for (DirectoryEntry entry : some) {
+              batch.delete(Family.NAMES, Keys.name(directory, entry.name()));
+              batch.delete(Family.ALIASES, Keys.alias(entry.inode(), directory, entry.name()));
+            }
+          });
+    }
   }
 
   /** Lets an inode that lost the name it goes by go by another, if it has one. */
-  private void moveToOtherName(Batch batch, DirectoryEntry gone) {
-    Inode inode = namespace.inode(gone.inode());
+  private void moveToOtherName(DirectoryEntry gone) {
+    byte[] value = database.get(Family.INODES, Keys.number(gone.inode()));
+    Inode inode = value == null ? null : Values.inode(gone.inode(), value);
     if (inode == null || inode.parent() != directory || !inode.name().equals(gone.name())) {
       return;
     }
     database.scanGroup(
         Family.ALIASES,
         Keys.number(inode.number()),
-        (key, value) -> {
-          Inode moved =
-              new Inode(
-                  inode.number(),
-                  inode.identity(),
-                  Keys.second(key),
-                  Keys.aliasName(key),
-                  inode.checkedIn(),
-                  inode.listing(),
-                  inode.attributes());
-          batch.put(Family.INODES, Keys.number(inode.number()), Values.inode(moved));
+        (key, ignored) -> {
+          Inode moved = renamed(inode, Keys.second(key), Keys.aliasName(key));
+          database.put(Family.INODES, Keys.number(inode.number()), Values.inode(moved));
           return false;
         });
-  }
-
-  private void change(Consumer<Batch> changes) {
-    inodeUpdates.lock();
-    try {
-      database.write(changes);
-    } finally {
-      inodeUpdates.unlock();
-    }
   }
 
   static Inode withListing(Inode inode, @Nullable Listing listing, Attributes attributes) {
@@ -219,7 +202,18 @@ final class RocksImport implements Namespace.DirectoryImport {
         attributes);
   }
 
-  private static Inode checked(Inode inode, int session) {
+  private static Inode renamed(Inode inode, long parent, FileName name) {
+    return new Inode(
+        inode.number(),
+        inode.identity(),
+        parent,
+        name,
+        inode.checkedIn(),
+        inode.listing(),
+        inode.attributes());
+  }
+
+  private static Inode checkedIn(Inode inode, int session) {
     return new Inode(
         inode.number(),
         inode.identity(),

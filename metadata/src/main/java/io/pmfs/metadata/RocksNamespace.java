@@ -222,19 +222,14 @@ public final class RocksNamespace implements Namespace {
       if (inode == null) {
         throw new NamespaceException("there is no directory " + directory + " to import", null);
       }
-      boolean listed = !database.isGroupEmpty(Family.LISTING, directory);
-      if (listed || inode.listing() != null) {
-        database.write(
-            batch -> {
-              batch.put(
-                  Family.INODES,
-                  Keys.number(directory),
-                  Values.inode(RocksImport.withListing(inode, null, inode.attributes())));
-              if (listed) {
-                batch.deleteGroup(Family.LISTING, directory);
-              }
-            });
-      }
+      database.write(
+          batch -> {
+            if (inode.listing() != null) {
+              Inode unlisted = RocksImport.withListing(inode, null, inode.attributes());
+              batch.put(Family.INODES, Keys.number(directory), Values.inode(unlisted));
+            }
+            batch.deleteGroup(Family.LISTING, directory);
+          });
       boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
       long token = ((long) session << Integer.SIZE) | ++imports;
       return new RocksImport(this, directory, token, fresh);
@@ -287,20 +282,16 @@ public final class RocksNamespace implements Namespace {
       byte[] key = Keys.number(number);
       byte[] value = database.get(Family.INODES, key);
       Inode inode = value == null ? null : Values.inode(number, value);
-      List<Family> groups = new ArrayList<>();
-      for (Family family : Family.values()) {
-        if (family.grouped() && !database.isGroupEmpty(family, number)) {
-          groups.add(family);
-        }
-      }
       boolean linked = inode != null && isLinkTo(inode.identity(), number);
       database.write(
           batch -> {
             batch.delete(Family.INODES, key);
             batch.delete(Family.TARGETS, key);
             batch.delete(Family.XATTRS, key);
-            for (Family family : groups) {
-              batch.deleteGroup(family, number);
+            for (Family family : Family.values()) {
+              if (family.grouped()) {
+                batch.deleteGroup(family, number);
+              }
             }
             if (linked && inode != null) {
               batch.delete(Family.LINKS, Keys.link(inode.identity()));

@@ -1,0 +1,298 @@
+package io.pmfs.metadata;
+
+import static io.pmfs.metadata.Samples.file;
+import static io.pmfs.metadata.Samples.importAll;
+import static io.pmfs.metadata.Samples.numberOf;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rocksdb.Options;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
+
+final class RocksNamespaceTest extends NamespaceContract {
+  private static final String SOURCE = "/data/set";
+  private static final long MEMORY = RocksFiles.MIN_MEMORY_BYTES;
+
+  @TempDir Path state;
+
+  @Override
+  protected Namespace open(Path directory) {
+    return RocksNamespace.open(directory.resolve("names"), SOURCE, MEMORY);
+  }
+
+  @Test
+  void open_otherSource_isRefusedAndNamesBoth() {
+    RocksNamespace.open(state, SOURCE, MEMORY).close();
+    assertThatThrownBy(() -> RocksNamespace.open(state, "/other", MEMORY))
+        .isInstanceOf(NamespaceException.class)
+        .hasMessageContaining(state.toString())
+        .hasMessageContaining(SOURCE)
+        .hasMessageContaining("/other")
+        .hasMessageNotContaining("\n");
+    RocksNamespace.open(state, SOURCE, MEMORY).close();
+  }
+
+  @Test
+  void open_whileOpen_isRefused() {
+    try (Namespace first = RocksNamespace.open(state, SOURCE, MEMORY)) {
+      assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
+          .isInstanceOf(NamespaceException.class)
+          .hasMessageContaining(state + " is in use by another pmfs");
+      assertThat(first.inode(1)).isNull();
+    }
+  }
+
+  @Test
+  void open_newerFormat_isRefused() {
+    RocksNamespace.open(state, SOURCE, MEMORY).close();
+    try (Database database = RocksFiles.open(state, MEMORY)) {
+      byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
+      database.put(Family.DEFAULT, Keys.SUPERBLOCK, newer);
+    }
+    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
+        .isInstanceOf(NamespaceException.class)
+        .hasMessageContaining(state + " is of format 2");
+  }
+
+  @Test
+  void open_foreignDatabase_isRefusedUntouched() throws RocksDBException {
+    RocksDB.loadLibrary();
+    try (Options options = new Options().setCreateIfMissing(true);
+        RocksDB foreign = RocksDB.open(options, state.toString())) {
+      foreign.put("key".getBytes(UTF_8), "value".getBytes(UTF_8));
+    }
+    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
+        .isInstanceOf(NamespaceException.class)
+        .hasMessageContaining(state + " holds a database");
+    try (Options options = new Options()) {
+      assertThat(RocksDB.listColumnFamilies(options, state.toString())).hasSize(1);
+    }
+  }
+
+  @Test
+  void open_creationInterrupted_isDoneAgain() throws RocksDBException {
+    RocksDB.loadLibrary();
+    try (Options options = new Options().setCreateIfMissing(true)) {
+      RocksDB.open(options, state.toString()).close();
+    }
+    try (Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
+      assertThat(namespace.session()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void open_damagedDatabase_saysWhatToDo() throws IOException {
+    RocksNamespace.open(state, SOURCE, MEMORY).close();
+    Files.writeString(state.resolve("CURRENT"), "nonsense");
+    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
+        .isInstanceOf(NamespaceException.class)
+        .hasMessageContaining(state.toString())
+        .hasMessageContaining("remove the directory")
+        .hasMessageNotContaining("\n");
+  }
+
+  @Test
+  void open_pathIsFile_isRefused() throws IOException {
+    Path file = Files.createFile(state.resolve("file"));
+    assertThatThrownBy(() -> RocksNamespace.open(file, SOURCE, MEMORY))
+        .isInstanceOf(NamespaceException.class)
+        .hasMessageContaining(file.toString());
+  }
+
+  @Test
+  void open_tooLittleMemory_isRefused() {
+    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY - 1))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void stoppedCleanly_otherBoot_isFalse() {
+    RocksNamespace.open(state, SOURCE, MEMORY, "boot one").close();
+    try (Namespace same = RocksNamespace.open(state, SOURCE, MEMORY, "boot one")) {
+      assertThat(same.stoppedCleanly()).isTrue();
+    }
+    try (Namespace other = RocksNamespace.open(state, SOURCE, MEMORY, "boot two")) {
+      assertThat(other.stoppedCleanly()).isFalse();
+    }
+    try (Namespace again = RocksNamespace.open(state, SOURCE, MEMORY, "boot two")) {
+      assertThat(again.stoppedCleanly()).isTrue();
+    }
+  }
+
+  @Test
+  void copiedWhileOpen_asAfterKill_isNotCleanAndKeepsNumbersApart() throws IOException {
+    Path copy = state.resolve("copy");
+    long last;
+    try (Namespace namespace = RocksNamespace.open(state.resolve("live"), SOURCE, MEMORY)) {
+      namespace.putInode(Samples.root());
+      importAll(namespace, 1, file("a", 11), file("b", 12));
+      last = namespace.lastNumber();
+      copyFiles(state.resolve("live"), copy);
+    }
+    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY)) {
+      assertThat(namespace.stoppedCleanly()).isFalse();
+      assertThat(namespace.session()).isEqualTo(2);
+      assertThat(namespace.lastNumber()).isGreaterThanOrEqualTo(last);
+      assertThat(numberOf(namespace, 1, "b")).isEqualTo(3);
+      importAll(namespace, 1, file("a", 11), file("b", 12), file("c", 13));
+      assertThat(numberOf(namespace, 1, "c")).isGreaterThan(last);
+    }
+    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY)) {
+      assertThat(namespace.stoppedCleanly()).isTrue();
+    }
+  }
+
+  private static void copyFiles(Path from, Path to) throws IOException {
+    Files.createDirectories(to);
+    try (Stream<Path> files = Files.list(from)) {
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(file.getFileName()));
+      }
+    }
+  }
+
+  @Test
+  void killed_whileImporting_keepsWhatItSaid() throws Exception {
+    ProcessBuilder builder =
+        new ProcessBuilder(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-cp",
+            System.getProperty("java.class.path"),
+            EndlessImport.class.getName(),
+            state.toString());
+    Process process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    List<Long> directories = new ArrayList<>();
+    try (BufferedReader said =
+        new BufferedReader(new InputStreamReader(process.getInputStream(), UTF_8))) {
+      for (String line; directories.size() < 25 && (line = said.readLine()) != null; ) {
+        directories.add(Long.valueOf(line));
+      }
+    } finally {
+      process.destroyForcibly().waitFor();
+    }
+    assertThat(directories).hasSize(25);
+    try (Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
+      assertThat(namespace.stoppedCleanly()).isFalse();
+      long highest = 0;
+      for (long number : directories) {
+        List<DirectoryEntry> entries = Samples.list(namespace, number);
+        assertThat(entries).hasSize(EndlessImport.FILES);
+        for (DirectoryEntry entry : entries) {
+          highest = Math.max(highest, entry.inode());
+          assertThat(namespace.inode(entry.inode())).isNotNull();
+        }
+      }
+      assertThat(namespace.lastNumber()).isGreaterThanOrEqualTo(highest);
+    }
+  }
+
+  /** Imports directory after directory and says the number of each that is finished. */
+  static final class EndlessImport {
+    static final int FILES = 500;
+
+    private EndlessImport() {}
+
+    public static void main(String[] arguments) {
+      Namespace namespace = RocksNamespace.open(Path.of(arguments[0]), SOURCE, MEMORY);
+      namespace.putInode(Samples.root());
+      List<SourceEntry> directories =
+          IntStream.range(0, 100_000).mapToObj(d -> Samples.directory("d" + d, 10 + d)).toList();
+      importAll(namespace, 1, directories);
+      List<SourceEntry> files =
+          IntStream.range(0, FILES).mapToObj(i -> file("f" + i, 1_000_000 + i)).toList();
+      for (SourceEntry directory : directories) {
+        long number = numberOf(namespace, 1, directory.name().toString());
+        importAll(namespace, number, files);
+        System.out.println(number);
+      }
+    }
+  }
+
+  @Test
+  void close_whileOthersRead_waitsAndThenRefuses() throws Exception {
+    Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
+    namespace.putInode(Samples.root());
+    importAll(namespace, 1, IntStream.range(0, 2000).mapToObj(i -> file("f" + i, 10 + i)).toList());
+    AtomicLong reads = new AtomicLong();
+    AtomicBoolean refused = new AtomicBoolean();
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try {
+      Future<?> lookups = threads.submit(() -> readUntilClosed(namespace, reads, refused));
+      Future<?> listings = threads.submit(() -> readUntilClosed(namespace, reads, refused));
+      while (reads.get() < 5000) {
+        Thread.onSpinWait();
+      }
+      namespace.close();
+      lookups.get();
+      listings.get();
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(refused).isTrue();
+  }
+
+  private static void readUntilClosed(
+      Namespace namespace, AtomicLong reads, AtomicBoolean refused) {
+    try {
+      while (true) {
+        namespace.list(
+            1,
+            0,
+            entry -> {
+              reads.incrementAndGet();
+              return namespace.inode(entry.inode()) != null;
+            });
+      }
+    } catch (NamespaceException e) {
+      refused.set(true);
+    }
+  }
+
+  @Test
+  void inode_damagedRecord_failsAndIsHealedByImport() {
+    RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
+    try (namespace) {
+      namespace.putInode(Samples.root());
+      importAll(namespace, 1, file("a", 11));
+      namespace.database().put(Family.INODES, Keys.number(2), new byte[] {1, 2});
+      assertThatThrownBy(() -> namespace.inode(2))
+          .isInstanceOf(NamespaceException.class)
+          .hasMessageContaining("inode 2 in " + state + " is damaged");
+      importAll(namespace, 1, file("a", 11));
+      assertThat(namespace.inode(numberOf(namespace, 1, "a"))).isNotNull();
+    }
+  }
+
+  @Test
+  void copies_undecodable_areAbsent() {
+    RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
+    try (namespace) {
+      namespace.putCopy(2, Samples.copy("pm", 1));
+      namespace.database().put(Family.COPIES, Keys.copy(2, "ssd"), new byte[] {9});
+      namespace.database().put(Family.XATTRS, Keys.number(2), new byte[0]);
+      assertThat(namespace.copies(2)).containsExactly(Samples.copy("pm", 1));
+      assertThat(namespace.extendedAttributes(2)).isNull();
+      List<Long> seen = new ArrayList<>();
+      namespace.listCopies(0, (number, copy) -> seen.add(number));
+      assertThat(seen).containsExactly(2L);
+    }
+  }
+}
