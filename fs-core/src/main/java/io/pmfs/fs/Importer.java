@@ -1,0 +1,325 @@
+package io.pmfs.fs;
+
+import com.google.common.util.concurrent.Striped;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Listing;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.InodeBytes;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceStatus;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.locks.Lock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings the source's names and attributes into the namespace, each when it is first asked for in a
+ * session: a directory that was never imported, or changed since, is listed; a file that was
+ * imported in an earlier session is looked at once. From then on the source is not asked again
+ * until the next session.
+ */
+final class Importer {
+  /**
+   * A change within this time of the last one may leave the modification time as it was, on file
+   * systems with coarse clocks.
+   */
+  private static final Duration CLOCK_GRAIN = Duration.ofSeconds(2);
+
+  /** A directory that changes at each look is taken as it was at the last of these. */
+  private static final int LISTING_ATTEMPTS = 3;
+
+  /** Fewer names than this are not worth handing to other threads. */
+  private static final int NAMES_PER_TASK = 64;
+
+  // What is known in this session, by inode.
+  private static final byte CHECKED = 1;
+  private static final byte LISTED = 2;
+
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final Copies copies;
+  private final ExecutorService threads;
+  private final InstantSource clock;
+  private final InodeBytes known = new InodeBytes();
+
+  // Held while a directory is imported or an inode is looked at, so that it happens once. The
+  // inode's number selects the lock.
+  // LOCK ORDER: a directory's before those of what is in it, never two directories'.
+  private final Striped<Lock> directoryLocks = Striped.lock(256);
+  private final Striped<Lock> inodeLocks = Striped.lock(256);
+
+  Importer(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      ExecutorService threads,
+      InstantSource clock) {
+    this.namespace = namespace;
+    this.source = source;
+    this.copies = copies;
+    this.threads = threads;
+    this.clock = clock;
+  }
+
+  /**
+   * Looks at the root, which must be a directory, and makes its inode if this is the first time.
+   */
+  void importRoot() throws FsException {
+    SourceStatus status = source.status(FileName.of(""));
+    if (status.attributes().type() != FileType.DIRECTORY) {
+      throw new FsException(Errno.ENOTDIR, "the source");
+    }
+    Inode before = namespace.inode(Namespace.ROOT);
+    namespace.putInode(
+        new Inode(
+            Namespace.ROOT,
+            status.identity(),
+            Namespace.ROOT,
+            FileName.of(""),
+            namespace.session(),
+            before == null ? null : before.listing(),
+            status.attributes()));
+    known.set(Namespace.ROOT, CHECKED);
+  }
+
+  /** The inode, compared with the source in this session. */
+  Inode checked(long number) throws FsException {
+    Inode inode = namespace.inode(number);
+    if (inode == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    if (inode.checkedIn() == namespace.session()) {
+      return inode;
+    }
+    Lock lock = inodeLocks.get(number);
+    lock.lock();
+    try {
+      return check(number);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Inode check(long number) throws FsException {
+    Inode before = namespace.inode(number);
+    if (before == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    if (before.checkedIn() == namespace.session()) {
+      return before;
+    }
+    FileName path = namespace.path(number);
+    if (path == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
+    }
+    SourceStatus status = source.status(path);
+    if (status.attributes().type() != before.attributes().type()) {
+      throw new FsException(Errno.ESTALE, path + " is of another type than its directory says");
+    }
+    Inode now =
+        new Inode(
+            number,
+            status.identity(),
+            before.parent(),
+            before.name(),
+            namespace.session(),
+            before.listing(),
+            status.attributes());
+    forgetOutdated(before, now);
+    namespace.putInode(now);
+    return now;
+  }
+
+  /** Makes sure that the namespace has what is in a directory. */
+  void ensureListed(long directory) throws FsException {
+    if (known.get(directory) == LISTED) {
+      return;
+    }
+    Lock lock = directoryLocks.get(directory);
+    lock.lock();
+    try {
+      if (known.get(directory) == LISTED) {
+        return;
+      }
+      Inode inode = checked(directory);
+      if (inode.attributes().type() != FileType.DIRECTORY) {
+        throw new FsException(Errno.ENOTDIR, String.valueOf(namespace.path(directory)));
+      }
+      Listing listing = inode.listing();
+      Instant modified = inode.attributes().modificationTime();
+      if (listing == null
+          || (listing.session() != namespace.session()
+              && !listing.modificationTime().equals(modified))) {
+        list(inode);
+      }
+      known.set(directory, LISTED);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void list(Inode directory) throws FsException {
+    FileName path = namespace.path(directory.number());
+    if (path == null) {
+      throw new FsException(Errno.ESTALE, "inode " + directory.number() + " has no path");
+    }
+    Attributes before = directory.attributes();
+    for (int attempt = 1; ; attempt++) {
+      Namespace.DirectoryImport listing = namespace.beginImport(directory.number());
+      addNames(path, listing);
+      Attributes after = source.status(path).attributes();
+      boolean settled = after.modificationTime().equals(before.modificationTime());
+      if (settled || attempt == LISTING_ATTEMPTS) {
+        Instant reliable =
+            settled && isPast(after.modificationTime()) ? after.modificationTime() : Instant.EPOCH;
+        List<DirectoryEntry> gone =
+            listing.finish(after, new Listing(namespace.session(), reliable));
+        gone.forEach(this::remove);
+        return;
+      }
+      before = after;
+    }
+  }
+
+  private boolean isPast(Instant time) {
+    return time.plus(CLOCK_GRAIN).isBefore(clock.instant());
+  }
+
+  private void addNames(FileName directory, Namespace.DirectoryImport listing) throws FsException {
+    BatchFailure failure = new BatchFailure();
+    source.list(
+        directory,
+        names -> {
+          if (failure.cause == null) {
+            try {
+              for (Inode before : listing.add(look(directory, names))) {
+                Inode now = namespace.inode(before.number());
+                if (now != null) {
+                  forgetOutdated(before, now);
+                }
+              }
+            } catch (FsException e) {
+              failure.cause = e;
+            }
+          }
+        });
+    if (failure.cause != null) {
+      throw failure.cause;
+    }
+  }
+
+  /** Carries a failure out of a consumer. */
+  private static final class BatchFailure {
+    private @Nullable FsException cause;
+  }
+
+  /**
+   * Asks for the attributes of names, many at once: on a source with latency that is most of the
+   * time.
+   */
+  private List<SourceEntry> look(FileName directory, List<FileName> names) throws FsException {
+    List<Future<List<SourceEntry>>> parts = new ArrayList<>();
+    int first = Math.min(names.size(), NAMES_PER_TASK);
+    for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
+      List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
+      parts.add(threads.submit(() -> lookAtEach(directory, part)));
+    }
+    List<SourceEntry> entries = new ArrayList<>(names.size());
+    FsException failure = null;
+    try {
+      entries.addAll(lookAtEach(directory, names.subList(0, first)));
+    } catch (FsException e) {
+      failure = e;
+    }
+    for (Future<List<SourceEntry>> part : parts) {
+      try {
+        entries.addAll(part.get());
+      } catch (ExecutionException e) {
+        failure =
+            e.getCause() instanceof FsException cause
+                ? cause
+                : new FsException(Errno.EIO, directory.toString(), e.getCause());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        failure = new FsException(Errno.EINTR, directory.toString(), e);
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return entries;
+  }
+
+  private List<SourceEntry> lookAtEach(FileName directory, List<FileName> names)
+      throws FsException {
+    List<SourceEntry> entries = new ArrayList<>(names.size());
+    for (FileName name : names) {
+      try {
+        SourceStatus status = source.status(directory.resolve(name));
+        entries.add(new SourceEntry(name, status.identity(), status.attributes()));
+      } catch (FsException e) {
+        // A name that is gone again was never there; anything else must not make a file disappear
+        // silently.
+        if (e.errno() != Errno.ENOENT) {
+          throw e;
+        }
+      }
+    }
+    return entries;
+  }
+
+  /** Drops what was kept of a file that is not what it was. */
+  private void forgetOutdated(Inode before, Inode now) {
+    boolean regular = now.attributes().type() == FileType.REGULAR;
+    if (regular
+        && !(before.attributes().version().equals(now.attributes().version())
+            && before.identity().inode() == now.identity().inode())) {
+      copies.drop(now.number());
+    }
+    if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
+      namespace.removeExtendedAttributes(now.number());
+    }
+  }
+
+  /** Forgets a name's inode, and what is below it, once the last of its names is gone. */
+  private void remove(DirectoryEntry gone) {
+    Deque<DirectoryEntry> rest = new ArrayDeque<>(List.of(gone));
+    while (!rest.isEmpty()) {
+      DirectoryEntry entry = rest.pop();
+      Inode inode = namespace.inode(entry.inode());
+      if (inode == null || inode.checkedIn() == namespace.session()) {
+        // Seen in this session: by another name, or moved elsewhere.
+        continue;
+      }
+      if (entry.type() == FileType.DIRECTORY) {
+        namespace.list(
+            entry.inode(),
+            0,
+            child -> {
+              rest.push(child);
+              return true;
+            });
+      } else if (inode.attributes().linkCount() > 1) {
+        continue;
+      }
+      copies.drop(entry.inode());
+      namespace.removeInode(entry.inode());
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Stager;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.StoreStatistics;
+import java.time.InstantSource;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * The operations of a read-only file system over a dataset, in the order a request meets them: find
+ * a name, list, read. Names are answered from the namespace, bytes from the tiers, and only what
+ * neither has from the source. Safe for use by many threads.
+ *
+ * <p>Failures are {@link FsException}s whose reason is the kernel's answer. Permissions are the
+ * kernel's business (mount option {@code default_permissions}): whoever gets here may.
+ */
+public final class PmfsFileSystem {
+  /** The inode number of the root directory. */
+  public static final long ROOT = Namespace.ROOT;
+
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final Stager stager;
+  private final Importer importer;
+  private final LongAdder requests = new LongAdder();
+  private final LongAdder bytes = new LongAdder();
+  private final LongAdder errors = new LongAdder();
+
+  /**
+   * Looks at the source's root.
+   *
+   * @param threads for asking the source for many attributes at once
+   * @throws FsException if the source's root cannot be read or is not a directory
+   */
+  public PmfsFileSystem(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      Stager stager,
+      ExecutorService threads,
+      InstantSource clock)
+      throws FsException {
+    this.namespace = namespace;
+    this.source = source;
+    this.stager = stager;
+    this.importer = new Importer(namespace, source, copies, threads, clock);
+    importer.importRoot();
+  }
+
+  /** The entry of a name in a directory; ENOENT if there is none. */
+  public DirectoryEntry find(long directory, FileName name) throws FsException {
+    importer.ensureListed(directory);
+    DirectoryEntry entry = namespace.find(directory, name);
+    if (entry == null) {
+      throw new FsException(Errno.ENOENT, name.toString());
+    }
+    return entry;
+  }
+
+  /** The inode of a number that was handed out. */
+  public Inode inode(long number) throws FsException {
+    return importer.checked(number);
+  }
+
+  /**
+   * Passes the entries after a position, but for . and .., in order, to the visitor until it
+   * declines one.
+   */
+  public void list(long directory, long afterPosition, Namespace.EntryVisitor visitor)
+      throws FsException {
+    importer.ensureListed(directory);
+    namespace.list(directory, afterPosition, visitor);
+  }
+
+  /** The target of a symbolic link. */
+  public FileName readSymbolicLink(long number) throws FsException {
+    Inode inode = importer.checked(number);
+    if (inode.attributes().type() != FileType.SYMBOLIC_LINK) {
+      throw new FsException(Errno.EINVAL, "inode " + number + " is not a symbolic link");
+    }
+    FileName kept = namespace.symbolicLinkTarget(number);
+    // A link's target cannot change but by making a new link, and its length is its size.
+    if (kept != null && kept.size() == inode.attributes().size()) {
+      return kept;
+    }
+    FileName target = source.readSymbolicLink(path(number));
+    namespace.putSymbolicLinkTarget(number, target);
+    return target;
+  }
+
+  /** All extended attributes of an inode. */
+  public Map<FileName, byte[]> extendedAttributes(long number) throws FsException {
+    importer.checked(number);
+    Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
+    if (kept != null) {
+      return kept;
+    }
+    Map<FileName, byte[]> attributes = source.extendedAttributes(path(number));
+    namespace.putExtendedAttributes(number, attributes);
+    return attributes;
+  }
+
+  /** What the source's file system says of itself. */
+  public StoreStatistics statistics() throws FsException {
+    return source.statistics();
+  }
+
+  /**
+   * Reads a range of a regular file, less where it reaches past the end.
+   *
+   * @return bytes passed to the sink
+   */
+  public int read(long number, long offset, int size, ReadSink sink) throws FsException {
+    requests.increment();
+    try {
+      Inode inode = importer.checked(number);
+      switch (inode.attributes().type()) {
+        case REGULAR -> {}
+        case DIRECTORY -> throw new FsException(Errno.EISDIR, "inode " + number);
+        default -> throw new FsException(Errno.EINVAL, "inode " + number + " is not a file");
+      }
+      if (offset < 0 || size < 0) {
+        throw new FsException(Errno.EINVAL, "a negative offset or size");
+      }
+      long left = Math.min(size, Math.max(0, inode.attributes().size() - offset));
+      int done = 0;
+      while (done < left) {
+        done += stager.read(inode, offset + done, Math.toIntExact(left - done), sink);
+      }
+      bytes.add(done);
+      return done;
+    } catch (FsException | RuntimeException e) {
+      errors.increment();
+      throw e;
+    }
+  }
+
+  /** What readers asked for and got since the start. */
+  public record ReadStatistics(long requests, long bytes, long errors) {}
+
+  public ReadStatistics readStatistics() {
+    return new ReadStatistics(requests.sum(), bytes.sum(), errors.sum());
+  }
+
+  private FileName path(long number) throws FsException {
+    FileName path = namespace.path(number);
+    if (path == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
+    }
+    return path;
+  }
+}

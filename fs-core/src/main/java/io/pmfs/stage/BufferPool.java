@@ -1,0 +1,91 @@
+package io.pmfs.stage;
+
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A fixed amount of direct memory, lent in runs of 16 KiB units. It is all that reads in flight may
+ * hold, so a source that is faster than the tiers cannot grow the daemon: when nothing is left, the
+ * caller does without.
+ */
+final class BufferPool {
+  private static final int UNIT_BYTES = 16 * 1024;
+
+  private final ByteBuffer memory;
+  private final int unitCount;
+  private final BitSet lent = new BitSet(); // GUARDED_BY(this)
+
+  BufferPool(int bytes) {
+    unitCount = bytes / UNIT_BYTES;
+    memory = ByteBuffer.allocateDirect(unitCount * UNIT_BYTES);
+  }
+
+  /**
+   * A buffer of just that size, or null if no run of free memory is long enough. First fit, lowest
+   * address.
+   */
+  synchronized @Nullable Loan tryAcquire(int size) {
+    int units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
+    int start = lent.nextClearBit(0);
+    while (start + units <= unitCount) {
+      int next = lent.nextSetBit(start);
+      if (next < 0 || next - start >= units) {
+        lent.set(start, start + units);
+        return new Loan(start, units, memory.slice(start * UNIT_BYTES, size));
+      }
+      start = lent.nextClearBit(next);
+    }
+    return null;
+  }
+
+  private synchronized void giveBack(int start, int units) {
+    lent.clear(start, start + units);
+  }
+
+  /** Whether everything was given back. */
+  synchronized boolean isWhole() {
+    return lent.isEmpty();
+  }
+
+  /**
+   * A lent buffer, shared by those who {@link #retain} it; free again when the last of them
+   * released it.
+   */
+  final class Loan {
+    private final int start;
+    private final int units;
+    private final ByteBuffer buffer;
+    private int users = 1; // GUARDED_BY(this)
+
+    private Loan(int start, int units, ByteBuffer buffer) {
+      this.start = start;
+      this.units = units;
+      this.buffer = buffer;
+    }
+
+    /** A view of the memory with a position and limit of its own. */
+    ByteBuffer buffer() {
+      return buffer.duplicate();
+    }
+
+    synchronized void retain() {
+      if (users == 0) {
+        throw new IllegalStateException("the buffer was given back");
+      }
+      users++;
+    }
+
+    void release() {
+      synchronized (this) {
+        if (users == 0) {
+          throw new IllegalStateException("the buffer was given back twice");
+        }
+        if (--users > 0) {
+          return;
+        }
+      }
+      giveBack(start, units);
+    }
+  }
+}

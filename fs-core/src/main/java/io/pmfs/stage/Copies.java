@@ -1,0 +1,337 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.Tier;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Which tier holds a copy of which file, and reading from there. Knows the copies that the records
+ * name, serves none whose checksums were not compared in this session, and drops what does not
+ * match.
+ *
+ * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
+ * or read from the records; a copy is of the version that the inode's checked attributes describe,
+ * because whoever sees another version calls {@link #drop} first.
+ */
+public final class Copies implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Copies.class);
+
+  /** The codec of plain bytes. */
+  private static final int RAW = 0;
+
+  /** What a thread that verifies reads at once. */
+  private static final int SCRATCH_BYTES = 128 * 1024;
+
+  private static final ThreadLocal<ByteBuffer> SCRATCH =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(SCRATCH_BYTES));
+
+  private static final int OPEN_COPIES = 512;
+  private static final Duration IDLE = Duration.ofSeconds(30);
+
+  // The states of an inode in `where`. A tier by its index, fastest first.
+  private static final byte UNKNOWN = 0;
+  private static final byte NOWHERE = 1;
+  private static final byte IN_TIER = 2;
+  private static final byte VERIFIED_IN_TIER = 64;
+  static final int MAX_TIERS = VERIFIED_IN_TIER - IN_TIER;
+
+  private final Namespace namespace;
+  private final List<Tier> tiers;
+  private final InodeBytes where = new InodeBytes();
+  private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
+  private final LongAdder verified = new LongAdder();
+  private final LongAdder mismatches = new LongAdder();
+
+  /**
+   * Serves what the namespace's records say the tiers hold.
+   *
+   * @param tiers fastest first; closed with this
+   */
+  public Copies(Namespace namespace, List<Tier> tiers) {
+    if (tiers.size() > MAX_TIERS) {
+      throw new IllegalArgumentException("there may be " + MAX_TIERS + " tiers at most");
+    }
+    this.namespace = namespace;
+    this.tiers = List.copyOf(tiers);
+  }
+
+  public List<Tier> tiers() {
+    return tiers;
+  }
+
+  /** Copies whose checksums were compared and matched. */
+  public long verified() {
+    return verified.sum();
+  }
+
+  /** Copies that were dropped because their bytes, length or file were not what was recorded. */
+  public long mismatches() {
+    return mismatches.sum();
+  }
+
+  /**
+   * Whether some tier is known to hold a copy; not every known copy can be read when it comes to
+   * it.
+   */
+  boolean has(Inode inode) {
+    return locate(inode) >= IN_TIER;
+  }
+
+  /**
+   * Reads a range, which must lie within the file, from the fastest tier that holds a copy.
+   *
+   * @return whether all of it was passed to the sink; if not, nothing was
+   */
+  boolean read(Inode inode, long offset, int size, ReadSink sink) {
+    long number = inode.number();
+    // Each round that fails drops the copy it tried, or its tier failed: twice the tiers is more
+    // than enough.
+    for (int round = 0; round < 2 * tiers.size(); round++) {
+      byte state = locate(inode);
+      if (state < IN_TIER) {
+        return false;
+      }
+      Tier tier = tiers.get(tierIndex(state));
+      try (var lease = handles.acquire(number, () -> open(inode, tier, isVerified(state)))) {
+        if (lease == null) {
+          missing(inode, tier);
+          continue;
+        }
+        OpenCopy copy = lease.handle();
+        copy.verify(offset, size);
+        sink.accept(copy.reader.read(offset, size));
+        return true;
+      } catch (MismatchException e) {
+        dropBad(inode, tier, String.valueOf(e.getMessage()));
+      } catch (EOFException e) {
+        dropBad(inode, tier, "it is shorter than it was");
+      } catch (IOException e) {
+        // The record stays: what is on the disk may serve the next session.
+        tier.fail(String.valueOf(e.getMessage()));
+        handles.invalidate(number);
+      }
+    }
+    return false;
+  }
+
+  /** Records a committed copy, whose checksums were computed from what was written. */
+  void commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
+    writer.commit();
+    namespace.putCopy(inode.number(), copy);
+    handles.invalidate(inode.number());
+    where.set(inode.number(), (byte) (VERIFIED_IN_TIER + tiers.indexOf(writer.tier())));
+  }
+
+  /** Removes all copies of an inode and their records: its content changed, or it is gone. */
+  public void drop(long number) {
+    for (CopyRecord copy : namespace.copies(number)) {
+      for (Tier tier : tiers) {
+        if (tier.name().equals(copy.tier())) {
+          tier.remove(number);
+        }
+      }
+      namespace.removeCopy(number, copy.tier());
+    }
+    where.set(number, NOWHERE);
+    handles.invalidate(number);
+  }
+
+  /** Removes the copy in one tier, to make room. */
+  void evict(long number, Tier tier) {
+    namespace.removeCopy(number, tier.name());
+    where.set(number, UNKNOWN);
+    tier.remove(number);
+    handles.invalidate(number);
+  }
+
+  /**
+   * A copy that was to be there is not: its tier failed, somebody evicted it meanwhile, or its file
+   * was taken away.
+   */
+  private void missing(Inode inode, Tier tier) {
+    where.set(inode.number(), UNKNOWN);
+    if (!tier.hasFailed()
+        && namespace.copies(inode.number()).stream().anyMatch(c -> c.tier().equals(tier.name()))) {
+      dropBad(inode, tier, "its file is not there");
+    }
+  }
+
+  private void dropBad(Inode inode, Tier tier, String why) {
+    mismatches.increment();
+    log.warn(
+        "the copy of {} in tier {} is dropped: {}; it is read from the source again",
+        namespace.path(inode.number()),
+        tier.name(),
+        why);
+    evict(inode.number(), tier);
+  }
+
+  /** The state of an inode, from the records if it is not in memory yet. */
+  private byte locate(Inode inode) {
+    long number = inode.number();
+    byte state = where.get(number);
+    if (state != UNKNOWN && (state < IN_TIER || !tiers.get(tierIndex(state)).hasFailed())) {
+      return state;
+    }
+    int best = tiers.size();
+    for (CopyRecord copy : namespace.copies(number)) {
+      int index = tierIndex(copy.tier());
+      if (index < best
+          && !tiers.get(index).hasFailed()
+          && copy.version().equals(inode.attributes().version())) {
+        best = index;
+      }
+    }
+    byte found = best == tiers.size() ? NOWHERE : (byte) (IN_TIER + best);
+    where.compareAndSet(number, state, found);
+    return found;
+  }
+
+  private int tierIndex(String name) {
+    for (int i = 0; i < tiers.size(); i++) {
+      if (tiers.get(i).name().equals(name)) {
+        return i;
+      }
+    }
+    return tiers.size();
+  }
+
+  private static int tierIndex(byte state) {
+    return isVerified(state) ? state - VERIFIED_IN_TIER : state - IN_TIER;
+  }
+
+  private static boolean isVerified(byte state) {
+    return state >= VERIFIED_IN_TIER;
+  }
+
+  private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
+    CopyReader reader = tier.open(inode.number());
+    if (reader == null) {
+      return null;
+    }
+    boolean opened = false;
+    try {
+      CopyRecord copy = trusted ? null : record(inode, tier);
+      if (reader.size() != inode.attributes().size()) {
+        throw new MismatchException(
+            "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
+      }
+      opened = true;
+      return new OpenCopy(inode, tier, reader, copy);
+    } finally {
+      if (!opened) {
+        reader.close();
+      }
+    }
+  }
+
+  private CopyRecord record(Inode inode, Tier tier) throws MismatchException {
+    for (CopyRecord copy : namespace.copies(inode.number())) {
+      if (copy.tier().equals(tier.name())
+          && copy.codec() == RAW
+          && copy.blockSize() == Blocks.SIZE
+          && copy.version().equals(inode.attributes().version())
+          && copy.checksums().count() == Blocks.count(copy.version())) {
+        return copy;
+      }
+    }
+    throw new MismatchException("its record is missing or not one this version can read");
+  }
+
+  /** Closes what is open, then the tiers. */
+  @Override
+  public void close() {
+    handles.close();
+    tiers.forEach(Tier::close);
+  }
+
+  /** A copy whose content is not what was recorded. */
+  private static final class MismatchException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    MismatchException(String message) {
+      super(message);
+    }
+  }
+
+  /** An open copy that remembers which of its blocks were compared with their checksums. */
+  private final class OpenCopy implements AutoCloseable {
+    private final Inode inode;
+    private final Tier tier;
+    private final CopyReader reader;
+    private final @Nullable CopyRecord copy;
+    private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
+    private volatile boolean trusted;
+
+    /** With no record the whole copy was verified in this session. */
+    OpenCopy(Inode inode, Tier tier, CopyReader reader, @Nullable CopyRecord copy) {
+      this.inode = inode;
+      this.tier = tier;
+      this.reader = reader;
+      this.copy = copy;
+      this.trusted = copy == null;
+    }
+
+    /**
+     * Compares the blocks that a range touches, each once. Readers of other ranges wait: it happens
+     * once per session.
+     */
+    void verify(long offset, int size) throws IOException {
+      if (trusted || copy == null) {
+        return;
+      }
+      synchronized (this) {
+        int last = Blocks.index(offset + size - 1);
+        for (int i = Blocks.index(offset); i <= last; i++) {
+          if (!verifiedBlocks.get(i)) {
+            verify(i, copy);
+            verifiedBlocks.set(i);
+          }
+        }
+        if (!trusted && verifiedBlocks.cardinality() == copy.checksums().count()) {
+          trusted = true;
+          verified.increment();
+          int index = tiers.indexOf(tier);
+          where.compareAndSet(
+              inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
+        }
+      }
+    }
+
+    private void verify(int block, CopyRecord copy) throws IOException {
+      CRC32C crc = new CRC32C();
+      ByteBuffer scratch = SCRATCH.get();
+      long offset = Blocks.offset(block);
+      long end = offset + Blocks.size(copy.version(), block);
+      while (offset < end) {
+        int size = (int) Math.min(SCRATCH_BYTES, end - offset);
+        reader.read(offset, size).copyTo(scratch.clear());
+        crc.update(scratch.flip());
+        offset += size;
+      }
+      if ((int) crc.getValue() != copy.checksums().get(block)) {
+        throw new MismatchException("the checksum of block " + block + " does not match");
+      }
+    }
+
+    @Override
+    public void close() {
+      reader.close();
+    }
+  }
+}

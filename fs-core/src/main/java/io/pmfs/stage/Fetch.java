@@ -1,0 +1,201 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.Checksums;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
+import io.pmfs.tier.CopyWriter;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A copy being filled, block by block, by whoever comes first: a reader that needs a block now, or
+ * a background thread. Each block is read from the source once: others who need it wait for it,
+ * take it from memory, or from what the tier has of it already.
+ *
+ * <p>A block goes MISSING → READING → HELD (in memory) → STORED (in the tier), or back to MISSING
+ * if reading failed. The states are guarded by this object's monitor; input and output happen
+ * outside it.
+ */
+final class Fetch {
+  private static final byte MISSING = 0;
+  private static final byte READING = 1;
+  private static final byte HELD = 2;
+  private static final byte STORED = 3;
+
+  private final Inode inode;
+  private final CopyWriter writer;
+  private final byte[] states; // GUARDED_BY(this)
+  private final int[] checksums; // GUARDED_BY(this)
+  private final Map<Integer, BufferPool.Loan> held = new HashMap<>(); // GUARDED_BY(this)
+  private int storedCount; // GUARDED_BY(this)
+  private int users; // GUARDED_BY(this)
+  private boolean ended; // GUARDED_BY(this)
+  private boolean queued; // GUARDED_BY(this)
+
+  Fetch(Inode inode, CopyWriter writer) {
+    this.inode = inode;
+    this.writer = writer;
+    this.states = new byte[Blocks.count(inode.attributes().version())];
+    this.checksums = new int[states.length];
+  }
+
+  Inode inode() {
+    return inode;
+  }
+
+  CopyWriter writer() {
+    return writer;
+  }
+
+  int blockCount() {
+    return states.length;
+  }
+
+  int blockSize(int block) {
+    return Blocks.size(inode.attributes().version(), block);
+  }
+
+  /** Keeps the writer open for the caller until {@link #exit}; false if the fetch has ended. */
+  synchronized boolean enter() {
+    if (ended) {
+      return false;
+    }
+    users++;
+    return true;
+  }
+
+  void exit() {
+    boolean last;
+    synchronized (this) {
+      users--;
+      last = ended && users == 0;
+    }
+    if (last) {
+      writer.close();
+    }
+  }
+
+  /** What a caller of {@link #claim} got. */
+  enum Claim {
+    /**
+     * The block is the caller's to read: {@link #hold}, {@link #stored} or {@link #release} must
+     * follow.
+     */
+    READ_IT,
+    /** The block is in memory: see {@link #held}. */
+    HELD,
+    /** The block is in the tier. */
+    STORED,
+    /** The fetch ended. */
+    ENDED
+  }
+
+  /**
+   * Claims a block for reading it, or waits for whoever is reading it. Waits as long as the source
+   * takes to answer or fail.
+   */
+  synchronized Claim claim(int block) throws InterruptedException {
+    while (!ended && states[block] == READING) {
+      wait();
+    }
+    if (ended) {
+      return Claim.ENDED;
+    }
+    switch (states[block]) {
+      case MISSING -> {
+        states[block] = READING;
+        return Claim.READ_IT;
+      }
+      case HELD -> {
+        return Claim.HELD;
+      }
+      default -> {
+        return Claim.STORED;
+      }
+    }
+  }
+
+  /**
+   * The memory that holds a block, retained for the caller; null if it is in the tier by now, or
+   * the fetch ended.
+   */
+  synchronized BufferPool.@Nullable Loan held(int block) {
+    BufferPool.Loan loan = held.get(block);
+    if (loan != null) {
+      loan.retain();
+    }
+    return loan;
+  }
+
+  /** The caller has read a claimed block into a loan, which is now this fetch's. */
+  synchronized void hold(int block, BufferPool.Loan loan) {
+    if (ended) {
+      loan.release();
+      return;
+    }
+    held.put(block, loan);
+    states[block] = HELD;
+    notifyAll();
+  }
+
+  /** The caller gives a claimed block back unread. */
+  synchronized void release(int block) {
+    states[block] = MISSING;
+    notifyAll();
+  }
+
+  /** The block is in the tier; says whether it was the last one. */
+  synchronized boolean stored(int block, int checksum) {
+    BufferPool.Loan loan = held.remove(block);
+    if (loan != null) {
+      loan.release();
+    }
+    states[block] = STORED;
+    checksums[block] = checksum;
+    storedCount++;
+    notifyAll();
+    return storedCount == states.length;
+  }
+
+  /** Whether the caller is the first to queue this fetch for the background. */
+  synchronized boolean queue() {
+    boolean first = !queued;
+    queued = true;
+    return first;
+  }
+
+  /** The record of the whole copy. */
+  synchronized CopyRecord record() {
+    long size = inode.attributes().size();
+    return new CopyRecord(
+        writer.tier().name(),
+        0,
+        inode.attributes().version(),
+        size,
+        Blocks.SIZE,
+        Checksums.of(checksums));
+  }
+
+  /**
+   * Ends the fetch, whole or not: wakes those who wait, lets go of what is held; says whether it
+   * had not ended before.
+   */
+  boolean end() {
+    boolean idle;
+    synchronized (this) {
+      if (ended) {
+        return false;
+      }
+      ended = true;
+      held.values().forEach(BufferPool.Loan::release);
+      held.clear();
+      notifyAll();
+      idle = users == 0;
+    }
+    if (idle) {
+      writer.close();
+    }
+    return true;
+  }
+}

@@ -1,0 +1,70 @@
+package io.pmfs.stage;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One byte of state per inode number, zero to begin with. Inode numbers are dense, so ten million
+ * files take ten megabytes, where a hash map would take hundreds. Safe for use by many threads
+ * without locks; growing takes one.
+ */
+public final class InodeBytes {
+  private static final int SEGMENT_SHIFT = 16;
+  private static final int SEGMENT_SIZE = 1 << SEGMENT_SHIFT;
+  private static final VarHandle BYTES = MethodHandles.arrayElementVarHandle(byte[].class);
+
+  private volatile byte[] @Nullable [] segments = new byte[16][];
+
+  public byte get(long number) {
+    byte[] segment = segment(number, false);
+    return segment == null ? 0 : (byte) BYTES.getVolatile(segment, indexInSegment(number));
+  }
+
+  public void set(long number, byte value) {
+    byte[] segment = segment(number, value != 0);
+    if (segment != null) {
+      BYTES.setVolatile(segment, indexInSegment(number), value);
+    }
+  }
+
+  /** Sets the byte if it still is what the caller saw; says whether it was. */
+  public boolean compareAndSet(long number, byte expected, byte value) {
+    while (true) {
+      byte[] segment = segment(number, true);
+      if (segment == null) {
+        continue;
+      }
+      // A weaker form would do, but byte-wide compare-and-set is one instruction where it matters.
+      return BYTES.compareAndSet(segment, indexInSegment(number), expected, value);
+    }
+  }
+
+  private static int indexInSegment(long number) {
+    return (int) (number & (SEGMENT_SIZE - 1));
+  }
+
+  private byte @Nullable [] segment(long number, boolean make) {
+    int index = Math.toIntExact(number >>> SEGMENT_SHIFT);
+    byte[] @Nullable [] table = segments;
+    byte[] segment = index < table.length ? table[index] : null;
+    return segment == null && make ? grow(index) : segment;
+  }
+
+  private synchronized byte[] grow(int index) {
+    byte[] @Nullable [] table = segments;
+    if (index >= table.length) {
+      table = Arrays.copyOf(table, Math.max(index + 1, table.length * 2));
+    } else {
+      table = table.clone();
+    }
+    byte[] segment = table[index];
+    if (segment == null) {
+      segment = new byte[SEGMENT_SIZE];
+      table[index] = segment;
+      segments = table;
+    }
+    return segment;
+  }
+}

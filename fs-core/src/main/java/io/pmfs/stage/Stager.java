@@ -1,0 +1,633 @@
+package io.pmfs.stage;
+
+import com.google.common.util.concurrent.RateLimiter;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads through: answers readers from the source and keeps what was read, as whole copies in the
+ * first tier with room.
+ *
+ * <p>A reader that needs a block reads it on its own thread, is answered from memory, and leaves
+ * writing it to a tier to the store threads. The rest of a large file is fetched by the fetch
+ * threads. Memory in between is bounded by the {@link BufferPool}: if it is used up, the reader is
+ * answered all the same, and the file waits for the fetch threads to read it again.
+ */
+public final class Stager implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Stager.class);
+
+  private static final byte NO_ROOM = 1;
+
+  /** The file changed while it was mounted: it is not copied again in this session. */
+  private static final byte UNFIT = 2;
+
+  private static final int ROUNDS = 4;
+  private static final int OPEN_SOURCES = 256;
+  private static final Duration IDLE = Duration.ofSeconds(30);
+  private static final long STOP_SECONDS = 30;
+
+  /**
+   * Room is made for many files at once: a sixteenth of a tier, at most so many copies in a round.
+   */
+  private static final int EVICTIONS_AT_ONCE = 4096;
+
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final Copies copies;
+  private final EvictionPolicy eviction;
+  private final StagerSettings settings;
+  private final BufferPool buffers;
+  private final HandleTable<OpenSource> sources = new HandleTable<>(OPEN_SOURCES, IDLE);
+  private final ExecutorService storeThreads;
+  private final ThreadPoolExecutor fetchThreads;
+
+  /**
+   * INVARIANT: each fetch in here has a task in a pool that will end it, or a reader that will give
+   * it one.
+   */
+  private final ConcurrentHashMap<Long, Fetch> fetches = new ConcurrentHashMap<>();
+
+  /** {@link #NO_ROOM} or {@link #UNFIT}, so that each is counted, and logged, once. */
+  private final InodeBytes marks = new InodeBytes();
+
+  private final ThreadLocal<ByteBuffer> fetchBuffer =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
+  private final AtomicBoolean makingRoom = new AtomicBoolean();
+  private final AtomicInteger queued = new AtomicInteger();
+  private final AtomicLong activeFetches = new AtomicLong();
+  private final LongAdder completed = new LongAdder();
+  private final LongAdder dropped = new LongAdder();
+  private final LongAdder skippedNoRoom = new LongAdder();
+  private final LongAdder failed = new LongAdder();
+  private final LongAdder evicted = new LongAdder();
+  private final LongAdder bytesFromTiers = new LongAdder();
+  private final LongAdder bytesFromSource = new LongAdder();
+
+  /** At most a few lines a second of the same kind in the log. */
+  @SuppressWarnings("UnstableApiUsage")
+  private final RateLimiter warnings = RateLimiter.create(5);
+
+  private volatile boolean stopping;
+
+  public Stager(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      EvictionPolicy eviction,
+      StagerSettings settings) {
+    this.namespace = namespace;
+    this.source = source;
+    this.copies = copies;
+    this.eviction = eviction;
+    this.settings = settings;
+    this.buffers = new BufferPool(settings.bufferBytes());
+    this.storeThreads = Executors.newFixedThreadPool(StagerSettings.STORE_THREADS, named("store"));
+    // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
+    // get in.
+    this.fetchThreads =
+        new ThreadPoolExecutor(
+            settings.fetchThreads(),
+            settings.fetchThreads(),
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            named("fetch"));
+  }
+
+  /**
+   * After an unclean stop: compares each tier with the records, in the background; until then it
+   * takes no copies.
+   */
+  public void recoverTiers() {
+    for (Tier tier : copies.tiers()) {
+      fetchThreads.execute(
+          () ->
+              guarded(
+                  "recovering " + tier.name(),
+                  () ->
+                      tier.recover(
+                          number ->
+                              namespace.copies(number).stream()
+                                  .anyMatch(copy -> copy.tier().equals(tier.name())))));
+    }
+  }
+
+  /**
+   * Reads a range, which must lie within the file: from a tier if one holds a copy, else from the
+   * source, and then has the file copied to the first tier with room.
+   *
+   * @return bytes passed to the sink: at least one, up to the end of a block or of the range
+   * @throws FsException the source's own failure
+   */
+  public int read(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    // A copy may be committed or dropped between looking for it and using it; after a few rounds
+    // nothing but the source is left.
+    for (int round = 0; round < ROUNDS; round++) {
+      if (copies.read(inode, offset, size, sink)) {
+        eviction.touched(inode.number());
+        bytesFromTiers.add(size);
+        return size;
+      }
+      int count = readThrough(inode, offset, size, sink);
+      if (count > 0) {
+        return count;
+      }
+      if (!copies.has(inode)) {
+        break;
+      }
+    }
+    return readDirectly(inode, offset, size, sink);
+  }
+
+  /**
+   * Answers from a running or new fetch of the file; 0 if there is none or it ended before it
+   * could.
+   */
+  private int readThrough(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    Fetch fetch = fetch(inode);
+    if (fetch == null || !fetch.enter()) {
+      return 0;
+    }
+    try {
+      int block = Blocks.index(offset);
+      int start = Math.toIntExact(offset - Blocks.offset(block));
+      int count = Math.min(size, fetch.blockSize(block) - start);
+      return readBlock(fetch, block, start, count, sink) ? count : 0;
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  /** The running fetch of a file, a new one, or null if it is not to be copied now. */
+  private @Nullable Fetch fetch(Inode inode) {
+    Fetch running = fetches.get(inode.number());
+    if (running != null || stopping || marks.get(inode.number()) == UNFIT) {
+      return running;
+    }
+    CopyWriter writer = reserve(inode);
+    if (writer == null) {
+      return null;
+    }
+    Fetch fetch = new Fetch(inode, writer);
+    Fetch other = fetches.putIfAbsent(inode.number(), fetch);
+    if (other != null) {
+      writer.close();
+      return other;
+    }
+    activeFetches.incrementAndGet();
+    if (copies.has(inode)) {
+      // Committed by another reader's fetch between the caller's miss and now.
+      end(fetch);
+      return null;
+    }
+    // A single block is fetched by the reader itself; the rest of a larger file needs the
+    // background.
+    if (fetch.blockCount() > 1 && !queue(fetch)) {
+      end(fetch);
+      return null;
+    }
+    return fetch;
+  }
+
+  private @Nullable CopyWriter reserve(Inode inode) {
+    long size = inode.attributes().size();
+    for (Tier tier : copies.tiers()) {
+      CopyWriter writer = tier.create(inode.number(), size);
+      if (writer != null) {
+        return writer;
+      }
+    }
+    if (marks.compareAndSet(inode.number(), (byte) 0, NO_ROOM)) {
+      skippedNoRoom.increment();
+    }
+    makeRoom(size);
+    return null;
+  }
+
+  /**
+   * Answers from a block of a fetch, reading it if need be; false if the caller must read for
+   * itself.
+   */
+  private boolean readBlock(Fetch fetch, int block, int start, int count, ReadSink sink)
+      throws FsException {
+    while (true) {
+      switch (claim(fetch, block)) {
+        case READ_IT -> {
+          return readAndHold(fetch, block, start, count, sink);
+        }
+        case HELD -> {
+          BufferPool.Loan loan = fetch.held(block);
+          if (loan != null) {
+            try {
+              bytesFromTiers.add(count);
+              return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
+            } finally {
+              loan.release();
+            }
+          }
+        }
+        case STORED -> {
+          try {
+            sink.accept(fetch.writer().read(Blocks.offset(block) + start, count));
+            bytesFromTiers.add(count);
+            return true;
+          } catch (IOException e) {
+            fetch.writer().tier().fail(String.valueOf(e.getMessage()));
+            return false;
+          }
+        }
+        case ENDED -> {
+          return false;
+        }
+      }
+    }
+  }
+
+  private static Fetch.Claim claim(Fetch fetch, int block) throws FsException {
+    try {
+      return fetch.claim(block);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "interrupted while a block was read");
+    }
+  }
+
+  /** Reads a claimed block into memory, answers from it, and leaves it to the store threads. */
+  private boolean readAndHold(Fetch fetch, int block, int start, int count, ReadSink sink)
+      throws FsException {
+    BufferPool.Loan loan = buffers.tryAcquire(fetch.blockSize(block));
+    if (loan == null) {
+      fetch.release(block);
+      if (!queue(fetch)) {
+        end(fetch);
+      }
+      return false;
+    }
+    boolean isRead = false;
+    try {
+      isRead = readFromSource(fetch, block, loan.buffer());
+    } finally {
+      if (!isRead) {
+        loan.release();
+        abort(fetch, block);
+      }
+    }
+    if (!isRead) {
+      return false;
+    }
+    // The store threads may be done with the loan before this reader is.
+    loan.retain();
+    try {
+      fetch.hold(block, loan);
+      store(fetch, block);
+      bytesFromSource.add(count);
+      return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
+    } finally {
+      loan.release();
+    }
+  }
+
+  private static boolean deliver(ReadResult.Bytes bytes, ReadSink sink) throws FsException {
+    try {
+      sink.accept(bytes);
+      return true;
+    } catch (IOException e) {
+      throw new FsException(Errno.EIO, "the answer was not taken", e);
+    }
+  }
+
+  /**
+   * Reads a whole block; false (and a line in the log) if it could not be read or is of another
+   * version of the file.
+   */
+  private boolean readFromSource(Fetch fetch, int block, ByteBuffer destination) {
+    Inode inode = fetch.inode();
+    String problem;
+    try (var lease = openSource(inode)) {
+      OpenSource open = lease.handle();
+      int expected = destination.remaining();
+      int count = open.file.read(Blocks.offset(block), destination);
+      boolean last = block == fetch.blockCount() - 1;
+      if (count == expected && (last ? open.isUnchanged() : open.isTheFile())) {
+        destination.flip();
+        return true;
+      }
+      marks.set(inode.number(), UNFIT);
+      problem = "it changed while it is mounted";
+    } catch (FsException e) {
+      problem = e.getMessage();
+    }
+    if (warnings.tryAcquire()) {
+      log.warn("{} is not copied to a tier: {}", name(inode), problem);
+    }
+    return false;
+  }
+
+  /** Reads a range for one reader only. */
+  private int readDirectly(Inode inode, long offset, int count, ReadSink sink) throws FsException {
+    try (var lease = openSource(inode)) {
+      OpenSource open = lease.handle();
+      if (!open.isTheFile()) {
+        throw new FsException(Errno.ESTALE, name(inode) + " was replaced while it is mounted");
+      }
+      ByteBuffer destination = sink.buffer(count);
+      if (open.file.read(offset, destination) < count) {
+        throw new FsException(
+            Errno.EIO,
+            name(inode) + " is shorter than when it was looked up; unmount and mount it again");
+      }
+      bytesFromSource.add(count);
+      deliver(new ReadResult.Bytes(destination.flip()), sink);
+      return count;
+    }
+  }
+
+  private HandleTable<OpenSource>.Lease openSource(Inode inode) throws FsException {
+    var lease =
+        sources.acquire(
+            inode.number(),
+            () -> {
+              FileName path = namespace.path(inode.number());
+              if (path == null) {
+                throw new FsException(Errno.ESTALE, "inode " + inode.number() + " has no path");
+              }
+              return new OpenSource(inode, source.open(path));
+            });
+    if (lease == null) {
+      throw new FsException(Errno.ENOENT, name(inode));
+    }
+    return lease;
+  }
+
+  /**
+   * An open file of the source. Nothing of it may be served before it was seen to be the file that
+   * the inode stands for: a path that was swapped for a link to another file must not lend this
+   * one's permissions to the other's content.
+   */
+  private static final class OpenSource implements AutoCloseable {
+    private final Inode inode;
+    private final SourceFile file;
+    private volatile boolean isTheFile;
+
+    OpenSource(Inode inode, SourceFile file) {
+      this.inode = inode;
+      this.file = file;
+    }
+
+    /** Asks the source once. */
+    boolean isTheFile() throws FsException {
+      if (!isTheFile) {
+        isTheFile = file.status().identity().equals(inode.identity());
+      }
+      return isTheFile;
+    }
+
+    /** Asks the source each time. */
+    boolean isUnchanged() throws FsException {
+      SourceStatus now = file.status();
+      isTheFile = now.identity().equals(inode.identity());
+      return isTheFile && now.attributes().version().equals(inode.attributes().version());
+    }
+
+    @Override
+    public void close() {
+      file.close();
+    }
+  }
+
+  private void store(Fetch fetch, int block) {
+    try {
+      storeThreads.execute(() -> guarded("storing", () -> storeHeld(fetch, block)));
+    } catch (RejectedExecutionException e) {
+      end(fetch);
+    }
+  }
+
+  private void storeHeld(Fetch fetch, int block) {
+    BufferPool.Loan loan = fetch.held(block);
+    if (loan == null || !fetch.enter()) {
+      if (loan != null) {
+        loan.release();
+      }
+      return;
+    }
+    try {
+      storeBlock(fetch, block, loan.buffer());
+    } finally {
+      loan.release();
+      fetch.exit();
+    }
+  }
+
+  private void storeBlock(Fetch fetch, int block, ByteBuffer content) {
+    int checksum = Blocks.checksum(content);
+    try {
+      fetch.writer().write(Blocks.offset(block), content);
+      if (fetch.stored(block, checksum)) {
+        copies.commit(fetch.inode(), fetch.writer(), fetch.record());
+        completed.increment();
+        end(fetch);
+      }
+    } catch (IOException e) {
+      // The tier has said so in the log and in its status.
+      failed.increment();
+      end(fetch);
+    } catch (RuntimeException e) {
+      failed.increment();
+      end(fetch);
+      throw e;
+    }
+  }
+
+  /** Puts a fetch before the fetch threads, once; false if too many wait. */
+  private boolean queue(Fetch fetch) {
+    if (!fetch.queue()) {
+      return true;
+    }
+    if (stopping || queued.incrementAndGet() > settings.queueLength()) {
+      queued.decrementAndGet();
+      dropped.increment();
+      return false;
+    }
+    try {
+      fetchThreads.execute(
+          () -> {
+            queued.decrementAndGet();
+            guarded("fetching", () -> fill(fetch));
+          });
+      return true;
+    } catch (RejectedExecutionException e) {
+      queued.decrementAndGet();
+      return false;
+    }
+  }
+
+  /** Fetches what nobody has fetched yet, in order. */
+  private void fill(Fetch fetch) {
+    if (!fetch.enter()) {
+      return;
+    }
+    try {
+      for (int block = 0; block < fetch.blockCount() && !stopping; block++) {
+        if (fetch.claim(block) == Fetch.Claim.READ_IT) {
+          ByteBuffer buffer = fetchBuffer.get().clear().limit(fetch.blockSize(block));
+          if (!readFromSource(fetch, block, buffer)) {
+            abort(fetch, block);
+            return;
+          }
+          storeBlock(fetch, block, buffer);
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      end(fetch);
+    } catch (RuntimeException e) {
+      end(fetch);
+      throw e;
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  private void abort(Fetch fetch, int block) {
+    fetch.release(block);
+    failed.increment();
+    end(fetch);
+  }
+
+  /** Ends a fetch in whatever state; readers of it go to the tier or to the source. */
+  private void end(Fetch fetch) {
+    if (fetch.end()) {
+      fetches.remove(fetch.inode().number(), fetch);
+      sources.invalidate(fetch.inode().number());
+      activeFetches.decrementAndGet();
+    }
+  }
+
+  /** Evicts in the background, so that a later file of that size finds room. */
+  private void makeRoom(long size) {
+    if (eviction == EvictionPolicy.NONE) {
+      return;
+    }
+    for (Tier tier : copies.tiers()) {
+      if (tier.couldHold(size) && !tier.hasFailed() && makingRoom.compareAndSet(false, true)) {
+        try {
+          storeThreads.execute(() -> guarded("evicting", () -> evict(tier, size)));
+        } catch (RejectedExecutionException e) {
+          makingRoom.set(false);
+        }
+        return;
+      }
+    }
+  }
+
+  private void evict(Tier tier, long size) {
+    try {
+      long goal = tier.status().usedBytes() - Math.max(size, tier.status().capacityBytes() / 16);
+      for (int i = 0; i < EVICTIONS_AT_ONCE && tier.status().usedBytes() > goal; i++) {
+        long victim = eviction.victim(tier, namespace);
+        if (victim == 0) {
+          return;
+        }
+        copies.evict(victim, tier);
+        evicted.increment();
+      }
+    } finally {
+      makingRoom.set(false);
+    }
+  }
+
+  /** Bytes that readers got from copies, finished or in the making. */
+  public long bytesFromTiers() {
+    return bytesFromTiers.sum();
+  }
+
+  /** Bytes that readers waited for the source for. */
+  public long bytesFromSource() {
+    return bytesFromSource.sum();
+  }
+
+  public StagerStatus status() {
+    return new StagerStatus(
+        activeFetches.get(),
+        queued.get(),
+        completed.sum(),
+        dropped.sum(),
+        skippedNoRoom.sum(),
+        failed.sum(),
+        evicted.sum());
+  }
+
+  private String name(Inode inode) {
+    FileName path = namespace.path(inode.number());
+    return path == null ? "inode " + inode.number() : path.toString();
+  }
+
+  private static void guarded(String what, Runnable task) {
+    try {
+      task.run();
+    } catch (RuntimeException e) {
+      log.error("{} failed", what, e);
+    }
+  }
+
+  private static ThreadFactory named(String name) {
+    AtomicInteger count = new AtomicInteger();
+    return task -> {
+      Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+
+  /**
+   * Stops: blocks being copied are finished, files are not. Readers may go on and are answered from
+   * the source.
+   */
+  @Override
+  public void close() {
+    stopping = true;
+    fetchThreads.getQueue().clear();
+    fetchThreads.shutdown();
+    storeThreads.shutdown();
+    try {
+      if (!fetchThreads.awaitTermination(STOP_SECONDS, TimeUnit.SECONDS)
+          || !storeThreads.awaitTermination(STOP_SECONDS, TimeUnit.SECONDS)) {
+        log.warn("the source does not answer: staging is left behind");
+        fetchThreads.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    fetches.values().forEach(this::end);
+    sources.close();
+  }
+}

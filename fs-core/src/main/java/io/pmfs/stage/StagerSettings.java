@@ -1,0 +1,28 @@
+package io.pmfs.stage;
+
+/**
+ * How much staging may use.
+ *
+ * @param fetchThreads how many files are read from the source at once in the background
+ * @param bufferBytes direct memory for what was read and is not in a tier yet
+ * @param queueLength how many files may wait to be fetched
+ */
+public record StagerSettings(int fetchThreads, int bufferBytes, int queueLength) {
+  /**
+   * Copies are written to local tiers by so many threads: they wait for the page cache, not for a
+   * network.
+   */
+  static final int STORE_THREADS = 2;
+
+  public StagerSettings {
+    if (fetchThreads < 1 || fetchThreads > 256) {
+      throw new IllegalArgumentException("fetch-threads must be from 1 to 256");
+    }
+    if (bufferBytes < 8 * Blocks.SIZE) {
+      throw new IllegalArgumentException("buffer-memory must be at least 8 MiB");
+    }
+    if (queueLength < 1) {
+      throw new IllegalArgumentException("the queue must hold at least one file");
+    }
+  }
+}

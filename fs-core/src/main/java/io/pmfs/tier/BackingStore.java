@@ -1,0 +1,32 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * The source of a dataset: the last place a read is answered from, and the one whose errors are
+ * errors. Paths are below its root, names joined by slashes, the root itself empty; symbolic links
+ * are never followed. Safe for use by many threads.
+ */
+public interface BackingStore extends AutoCloseable {
+  /** As lstat(2). */
+  SourceStatus status(FileName path) throws FsException;
+
+  /** Hands the names of a directory, but for . and .., in batches to the consumer. */
+  void list(FileName directory, Consumer<List<FileName>> batches) throws FsException;
+
+  FileName readSymbolicLink(FileName path) throws FsException;
+
+  /** Opens a regular file for reading. */
+  SourceFile open(FileName path) throws FsException;
+
+  /** All extended attributes that the daemon may read; empty where the file system has none. */
+  Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException;
+
+  StoreStatistics statistics() throws FsException;
+
+  @Override
+  void close();
+}

@@ -1,0 +1,29 @@
+package io.pmfs.tier;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * A copy in the making, with room reserved for it. Not visible in its tier until {@link #commit}.
+ * Different ranges may be written and read by different threads at once; commit and abort exclude
+ * everything else.
+ */
+public interface CopyWriter {
+  /** The tier that it will be in. */
+  Tier tier();
+
+  /**
+   * Writes all remaining bytes at an offset. An IOException says that the tier is full or has
+   * failed; abort the copy then.
+   */
+  void write(long offset, ByteBuffer source) throws IOException;
+
+  /** A range that was written before. */
+  ReadResult read(long offset, int size) throws IOException;
+
+  /** Makes the copy visible, replacing an older one. Reading goes on until {@link #close}. */
+  void commit() throws IOException;
+
+  /** Drops the copy if it was not committed, and releases everything. Idempotent. */
+  void close();
+}

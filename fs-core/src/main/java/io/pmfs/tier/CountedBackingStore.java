@@ -1,0 +1,105 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.FileName;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+
+/** A backing store that counts what it is asked for, failures included. */
+public final class CountedBackingStore implements BackingStore {
+  private final BackingStore store;
+  private final LongAdder opens = new LongAdder();
+  private final LongAdder reads = new LongAdder();
+  private final LongAdder bytes = new LongAdder();
+  private final LongAdder stats = new LongAdder();
+  private final LongAdder lists = new LongAdder();
+  private final LongAdder readlinks = new LongAdder();
+  private final LongAdder xattrs = new LongAdder();
+  private final LongAdder statfs = new LongAdder();
+
+  public CountedBackingStore(BackingStore store) {
+    this.store = store;
+  }
+
+  public SourceOperations operations() {
+    return new SourceOperations(
+        opens.sum(),
+        reads.sum(),
+        bytes.sum(),
+        stats.sum(),
+        lists.sum(),
+        readlinks.sum(),
+        xattrs.sum(),
+        statfs.sum());
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    stats.increment();
+    return store.status(path);
+  }
+
+  @Override
+  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+    lists.increment();
+    store.list(directory, batches);
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException {
+    readlinks.increment();
+    return store.readSymbolicLink(path);
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    opens.increment();
+    return new CountedFile(store.open(path));
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+    xattrs.increment();
+    return store.extendedAttributes(path);
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    statfs.increment();
+    return store.statistics();
+  }
+
+  @Override
+  public void close() {
+    store.close();
+  }
+
+  private final class CountedFile implements SourceFile {
+    private final SourceFile file;
+
+    CountedFile(SourceFile file) {
+      this.file = file;
+    }
+
+    @Override
+    public int read(long offset, ByteBuffer destination) throws FsException {
+      reads.increment();
+      int count = file.read(offset, destination);
+      bytes.add(count);
+      return count;
+    }
+
+    @Override
+    public SourceStatus status() throws FsException {
+      stats.increment();
+      return file.status();
+    }
+
+    @Override
+    public void close() {
+      file.close();
+    }
+  }
+}

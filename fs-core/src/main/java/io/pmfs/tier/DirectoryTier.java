@@ -1,0 +1,460 @@
+package io.pmfs.tier;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Copies as plain files in one directory, raw from byte 0, on a local disk or on a file system on
+ * persistent memory. Survives restart; anything unreadable counts as absent.
+ *
+ * <p>A copy is written below {@code incoming} and renamed into {@code copies} when it is whole, so
+ * a file in {@code copies} is never seen half written. Nothing is synced: after a crash of the
+ * machine a file may hold other bytes than were written, which its checksums tell.
+ */
+public final class DirectoryTier implements Tier {
+  private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
+
+  /** Room is counted in the allocation unit that ext4 and XFS use. */
+  private static final long ALLOCATION_BYTES = 4096;
+
+  /** How long a full disk is left alone before it is asked for room again. */
+  private static final long FULL_RETRY_NANOS = 10_000_000_000L;
+
+  private static final FileAttribute<?> DIRECTORY_MODE =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+  private static final FileAttribute<?> FILE_MODE =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+
+  private final TierSettings settings;
+  private final Path copies;
+  private final Path incoming;
+  private final FileStore disk;
+  private final TierStatus.@Nullable Dax dax;
+
+  /** What copies take, reservations included. INVARIANT: never above the capacity. */
+  private final AtomicLong usedBytes;
+
+  /** The part of {@link #usedBytes} that is reserved and perhaps not on the disk yet. */
+  private final AtomicLong reservedBytes = new AtomicLong();
+
+  private final AtomicLong copyCount;
+  private final AtomicLong serial = new AtomicLong();
+
+  private volatile TierStatus.State state;
+  private volatile @Nullable String reason;
+  private volatile long fullSinceNanos;
+
+  /**
+   * Opens the directory, making it if it is not there, and drops what an earlier session left half
+   * written.
+   *
+   * @param usage what the last clean stop counted; null to count anew, for which {@link #recover}
+   *     must be called
+   * @throws IOException if the directory cannot be made, read or written
+   */
+  public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
+    this.settings = settings;
+    this.copies = settings.directory().resolve("copies");
+    this.incoming = settings.directory().resolve("incoming");
+    Files.createDirectories(copies, DIRECTORY_MODE);
+    Files.createDirectories(incoming, DIRECTORY_MODE);
+    clearIncoming();
+    this.disk = Files.getFileStore(copies);
+    this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(incoming) : null;
+    this.usedBytes = new AtomicLong(usage == null ? 0 : usage.bytes());
+    this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
+    this.state = usage == null ? TierStatus.State.RECOVERING : TierStatus.State.ON;
+    this.reason = usage == null ? "not yet compared with the records" : null;
+  }
+
+  /** What the copies of a tier take. */
+  public record Usage(long bytes, long copies) {}
+
+  @Override
+  public String name() {
+    return settings.name();
+  }
+
+  @Override
+  public @Nullable CopyReader open(long number) throws IOException {
+    if (state == TierStatus.State.FAILED) {
+      return null;
+    }
+    FileChannel file;
+    try {
+      file = FileChannel.open(path(number), READ);
+    } catch (NoSuchFileException e) {
+      return null;
+    } catch (IOException e) {
+      fail(e);
+      throw e;
+    }
+    try {
+      return new OpenFile(file, file.size());
+    } catch (IOException e) {
+      file.close();
+      fail(e);
+      throw e;
+    }
+  }
+
+  @Override
+  public @Nullable CopyWriter create(long number, long sizeBytes) {
+    if (state != TierStatus.State.ON && !hasRoomAgain()) {
+      return null;
+    }
+    long charge = charge(sizeBytes);
+    if (!reserve(charge)) {
+      return null;
+    }
+    return new IncomingFile(number, charge);
+  }
+
+  @Override
+  public void remove(long number) {
+    if (state == TierStatus.State.FAILED) {
+      return;
+    }
+    Path path = path(number);
+    try {
+      long size = Files.size(path);
+      if (Files.deleteIfExists(path)) {
+        usedBytes.addAndGet(-charge(size));
+        copyCount.decrementAndGet();
+      }
+    } catch (NoSuchFileException e) {
+      // Gone already: what remove is for.
+    } catch (IOException e) {
+      fail(e);
+    }
+  }
+
+  @Override
+  public boolean couldHold(long sizeBytes) {
+    return charge(sizeBytes) <= settings.capacityBytes();
+  }
+
+  private void fail(IOException e) {
+    if (isNoSpace(e)) {
+      fullSinceNanos = System.nanoTime();
+      turn(TierStatus.State.FULL, "no space left on the disk");
+    } else {
+      fail(message(e));
+    }
+  }
+
+  @Override
+  public void fail(String why) {
+    turn(TierStatus.State.FAILED, why);
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return state == TierStatus.State.FAILED;
+  }
+
+  private synchronized void turn(TierStatus.State next, String why) {
+    if (state == next || state == TierStatus.State.FAILED) {
+      return;
+    }
+    reason = why;
+    state = next;
+    log.warn("tier {} is {}: {}; reads go on from the next tier", name(), next, why);
+  }
+
+  private boolean hasRoomAgain() {
+    if (state != TierStatus.State.FULL || System.nanoTime() - fullSinceNanos < FULL_RETRY_NANOS) {
+      return false;
+    }
+    synchronized (this) {
+      fullSinceNanos = System.nanoTime();
+      if (state == TierStatus.State.FULL
+          && freeBytes() > settings.keepFreeBytes() + ALLOCATION_BYTES) {
+        state = TierStatus.State.ON;
+        reason = null;
+        log.info("tier {} has room again", name());
+      }
+      return state == TierStatus.State.ON;
+    }
+  }
+
+  private boolean reserve(long charge) {
+    if (usedBytes.addAndGet(charge) > settings.capacityBytes()) {
+      usedBytes.addAndGet(-charge);
+      return false;
+    }
+    long reserved = reservedBytes.addAndGet(charge);
+    if (freeBytes() - reserved < settings.keepFreeBytes()) {
+      release(charge);
+      return false;
+    }
+    return true;
+  }
+
+  private void release(long charge) {
+    reservedBytes.addAndGet(-charge);
+    usedBytes.addAndGet(-charge);
+  }
+
+  private long freeBytes() {
+    try {
+      return disk.getUsableSpace();
+    } catch (IOException e) {
+      fail(e);
+      return 0;
+    }
+  }
+
+  @Override
+  public void recover(LongPredicate known) {
+    AtomicLong bytes = new AtomicLong();
+    AtomicLong count = new AtomicLong();
+    try {
+      Files.walkFileTree(
+          copies,
+          new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+                throws IOException {
+              long number = number(file);
+              if (number > 0 && known.test(number)) {
+                bytes.addAndGet(charge(attributes.size()));
+                count.incrementAndGet();
+              } else {
+                Files.deleteIfExists(file);
+              }
+              return FileVisitResult.CONTINUE;
+            }
+          });
+    } catch (IOException e) {
+      fail(e);
+      return;
+    }
+    synchronized (this) {
+      if (state == TierStatus.State.RECOVERING) {
+        usedBytes.addAndGet(bytes.get());
+        copyCount.addAndGet(count.get());
+        reason = null;
+        state = TierStatus.State.ON;
+      }
+    }
+  }
+
+  @Override
+  public TierStatus status() {
+    return new TierStatus(
+        name(),
+        settings.kind(),
+        settings.directory().toString(),
+        state,
+        reason,
+        dax,
+        settings.capacityBytes(),
+        usedBytes.get(),
+        copyCount.get());
+  }
+
+  @Override
+  public void close() {
+    // Files are closed by those who opened them.
+  }
+
+  private void clearIncoming() throws IOException {
+    try (DirectoryStream<Path> leftovers = Files.newDirectoryStream(incoming)) {
+      for (Path leftover : leftovers) {
+        Files.deleteIfExists(leftover);
+      }
+    }
+  }
+
+  /** 256 copies to a directory, neighbours together: {@code copies/12ab/34/12ab34ff}. */
+  private Path path(long number) {
+    String hex = Long.toHexString(number);
+    String name = hex.length() < 6 ? "0".repeat(6 - hex.length()) + hex : hex;
+    int leaf = name.length() - 2;
+    int fan = leaf - 2;
+    return copies.resolve(name.substring(0, fan)).resolve(name.substring(fan, leaf)).resolve(name);
+  }
+
+  /** The inode number that a file in {@link #copies} is named after; -1 for a foreign file. */
+  private long number(Path file) {
+    try {
+      long number = Long.parseLong(file.getFileName().toString(), 16);
+      return file.equals(path(number)) ? number : -1;
+    } catch (NumberFormatException e) {
+      return -1;
+    }
+  }
+
+  private static long charge(long sizeBytes) {
+    return Math.addExact(sizeBytes, ALLOCATION_BYTES - 1) / ALLOCATION_BYTES * ALLOCATION_BYTES;
+  }
+
+  /**
+   * The JDK gives the system's words, not its number; the launcher sets the C locale, so the words
+   * are fixed.
+   */
+  private static boolean isNoSpace(IOException e) {
+    String message = String.valueOf(e.getMessage());
+    return message.contains("No space left on device") || message.contains("Disk quota exceeded");
+  }
+
+  private static String message(IOException e) {
+    String message = e.getMessage();
+    return e instanceof AtomicMoveNotSupportedException || message == null ? e.toString() : message;
+  }
+
+  private static final class OpenFile implements CopyReader {
+    private final FileChannel file;
+    private final long size;
+
+    OpenFile(FileChannel file, long size) {
+      this.file = file;
+      this.size = size;
+    }
+
+    @Override
+    public long size() {
+      return size;
+    }
+
+    @Override
+    public ReadResult read(long offset, int size) {
+      return new ReadResult.FileRange(file, offset, size);
+    }
+
+    @Override
+    public void close() {
+      closeQuietly(file);
+    }
+  }
+
+  private final class IncomingFile implements CopyWriter {
+    private final long number;
+    private final long charge;
+    private final Path path;
+
+    private @Nullable FileChannel file; // GUARDED_BY(this)
+    private boolean committed; // GUARDED_BY(this)
+    private boolean closed; // GUARDED_BY(this)
+
+    IncomingFile(long number, long charge) {
+      this.number = number;
+      this.charge = charge;
+      this.path = incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
+    }
+
+    @Override
+    public Tier tier() {
+      return DirectoryTier.this;
+    }
+
+    @Override
+    public void write(long offset, ByteBuffer source) throws IOException {
+      try {
+        FileChannel channel = channel();
+        long position = offset;
+        while (source.hasRemaining()) {
+          position += channel.write(source, position);
+        }
+      } catch (IOException e) {
+        fail(e);
+        throw e;
+      }
+    }
+
+    @Override
+    public ReadResult read(long offset, int size) throws IOException {
+      return new ReadResult.FileRange(channel(), offset, size);
+    }
+
+    private synchronized FileChannel channel() throws IOException {
+      if (closed) {
+        throw new IOException("the copy was closed");
+      }
+      FileChannel channel = file;
+      if (channel == null) {
+        channel = FileChannel.open(path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), FILE_MODE);
+        file = channel;
+      }
+      return channel;
+    }
+
+    @Override
+    public synchronized void commit() throws IOException {
+      Path target = path(number);
+      try {
+        channel();
+        if (Files.exists(target)) {
+          remove(number);
+        }
+        try {
+          Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+        } catch (NoSuchFileException e) {
+          Files.createDirectories(target.getParent(), DIRECTORY_MODE);
+          Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+        }
+      } catch (IOException e) {
+        fail(e);
+        throw e;
+      }
+      committed = true;
+      reservedBytes.addAndGet(-charge);
+      copyCount.incrementAndGet();
+    }
+
+    @Override
+    public synchronized void close() {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      boolean made = file != null;
+      if (file != null) {
+        closeQuietly(file);
+      }
+      if (!committed) {
+        release(charge);
+        if (made) {
+          try {
+            Files.deleteIfExists(path);
+          } catch (IOException e) {
+            fail(e);
+          }
+        }
+      }
+    }
+  }
+
+  private static void closeQuietly(FileChannel file) {
+    try {
+      file.close();
+    } catch (IOException e) {
+      log.debug("closing a copy: {}", e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,15 @@
+package io.pmfs.tier;
+
+/**
+ * What statvfs(3) says of the backing store's file system; counts of blocks are in units of {@code
+ * fragmentSize} bytes.
+ */
+public record StoreStatistics(
+    long blockSize,
+    long fragmentSize,
+    long blocks,
+    long blocksFree,
+    long blocksAvailable,
+    long files,
+    long filesFree,
+    long nameMaximum) {}

@@ -1,0 +1,53 @@
+package io.pmfs.tier;
+
+import java.io.IOException;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A place that holds copies of files, named by inode numbers. It may forget any copy at any time:
+ * absence is a return value, never an error. A place that fails says so in its {@link #status} and
+ * holds nothing from then on. Safe for use by many threads.
+ */
+public interface Tier extends AutoCloseable {
+  /** How it is known in records and to users; stable over restarts. */
+  String name();
+
+  /**
+   * Opens a copy for reading; null if it is absent.
+   *
+   * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
+   */
+  @Nullable CopyReader open(long number) throws IOException;
+
+  /**
+   * Reserves room for a copy of so many bytes; null if there is none or the tier takes no copies.
+   * Does not touch the disk.
+   */
+  @Nullable CopyWriter create(long number, long sizeBytes);
+
+  /** Removes a copy if it is there. Open readers go on. */
+  void remove(long number);
+
+  /** Whether a copy of that size could ever fit, were everything else removed. */
+  boolean couldHold(long sizeBytes);
+
+  /** Takes the tier out for the rest of the session, with one line in the log. */
+  void fail(String reason);
+
+  /** Whether {@link #fail} was called. */
+  boolean hasFailed();
+
+  /**
+   * Compares what is there with what is known after an unclean stop: removes copies that are not
+   * known, counts the rest, then takes new copies again.
+   *
+   * @param known whether a copy of that inode is recorded
+   */
+  void recover(LongPredicate known);
+
+  TierStatus status();
+
+  @Override
+  void close();
+}

@@ -1,0 +1,30 @@
+package io.pmfs.fuse;
+
+import java.time.Duration;
+
+/** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
+public interface Bridge {
+  /** What it is called in status, for example {@code jnr}. */
+  String name();
+
+  /**
+   * Mounts and returns once a request through the mount was answered.
+   *
+   * @throws MountException if it could not, or not in time; then nothing is left mounted
+   */
+  void mount(Duration timeout) throws MountException;
+
+  /**
+   * Unmounts; the session ends when the kernel lets go of it.
+   *
+   * @param lazy to detach a mount that is in use: whoever has files open keeps them until the
+   *     daemon is gone
+   * @throws MountException if it is busy or may not be unmounted; the session goes on
+   */
+  void unmount(boolean lazy) throws MountException;
+
+  /**
+   * Waits until the session has ended, whoever unmounted it; says whether it did within the time.
+   */
+  boolean awaitEnd(Duration timeout) throws InterruptedException;
+}

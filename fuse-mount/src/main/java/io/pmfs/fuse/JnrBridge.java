@@ -1,0 +1,191 @@
+package io.pmfs.fuse;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.MountException.Reason;
+import java.io.IOException;
+import java.nio.charset.Charset;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ru.serce.jnrfuse.FuseException;
+
+/**
+ * jnr-fuse over libfuse 2: runs wherever that library does. The kernel's inodes become paths in
+ * libfuse and inodes again here, requests carry 128 KiB at most, and the page cache answers what
+ * was read before: OPEN is answered ENOSYS once, after which the kernel opens files by itself and
+ * keeps their data.
+ */
+public final class JnrBridge implements Bridge {
+  private static final Logger log = LoggerFactory.getLogger(JnrBridge.class);
+
+  /** The largest read that libfuse 2 asks for; see docs/benchmarking.md. */
+  private static final int MAX_READ_BYTES = 128 * 1024;
+
+  private static final long PROBE_INTERVAL_MS = 5;
+
+  private final MountOptions options;
+  private final JnrOperations operations;
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private volatile @Nullable Throwable failure;
+
+  /**
+   * Loads libfuse.
+   *
+   * @throws MountException if it is not there
+   */
+  public JnrBridge(PmfsFileSystem fileSystem, MountOptions options) throws MountException {
+    if (!Charset.defaultCharset().equals(ISO_8859_1)) {
+      // jnr-fuse decodes paths with the default charset, and only this one keeps every byte.
+      throw new IllegalStateException("the JVM must run with -Dfile.encoding=ISO-8859-1");
+    }
+    this.options = options;
+    try {
+      this.operations = new JnrOperations(fileSystem);
+    } catch (UnsatisfiedLinkError e) {
+      throw new MountException(
+          Reason.UNAVAILABLE,
+          "libfuse.so.2 cannot be loaded; install it (Debian: apt-get install libfuse2, Red Hat: dnf install fuse-libs)",
+          e);
+    }
+  }
+
+  @Override
+  public String name() {
+    return "jnr";
+  }
+
+  @Override
+  public void mount(Duration timeout) throws MountException {
+    Object before = device(options.mountpoint());
+    Thread session = new Thread(this::serve, "fuse");
+    session.setDaemon(true);
+    session.start();
+    CountDownLatch answered = new CountDownLatch(1);
+    Thread probe = new Thread(() -> probe(before, answered), "probe");
+    probe.setDaemon(true);
+    probe.start();
+    boolean ready;
+    try {
+      ready = answered.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      ready = false;
+    }
+    if (ended.getCount() == 0) {
+      Throwable cause = failure;
+      throw new MountException(
+          Reason.FAILED,
+          "libfuse could not mount "
+              + options.mountpoint()
+              + (cause == null ? "" : ": " + cause.getMessage()),
+          cause);
+    }
+    if (!ready) {
+      unmount(true);
+      throw new MountException(
+          Reason.FAILED,
+          options.mountpoint()
+              + " was mounted but did not answer within "
+              + timeout.toSeconds()
+              + " s",
+          null);
+    }
+  }
+
+  private void serve() {
+    try {
+      operations.mount(bytesOf(options.mountpoint()), true, false, arguments());
+    } catch (FuseException | LinkageError e) {
+      failure = e;
+    } finally {
+      ended.countDown();
+    }
+  }
+
+  /**
+   * jnr-fuse turns the path into bytes with the default charset; this one has a char for each byte
+   * of ours.
+   */
+  private static Path bytesOf(Path path) {
+    return Path.of(bytesOf(path.toString()));
+  }
+
+  private static String bytesOf(String text) {
+    return new String(text.getBytes(UTF_8), ISO_8859_1);
+  }
+
+  private String[] arguments() {
+    long seconds = options.timeout().toSeconds();
+    List<String> list = new ArrayList<>();
+    list.add("ro");
+    list.add("nosuid");
+    list.add("nodev");
+    list.add("default_permissions");
+    list.add("use_ino");
+    list.add("kernel_cache");
+    list.add("attr_timeout=" + seconds);
+    list.add("entry_timeout=" + seconds);
+    list.add("negative_timeout=" + seconds);
+    list.add("max_read=" + MAX_READ_BYTES);
+    list.add("subtype=pmfs");
+    list.add("fsname=" + bytesOf(options.source()).replace("\\", "\\\\").replace(",", "\\,"));
+    if (options.allowOther()) {
+      list.add("allow_other");
+    }
+    return new String[] {"-o", String.join(",", list)};
+  }
+
+  /** Looks through the mount point until another file system answers there, or the session ends. */
+  private void probe(Object before, CountDownLatch answered) {
+    try {
+      while (ended.getCount() > 0) {
+        Object now = device(options.mountpoint());
+        if (!now.equals(before) && !now.equals(NO_DEVICE)) {
+          break;
+        }
+        if (ended.await(PROBE_INTERVAL_MS, TimeUnit.MILLISECONDS)) {
+          break;
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      answered.countDown();
+    }
+  }
+
+  private static final Object NO_DEVICE = -1L;
+
+  private static Object device(Path path) {
+    try {
+      return Files.getAttribute(path, "unix:dev", LinkOption.NOFOLLOW_LINKS);
+    } catch (IOException e) {
+      return NO_DEVICE;
+    }
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountException {
+    if (ended.getCount() == 0) {
+      return;
+    }
+    log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");
+    Unmount.unmount(options.mountpoint(), lazy);
+  }
+
+  @Override
+  public boolean awaitEnd(Duration timeout) throws InterruptedException {
+    return ended.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+  }
+}

@@ -1,0 +1,320 @@
+package io.pmfs.fuse;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.StoreStatistics;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.Map;
+import jnr.ffi.Pointer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ru.serce.jnrfuse.FuseFillDir;
+import ru.serce.jnrfuse.FuseStubFS;
+import ru.serce.jnrfuse.struct.FileStat;
+import ru.serce.jnrfuse.struct.FuseFileInfo;
+import ru.serce.jnrfuse.struct.Statvfs;
+import ru.serce.jnrfuse.struct.Timespec;
+
+/**
+ * libfuse's operations, each a translation to the file system's and back: paths to inodes, failures
+ * to negative errno. Whatever our code throws, the request is answered. What is not here, libfuse
+ * answers ENOSYS; what would change anything, the kernel answers EROFS.
+ */
+final class JnrOperations extends FuseStubFS {
+  private static final Logger log = LoggerFactory.getLogger(JnrOperations.class);
+
+  /** Directories whose inode is found without walking down from the root. */
+  private static final int KNOWN_DIRECTORIES = 10_000;
+
+  /** Positions in a listing start after . and .. . */
+  private static final int DOTS = 2;
+
+  private static final int BLOCK_BYTES = 4096;
+
+  private final PmfsFileSystem fileSystem;
+
+  /**
+   * Names do not move while mounted, so a path leads to the same directory for the whole session.
+   */
+  private final Cache<String, Long> directories =
+      CacheBuilder.newBuilder().maximumSize(KNOWN_DIRECTORIES).build();
+
+  JnrOperations(PmfsFileSystem fileSystem) {
+    this.fileSystem = fileSystem;
+  }
+
+  /**
+   * Called by jnr-fuse when the JVM ends and when mounting failed; {@link JnrBridge} does it in its
+   * own order.
+   */
+  @Override
+  public void umount() {}
+
+  @Override
+  public int getattr(String path, FileStat stat) {
+    return answer(
+        "getattr",
+        path,
+        () -> {
+          Inode inode = fileSystem.inode(inode(path));
+          fill(stat, inode);
+          return 0;
+        });
+  }
+
+  @Override
+  public int readlink(String path, Pointer buffer, long size) {
+    return answer(
+        "readlink",
+        path,
+        () -> {
+          byte[] target = fileSystem.readSymbolicLink(inode(path)).bytes();
+          if (size > 0) {
+            int count = (int) Math.min(target.length, size - 1);
+            buffer.put(0, target, 0, count);
+            buffer.putByte(count, (byte) 0);
+          }
+          return 0;
+        });
+  }
+
+  /**
+   * ENOSYS, once: the kernel then opens files without asking, and keeps their data in its page
+   * cache.
+   */
+  @Override
+  public int open(String path, FuseFileInfo info) {
+    return -Errno.ENOSYS.number();
+  }
+
+  @Override
+  public int read(String path, Pointer buffer, long size, long offset, FuseFileInfo info) {
+    return answer(
+        "read",
+        path,
+        () -> {
+          int count = Math.toIntExact(size);
+          var reply = new Reply(NativeMemory.view(buffer.address(), count));
+          return fileSystem.read(inode(path), offset, count, reply);
+        });
+  }
+
+  /** Collects the pieces of a read in libfuse's buffer. */
+  private static final class Reply implements ReadSink {
+    private final ByteBuffer buffer;
+
+    Reply(ByteBuffer buffer) {
+      this.buffer = buffer;
+    }
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      return buffer.slice(buffer.position(), size);
+    }
+
+    @Override
+    public void accept(ReadResult piece) throws IOException {
+      int before = buffer.position();
+      try {
+        piece.copyTo(buffer);
+      } catch (IOException e) {
+        buffer.position(before);
+        throw e;
+      }
+    }
+  }
+
+  @Override
+  public int opendir(String path, FuseFileInfo info) {
+    return 0;
+  }
+
+  @Override
+  public int readdir(
+      String path, Pointer buffer, FuseFillDir filler, long offset, FuseFileInfo info) {
+    return answer(
+        "readdir",
+        path,
+        () -> {
+          long directory = inode(path);
+          Filler fill = new Filler(buffer, filler);
+          if (offset < 1 && !fill.add(".", directory, BY_DIRECTORY, 1)) {
+            return 0;
+          }
+          if (offset < DOTS && !fill.add("..", directory, BY_DIRECTORY, DOTS)) {
+            return 0;
+          }
+          fileSystem.list(
+              directory,
+              Math.max(0, offset - DOTS),
+              entry ->
+                  fill.add(
+                      entry.name().toLatin1(),
+                      entry.inode(),
+                      entry.type().number() << 12,
+                      entry.position() + DOTS));
+          return 0;
+        });
+  }
+
+  private static final int BY_DIRECTORY = FileStat.S_IFDIR;
+
+  /** Hands entries to libfuse until it has enough. */
+  private static final class Filler {
+    private final Pointer buffer;
+    private final FuseFillDir filler;
+    private final FileStat stat = new FileStat(Posix.RUNTIME);
+
+    Filler(Pointer buffer, FuseFillDir filler) {
+      this.buffer = buffer;
+      this.filler = filler;
+    }
+
+    boolean add(String name, long inode, int type, long nextOffset) {
+      stat.st_ino.set(inode);
+      stat.st_mode.set(type);
+      return filler.apply(buffer, name, stat, nextOffset) == 0;
+    }
+  }
+
+  @Override
+  public int statfs(String path, Statvfs result) {
+    return answer(
+        "statfs",
+        path,
+        () -> {
+          StoreStatistics statistics = fileSystem.statistics();
+          result.f_bsize.set(statistics.blockSize());
+          result.f_frsize.set(statistics.fragmentSize());
+          result.f_blocks.set(statistics.blocks());
+          result.f_bfree.set(statistics.blocksFree());
+          result.f_bavail.set(statistics.blocksAvailable());
+          result.f_files.set(statistics.files());
+          result.f_ffree.set(statistics.filesFree());
+          result.f_namemax.set(statistics.nameMaximum());
+          return 0;
+        });
+  }
+
+  @Override
+  public int getxattr(String path, String name, Pointer value, long size) {
+    return answer(
+        "getxattr",
+        path,
+        () -> {
+          byte[] bytes = fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
+          return bytes == null ? -Errno.ENODATA.number() : give(bytes, value, size);
+        });
+  }
+
+  @Override
+  public int listxattr(String path, Pointer list, long size) {
+    return answer(
+        "listxattr",
+        path,
+        () -> {
+          Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(inode(path));
+          var names = new java.io.ByteArrayOutputStream();
+          for (FileName name : attributes.keySet()) {
+            names.writeBytes(name.bytes());
+            names.write(0);
+          }
+          return give(names.toByteArray(), list, size);
+        });
+  }
+
+  /** The protocol of getxattr(2): a size of zero asks how much there is. */
+  private static int give(byte[] bytes, Pointer destination, long size) {
+    if (size == 0) {
+      return bytes.length;
+    }
+    if (size < bytes.length) {
+      return -Errno.ERANGE.number();
+    }
+    destination.put(0, bytes, 0, bytes.length);
+    return bytes.length;
+  }
+
+  private long inode(String path) throws FsException {
+    int slash = path.lastIndexOf('/');
+    if (slash == path.length() - 1) {
+      return PmfsFileSystem.ROOT;
+    }
+    return entry(path, slash).inode();
+  }
+
+  private DirectoryEntry entry(String path, int slash) throws FsException {
+    return fileSystem.find(
+        directory(path.substring(0, slash)), FileName.ofLatin1(path.substring(slash + 1)));
+  }
+
+  private long directory(String path) throws FsException {
+    if (path.isEmpty()) {
+      return PmfsFileSystem.ROOT;
+    }
+    Long known = directories.getIfPresent(path);
+    if (known != null) {
+      return known;
+    }
+    // Down from the root, not recursively up: a path may have thousands of names.
+    long directory = PmfsFileSystem.ROOT;
+    for (String name : path.substring(1).split("/", -1)) {
+      directory = fileSystem.find(directory, FileName.ofLatin1(name)).inode();
+    }
+    directories.put(path, directory);
+    return directory;
+  }
+
+  private static void fill(FileStat stat, Inode inode) {
+    Attributes attributes = inode.attributes();
+    stat.st_ino.set(inode.number());
+    stat.st_mode.set(attributes.mode());
+    stat.st_nlink.set(attributes.linkCount());
+    stat.st_uid.set(attributes.uid());
+    stat.st_gid.set(attributes.gid());
+    stat.st_rdev.set(attributes.device());
+    stat.st_size.set(attributes.size());
+    stat.st_blocks.set(attributes.blocks());
+    stat.st_blksize.set(BLOCK_BYTES);
+    set(stat.st_atim, attributes.accessTime());
+    set(stat.st_mtim, attributes.modificationTime());
+    set(stat.st_ctim, attributes.changeTime());
+  }
+
+  private static void set(Timespec field, Instant time) {
+    field.tv_sec.set(time.getEpochSecond());
+    field.tv_nsec.set(time.getNano());
+  }
+
+  /** An operation that answers with a count, zero, or a negative errno. */
+  @FunctionalInterface
+  private interface Operation {
+    int run() throws FsException;
+  }
+
+  /** The one place where a failure becomes a number: the mount survives a bug. */
+  private static int answer(String operation, String path, Operation body) {
+    try {
+      return body.run();
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        log.debug("{} {}: {}", operation, path, e.getMessage());
+      }
+      return -e.errno().number();
+    } catch (Throwable e) {
+      log.error("{} {}", operation, path, e);
+      return -Errno.EIO.number();
+    }
+  }
+}

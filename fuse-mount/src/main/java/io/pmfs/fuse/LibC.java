@@ -1,0 +1,36 @@
+package io.pmfs.fuse;
+
+import jnr.ffi.LibraryLoader;
+import jnr.ffi.Pointer;
+import jnr.ffi.annotations.In;
+import jnr.ffi.annotations.Out;
+
+/**
+ * The system calls we need that the JDK has not. Buffers are addresses; failures are -1 with errno.
+ */
+public interface LibC {
+  LibC INSTANCE = LibraryLoader.create(LibC.class).load("c");
+
+  int openat(int directory, @In byte[] path, int flags);
+
+  int close(int file);
+
+  long pread(int file, long buffer, long size, long offset);
+
+  int statx(int directory, @In byte[] path, int flags, int mask, Pointer result);
+
+  long readlinkat(int directory, @In byte[] path, @Out byte[] buffer, long size);
+
+  /** For getdents64(2), which the C library of RHEL 8 does not export. */
+  long syscall(long number, long file, Pointer buffer, long size);
+
+  long llistxattr(@In byte[] path, @Out byte[] list, long size);
+
+  long lgetxattr(@In byte[] path, @In byte[] name, @Out byte[] value, long size);
+
+  int fstatvfs(int file, Pointer result);
+
+  int umount2(@In byte[] target, int flags);
+
+  int geteuid();
+}

@@ -1,0 +1,83 @@
+package io.pmfs.fuse;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.tier.Errno;
+import java.io.IOException;
+import java.nio.charset.Charset;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Unmounting: by the system call for root, by the set-user-id fusermount for everybody else. */
+final class Unmount {
+  private static final long TIMEOUT_SECONDS = 30;
+
+  private Unmount() {}
+
+  static void unmount(Path mountpoint, boolean lazy) throws MountException {
+    if (LibC.INSTANCE.geteuid() == 0) {
+      int flags = Posix.UMOUNT_NOFOLLOW | (lazy ? Posix.MNT_DETACH : 0);
+      if (LibC.INSTANCE.umount2(Posix.terminated(mountpoint.toString()), flags) != 0) {
+        Errno errno = Posix.errno();
+        // EINVAL: it is no mount point any more, which is what was asked for.
+        if (errno != Errno.EINVAL) {
+          throw new MountException(
+              errno == Errno.EBUSY ? Reason.BUSY : Reason.FAILED,
+              mountpoint + " cannot be unmounted: " + errno,
+              null);
+        }
+      }
+    } else {
+      fusermount(mountpoint, lazy);
+    }
+  }
+
+  private static void fusermount(Path mountpoint, boolean lazy) throws MountException {
+    IOException missing = null;
+    for (String program : List.of("fusermount3", "fusermount")) {
+      List<String> command = new ArrayList<>(List.of(program, "-u"));
+      if (lazy) {
+        command.add("-z");
+      }
+      command.add("--");
+      // ProcessBuilder encodes with the default charset.
+      command.add(
+          Charset.defaultCharset().equals(ISO_8859_1)
+              ? new String(mountpoint.toString().getBytes(UTF_8), ISO_8859_1)
+              : mountpoint.toString());
+      try {
+        run(mountpoint, command);
+        return;
+      } catch (IOException e) {
+        missing = e;
+      }
+    }
+    throw new MountException(
+        Reason.FAILED, "fusermount3 and fusermount cannot be run; install fuse3", missing);
+  }
+
+  private static void run(Path mountpoint, List<String> command)
+      throws IOException, MountException {
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8).strip();
+    try {
+      if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new MountException(Reason.FAILED, command.get(0) + " does not return", null);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
+    }
+    if (process.exitValue() != 0) {
+      throw new MountException(
+          output.contains("busy") ? Reason.BUSY : Reason.FAILED,
+          mountpoint + " cannot be unmounted: " + output,
+          null);
+    }
+  }
+}
