@@ -1,0 +1,394 @@
+/*
+ * epoch: reads a directory tree the way a training job does.
+ *
+ * An epoch visits every regular file once, in an order shuffled anew, with a number of reader threads: open, fstat, read
+ * to the end, close. A file that cannot be read, or whose length is not its st_size, is an error: named on standard error
+ * (the first ten of an epoch), counted, and the run goes on and ends with status 1.
+ *
+ * One JSON object a line on standard output: one for the walk that finds the files, then one for each epoch.
+ * The time of an epoch is from the release of the readers to the end of the last of them; shuffling is outside it.
+ *
+ * Build: cc -O2 -std=c11 -Wall -Wextra -pthread -o epoch epoch.c
+ */
+#define _FILE_OFFSET_BITS 64
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_THREADS = 1024,
+    MAX_NAMED_ERRORS = 10,
+    BUFFER_SIZE = 1 << 20,
+    BUFFER_ALIGNMENT = 4096,
+};
+
+enum mode { MODE_READ, MODE_STAT, MODE_WALK };
+static const char *const mode_names[] = {"read", "stat", "walk"};
+
+struct options {
+    enum mode mode;
+    int threads;
+    long epochs;
+    uint64_t seed;
+    const char *directory;
+};
+
+struct file_list {
+    char **paths;
+    size_t count;
+    size_t capacity;
+};
+
+/* What an epoch, or one thread's share of it, came to. */
+struct tally {
+    uint64_t files;
+    uint64_t bytes;
+    uint64_t errors;
+    double slowest_seconds;
+};
+
+/* One epoch in progress: the readers take the files in turn. */
+struct epoch {
+    const struct file_list *files;
+    enum mode mode;
+    atomic_size_t next;
+    atomic_uint_fast64_t errors;
+    pthread_barrier_t start;
+};
+
+struct reader {
+    pthread_t thread;
+    struct epoch *epoch;
+    char *buffer;
+    struct tally tally;
+};
+
+static const char usage[] =
+    "usage: epoch [--mode read|stat|walk] [--threads N] [--epochs N] [--seed N] DIRECTORY\n"
+    "  --mode read   open, fstat, read whole and close every file in shuffled order (default)\n"
+    "  --mode stat   stat every file in shuffled order\n"
+    "  --mode walk   only walk the tree with a stat of every entry, once an epoch\n";
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "epoch: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* ---- random numbers: splitmix64, enough for an order without pattern */
+
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [0, bound): numbers from the incomplete last interval are drawn again. */
+static uint64_t random_below(uint64_t *state, uint64_t bound)
+{
+    uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+    uint64_t number;
+    do {
+        number = random_next(state);
+    } while (number >= limit);
+    return number % bound;
+}
+
+/* Fisher-Yates. */
+static void shuffle(struct file_list *files, uint64_t *random)
+{
+    for (size_t last = files->count; last > 1; last--) {
+        size_t chosen = (size_t)random_below(random, last);
+        char *path = files->paths[chosen];
+        files->paths[chosen] = files->paths[last - 1];
+        files->paths[last - 1] = path;
+    }
+}
+
+/* ---- the files */
+
+static void append(struct file_list *files, const char *path)
+{
+    if (files->count == files->capacity) {
+        files->capacity = files->capacity ? files->capacity * 2 : 1024;
+        files->paths = realloc(files->paths, files->capacity * sizeof *files->paths);
+        if (!files->paths)
+            die("the list of files");
+    }
+    files->paths[files->count] = strdup(path);
+    if (!files->paths[files->count])
+        die("the list of files");
+    files->count++;
+}
+
+static void clear(struct file_list *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free(files->paths[i]);
+    files->count = 0;
+}
+
+/* Walks the tree with an lstat of every entry, as `ls -lR` does, and lists its regular files; returns what it found. */
+static struct tally walk(const char *directory, struct file_list *files)
+{
+    struct tally tally = {0};
+    char *const roots[] = {(char *)directory, NULL};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!tree)
+        die(directory);
+    FTSENT *entry;
+    while (errno = 0, (entry = fts_read(tree))) {
+        switch (entry->fts_info) {
+        case FTS_F:
+            append(files, entry->fts_path);
+            tally.files++;
+            tally.bytes += (uint64_t)entry->fts_statp->st_size;
+            break;
+        case FTS_DNR:
+        case FTS_ERR:
+        case FTS_NS:
+            fprintf(stderr, "epoch: %s: %s\n", entry->fts_path, strerror(entry->fts_errno));
+            tally.errors++;
+            break;
+        default: /* directories, symbolic links and special files are walked over */
+            break;
+        }
+    }
+    if (errno)
+        die(directory);
+    fts_close(tree);
+    return tally;
+}
+
+/* ---- one file */
+
+/* Counts an error of this epoch; only the first few are named. */
+static void complain(struct epoch *epoch, const char *path, const char *why)
+{
+    if (atomic_fetch_add(&epoch->errors, 1) < MAX_NAMED_ERRORS)
+        fprintf(stderr, "epoch: %s: %s\n", path, why);
+}
+
+static void stat_file(struct reader *reader, const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        complain(reader->epoch, path, strerror(errno));
+}
+
+static void read_open_file(struct reader *reader, const char *path, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status)) {
+        complain(reader->epoch, path, strerror(errno));
+        return;
+    }
+    uint64_t total = 0;
+    ssize_t got;
+    while ((got = read(fd, reader->buffer, BUFFER_SIZE)) != 0) {
+        if (got > 0) {
+            total += (uint64_t)got;
+        } else if (errno != EINTR) {
+            complain(reader->epoch, path, strerror(errno));
+            break;
+        }
+    }
+    reader->tally.bytes += total;
+    if (got == 0 && total != (uint64_t)status.st_size) {
+        char why[96];
+        snprintf(why, sizeof why, "read %" PRIu64 " bytes of %" PRIu64, total, (uint64_t)status.st_size);
+        complain(reader->epoch, path, why);
+    }
+}
+
+static void read_file(struct reader *reader, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        complain(reader->epoch, path, strerror(errno));
+        return;
+    }
+    read_open_file(reader, path, fd);
+    close(fd);
+}
+
+/* ---- an epoch */
+
+static void *reader_main(void *argument)
+{
+    struct reader *reader = argument;
+    struct epoch *epoch = reader->epoch;
+    pthread_barrier_wait(&epoch->start);
+    for (;;) {
+        size_t index = atomic_fetch_add(&epoch->next, 1);
+        if (index >= epoch->files->count)
+            return NULL;
+        double start = now();
+        if (epoch->mode == MODE_STAT)
+            stat_file(reader, epoch->files->paths[index]);
+        else
+            read_file(reader, epoch->files->paths[index]);
+        double seconds = now() - start;
+        if (seconds > reader->tally.slowest_seconds)
+            reader->tally.slowest_seconds = seconds;
+        reader->tally.files++;
+    }
+}
+
+static struct tally run_epoch(const struct file_list *files, const struct options *options, struct reader *readers,
+                              double *seconds)
+{
+    struct epoch epoch = {.files = files, .mode = options->mode};
+    int count = options->threads;
+    pthread_barrier_init(&epoch.start, NULL, (unsigned)count + 1);
+    for (int i = 0; i < count; i++) {
+        readers[i].epoch = &epoch;
+        readers[i].tally = (struct tally){0};
+        errno = pthread_create(&readers[i].thread, NULL, reader_main, &readers[i]);
+        if (errno)
+            die("starting a reader thread");
+    }
+    double start = now();
+    pthread_barrier_wait(&epoch.start);
+    struct tally total = {0};
+    for (int i = 0; i < count; i++) {
+        pthread_join(readers[i].thread, NULL);
+        total.files += readers[i].tally.files;
+        total.bytes += readers[i].tally.bytes;
+        if (readers[i].tally.slowest_seconds > total.slowest_seconds)
+            total.slowest_seconds = readers[i].tally.slowest_seconds;
+    }
+    *seconds = now() - start;
+    total.errors = atomic_load(&epoch.errors);
+    pthread_barrier_destroy(&epoch.start);
+    return total;
+}
+
+static void print_line(const char *mode, long epoch, int threads, const struct tally *tally, double seconds)
+{
+    printf("{\"mode\": \"%s\", \"epoch\": %ld, \"threads\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
+           ", \"errors\": %" PRIu64 ", \"seconds\": %.6f, \"slowest_ms\": %.3f}\n",
+           mode, epoch, threads, tally->files, tally->bytes, tally->errors, seconds, tally->slowest_seconds * 1e3);
+    fflush(stdout);
+}
+
+static bool walk_and_print(const struct options *options, struct file_list *files, long epoch)
+{
+    clear(files);
+    double start = now();
+    struct tally tally = walk(options->directory, files);
+    print_line(mode_names[MODE_WALK], epoch, 1, &tally, now() - start);
+    return tally.errors == 0;
+}
+
+/* ---- the command line */
+
+static long parse_number(const char *option, const char *text, long least, long most)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (errno || end == text || *end || number < least || number > most) {
+        fprintf(stderr, "epoch: --%s %s: not a number from %ld to %ld\n", option, text, least, most);
+        exit(2);
+    }
+    return number;
+}
+
+static enum mode parse_mode(const char *text)
+{
+    for (int mode = MODE_READ; mode <= MODE_WALK; mode++)
+        if (!strcmp(text, mode_names[mode]))
+            return (enum mode)mode;
+    fprintf(stderr, "epoch: --mode %s: not read, stat or walk\n", text);
+    exit(2);
+}
+
+static struct options parse_options(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"mode", required_argument, NULL, 'm'}, {"threads", required_argument, NULL, 't'},
+        {"epochs", required_argument, NULL, 'e'}, {"seed", required_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+    };
+    struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42};
+    int option;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'm':
+            options.mode = parse_mode(optarg);
+            break;
+        case 't':
+            options.threads = (int)parse_number("threads", optarg, 1, MAX_THREADS);
+            break;
+        case 'e':
+            options.epochs = parse_number("epochs", optarg, 1, 1000000);
+            break;
+        case 's':
+            options.seed = (uint64_t)parse_number("seed", optarg, 0, INT64_MAX);
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            exit(0);
+        default:
+            fputs(usage, stderr);
+            exit(2);
+        }
+    }
+    if (argc - optind != 1) {
+        fputs(usage, stderr);
+        exit(2);
+    }
+    options.directory = argv[optind];
+    return options;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = parse_options(argc, argv);
+    struct file_list files = {0};
+    bool good = walk_and_print(&options, &files, 1);
+    if (options.mode == MODE_WALK) {
+        for (long epoch = 2; epoch <= options.epochs; epoch++)
+            good &= walk_and_print(&options, &files, epoch);
+        return good ? 0 : 1;
+    }
+
+    struct reader *readers = calloc((size_t)options.threads, sizeof *readers);
+    if (!readers)
+        die("the reader threads");
+    for (int i = 0; i < options.threads; i++)
+        if (!(readers[i].buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_SIZE)))
+            die("a reader's buffer");
+    uint64_t random = options.seed;
+    for (long epoch = 1; epoch <= options.epochs; epoch++) {
+        double seconds;
+        shuffle(&files, &random);
+        struct tally tally = run_epoch(&files, &options, readers, &seconds);
+        print_line(mode_names[options.mode], epoch, options.threads, &tally, seconds);
+        good &= tally.errors == 0;
+    }
+    return good ? 0 : 1;
+}

@@ -1,0 +1,128 @@
+"""The machine a benchmark runs on: what it is, its kernel's caches, its processes, and the tools built for it."""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "benchmarks" / "build"
+
+
+class BenchmarkError(Exception):
+    """What stops a benchmark: one line for the person who started it."""
+
+
+def step(text):
+    """Says on standard error what happens now; standard output is for results."""
+    print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
+
+
+def main(body):
+    """Runs body and turns what stopped it into one line and an exit status. SIGTERM cleans up as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        sys.exit(body() or 0)
+    except BenchmarkError as error:
+        step(f"FAILED: {error}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def run(*command, **options):
+    """Runs a command; its standard output is the result, and its failure a BenchmarkError with its last lines."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-5:]
+        raise BenchmarkError(f"{' '.join(command)}: exit status {done.returncode}: {'; '.join(said)}")
+    return done.stdout
+
+
+def require_root(why):
+    if os.geteuid() != 0:
+        raise BenchmarkError(f"needs root: {why}")
+
+
+def build(build_pmfs=True):
+    """Installs what is missing and builds the loader and, unless told otherwise, pmfs."""
+    subprocess.run([ROOT / "scripts" / "install-requirements", "build", "mount", "benchmark"], stdout=sys.stderr, check=True)
+    if build_pmfs:
+        step("building pmfs")
+        run("mvn", "-q", "-B", "-ntp", "-DskipTests", "package", cwd=ROOT)
+    BUILD.mkdir(exist_ok=True)
+    source = ROOT / "benchmarks" / "epoch.c"
+    run("cc", "-O2", "-std=c11", "-Wall", "-Wextra", "-pthread", "-o", BUILD / "epoch", source)
+
+
+def load(directory, mode="read", threads=1, epochs=1):
+    """Runs the loader on a directory; a list of what it printed, the walk first. Any file's error ends the benchmark."""
+    command = [BUILD / "epoch", "--mode", mode, "--threads", threads, "--epochs", epochs, directory]
+    return [json.loads(line) for line in run(*command).splitlines()]
+
+
+def read_once(path):
+    """Reads a file from start to end."""
+    with open(path, "rb", buffering=0) as file:
+        buffer = bytearray(1 << 20)
+        while file.readinto(buffer):
+            pass
+
+
+def can_drop_caches():
+    return os.access("/proc/sys/vm/drop_caches", os.W_OK) and os.geteuid() == 0
+
+
+def drop_caches():
+    """Writes back what is dirty and drops the page cache and the cached names and inodes."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def memory_kib(pid):
+    """Resident memory of a process now and at its peak, in KiB."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(fields["VmRSS"].split()[0]), int(fields["VmHWM"].split()[0])
+
+
+@contextlib.contextmanager
+def work_directory(chosen=None):
+    """A directory for everything a run makes: a new one that is removed, or the chosen one, which is kept."""
+    if chosen:
+        path = Path(chosen).resolve()
+        path.mkdir(parents=True, exist_ok=True)
+        yield path
+        return
+    path = Path(tempfile.mkdtemp(prefix="pmfs-benchmark.", dir=os.environ.get("TMPDIR", "/var/tmp")))
+    try:
+        yield path
+    finally:
+        still_mounted = [line.split()[1] for line in open("/proc/self/mounts") if line.split()[1].startswith(f"{path}/")]
+        if still_mounted:
+            step(f"{path} is kept: still mounted: {', '.join(still_mounted)}")
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def describe(directory):
+    """Machine, kernel, date and commit, as the lines above a table."""
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
+    file_system = run("findmnt", "-n", "-o", "FSTYPE", "-T", directory).strip()
+    java = subprocess.run(["java", "-version"], stderr=subprocess.PIPE, text=True, check=False).stderr.splitlines()
+    commit = run("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=10").strip()
+    return [
+        f"Machine: {os.cpu_count()} cores ({cpu}), {memory_gib:.0f} GiB; {file_system}",
+        f"System: Linux {platform.release()}; {system['PRETTY_NAME'].strip(chr(34))}; {java[0] if java else 'no java'}",
+        f"Date: {datetime.date.today().isoformat()}; commit {commit}",
+        f"Command: {' '.join(['benchmarks/' + Path(sys.argv[0]).name, *sys.argv[1:]])}",
+    ]
