@@ -1,0 +1,2 @@
+/** Microbenchmarks: what a choice in the code costs. */
+package io.pmfs.benchmarks;
