@@ -73,6 +73,9 @@ final class TestSummary {
       skipped += entry.getValue().size();
     }
     failed.forEach(name -> System.out.println("failed: " + name));
+    if (passed + failed.size() + skipped == 0) {
+      System.out.println("failed: no test ran");
+    }
     System.out.printf("%d passed, %d failed, %d skipped%n", passed, failed.size(), skipped);
     return failed.isEmpty() && passed > 0 ? 0 : 1;
   }
