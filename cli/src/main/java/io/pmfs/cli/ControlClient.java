@@ -42,7 +42,6 @@ final class ControlClient {
   /** Throws IOException when nobody listens, the answer is broken, or none came in time. */
   static Answer ask(Path socket, HttpMethod method, String uri, Duration timeout)
       throws IOException {
-    DaemonLog.quiet();
     EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
     try {
       CompletableFuture<Answer> answer = new CompletableFuture<>();

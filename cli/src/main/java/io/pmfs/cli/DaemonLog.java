@@ -19,7 +19,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Where log lines go: a file of at most 10 MiB and five older ones; nowhere for the commands. */
+/**
+ * Where log lines go: a file of at most 10 MiB and five older ones; see {@link SilentLog} for the
+ * commands.
+ */
 final class DaemonLog {
   private static final String PATTERN =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
@@ -34,11 +37,6 @@ final class DaemonLog {
     String file = (name == null ? "root" : name) + "-" + Registry.nameOf(mountpoint) + ".log";
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
     return (systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory).resolve(file);
-  }
-
-  /** Silences libraries in commands, whose output is for people and scripts. */
-  static void quiet() {
-    context().getLogger(Logger.ROOT_LOGGER_NAME).setLevel(Level.OFF);
   }
 
   static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {

@@ -5,6 +5,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -35,6 +37,8 @@ import picocli.CommandLine.Spec;
 final class MountCommand implements Callable<Integer> {
   /** For an orderly stop after a signal; systemd kills after 90 s, Slurm after 30 s by default. */
   private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
+
+  private static final Logger log = LoggerFactory.getLogger(MountCommand.class);
 
   private final Invocation invocation;
 
@@ -92,9 +96,15 @@ final class MountCommand implements Callable<Integer> {
               ? configured
               : DaemonLog.defaultFile(mountpoint, registry.directory(), invocation.surroundings());
       DaemonLog.start(logFile, settings.logLevel(), foreground);
-      Daemon daemon = new Daemon(settings, logFile, invocation.clock(), invocation.opener());
-      invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
-      daemon.run(registration, () -> announce(settings, logFile));
+      try {
+        Daemon daemon = new Daemon(settings, logFile, invocation.clock(), invocation.opener());
+        invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
+        daemon.run(registration, () -> announce(settings, logFile));
+      } catch (MountFailure | RuntimeException e) {
+        // In the background nobody reads stderr any more.
+        log.error("{}: stopped by an error", mountpoint, e);
+        throw e;
+      }
     } finally {
       DaemonLog.stop();
     }

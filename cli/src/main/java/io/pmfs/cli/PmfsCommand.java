@@ -105,15 +105,12 @@ final class PmfsCommand implements Runnable {
   }
 
   private static int failed(Exception e, PmfsCommand root, Invocation invocation) {
-    boolean expected = e instanceof MountFailure;
     invocation.warn(
         e instanceof MountFailure failure
             ? failure.line()
             : "internal error: " + e + "; run again with --verbose and report it");
     if (root.verbose) {
       e.printStackTrace(invocation.err());
-    } else if (!expected) {
-      org.slf4j.LoggerFactory.getLogger(PmfsCommand.class).error("internal error", e);
     }
     return e instanceof MountFailure failure ? failure.exitStatus() : ExitStatus.FAILED;
   }
