@@ -1,0 +1,118 @@
+package io.pmfs.cli;
+
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code pmfs config}: the resolved configuration, each value with where it came from. */
+@Command(
+    name = "config",
+    description = {
+      "Shows what a mount would be configured with, and where each value comes from.",
+      "%nThe command line goes before the environment (PMFS_<OPTION>), that before the file's section"
+          + " for the mount point, that before the file's other keys, those before defaults. The file"
+          + " is the first of --config, $PMFS_CONFIG, $XDG_CONFIG_HOME/pmfs/pmfs.toml (else"
+          + " ~/.config/pmfs/pmfs.toml), /etc/pmfs/pmfs.toml. Such as:%n",
+      "  keep-free = \"20G\"",
+      "  [mount.\"/mnt/dataset\"]",
+      "  source = \"/lustre/imagenet\"",
+      "  tier = [\"pm:/mnt/pmem0/pmfs:200G\", \"ssd:/local/pmfs:80%%\"]%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs config",
+      "  pmfs config /mnt/dataset",
+      "  pmfs config /mnt/dataset --keep-free 20G --json"
+    })
+final class ConfigCommand implements Callable<Integer> {
+  private final Invocation invocation;
+
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "0..1",
+      paramLabel = "MOUNTPOINT",
+      description = "Include the configuration file's section for this mount point.")
+  private @Nullable String mountpoint;
+
+  @Option(names = "--json", description = "Print one JSON object.")
+  private boolean json;
+
+  @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
+  private @Nullable String config;
+
+  ConfigCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Configuration.suspectVariables(surroundings).forEach(invocation::warn);
+    Configuration configuration =
+        Configuration.resolve(
+            new Configuration.Request(
+                MountOptions.given(spec.commandLine().getParseResult()), config, null, mountpoint),
+            surroundings);
+    SettingsParser.validate(configuration, surroundings);
+    invocation.out().println(json ? toJson(configuration) : toText(configuration));
+    return ExitStatus.DONE;
+  }
+
+  private static String toText(Configuration configuration) {
+    StringBuilder text = new StringBuilder();
+    configuration
+        .settings()
+        .forEach(
+            (option, setting) -> {
+              String value = String.join(" ", setting.values());
+              text.append(
+                  String.format(
+                      Locale.ROOT,
+                      "%-16s = %-24s  (from %s)%n",
+                      option.key(),
+                      value,
+                      setting.origin()));
+            });
+    return text.toString().stripTrailing();
+  }
+
+  private static String toJson(Configuration configuration) {
+    JsonObject options = new JsonObject();
+    configuration
+        .settings()
+        .forEach(
+            (option, setting) -> {
+              JsonArray values = new JsonArray();
+              setting.values().forEach(values::add);
+              JsonObject one = new JsonObject();
+              if (option.kind() == MountOption.Kind.LIST) {
+                one.add("value", values);
+              } else {
+                one.addProperty("value", String.join(" ", setting.values()));
+              }
+              one.addProperty("from", setting.origin());
+              options.add(option.key(), one);
+            });
+    JsonObject object = new JsonObject();
+    object.addProperty(
+        "mountpoint",
+        configuration.mountpoint() == null ? null : configuration.mountpoint().toString());
+    object.add("options", options);
+    return new GsonBuilder()
+        .setPrettyPrinting()
+        .disableHtmlEscaping()
+        .serializeNulls()
+        .create()
+        .toJson(object);
+  }
+}

@@ -1,0 +1,9 @@
+package io.pmfs.cli;
+
+/** What the control socket can ask of the daemon. Called by several threads. */
+interface ControlRequests {
+  StatusReport status();
+
+  /** Unmounts, and drops all copies if {@code purge}; busy gives a busy failure. */
+  void unmount(boolean lazy, boolean purge) throws MountFailure;
+}

@@ -1,0 +1,272 @@
+package io.pmfs.cli;
+
+import static io.netty.handler.codec.http.HttpMethod.GET;
+import static io.netty.handler.codec.http.HttpMethod.POST;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
+import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.FullHttpRequest;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.QueryStringDecoder;
+import io.netty.handler.timeout.ReadTimeoutHandler;
+import io.netty.handler.timeout.WriteTimeoutHandler;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status}, {@code GET /version}, {@code
+ * POST /umount?lazy=true&purge=true}. One request for each connection.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+final class ControlServer implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(ControlServer.class);
+  private static final int MAX_REQUEST_BYTES = 64 << 10;
+  private static final int TIMEOUT_SECONDS = 10;
+  private static final int WORKERS = 2;
+  private static final int MAX_WAITING = 32;
+  private static final Gson GSON =
+      new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
+
+  private final Path socket;
+  private final ControlRequests requests;
+  private final EventLoopGroup loop;
+  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final ThreadPoolExecutor workers;
+  private final Channel listener;
+
+  private ControlServer(Path socket, ControlRequests requests) throws IOException {
+    this.socket = socket;
+    this.requests = requests;
+    this.workers =
+        new ThreadPoolExecutor(
+            WORKERS,
+            WORKERS,
+            0,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(MAX_WAITING),
+            new DefaultThreadFactory("control", true));
+    this.loop =
+        new MultiThreadIoEventLoopGroup(
+            1, new DefaultThreadFactory("control-io", true), NioIoHandler.newFactory());
+    try {
+      this.listener = bind();
+    } catch (IOException e) {
+      stopThreads();
+      throw e;
+    }
+  }
+
+  /** Listens on a new socket that only this user may connect to. */
+  static ControlServer start(Path socket, ControlRequests requests) throws IOException {
+    ControlServer server = new ControlServer(socket, requests);
+    try {
+      // The directory is 0700, so nobody slips in between bind and this.
+      Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-------"));
+      return server;
+    } catch (IOException e) {
+      server.close();
+      throw e;
+    }
+  }
+
+  Path socket() {
+    return socket;
+  }
+
+  private Channel bind() throws IOException {
+    ServerBootstrap bootstrap =
+        new ServerBootstrap()
+            .group(loop)
+            .channel(NioServerDomainSocketChannel.class)
+            .childHandler(new Connection());
+    var bound = bootstrap.bind(UnixDomainSocketAddress.of(socket)).awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      throw new IOException(socket + ": " + bound.cause().getMessage(), bound.cause());
+    }
+    return bound.channel();
+  }
+
+  private final class Connection extends ChannelInitializer<Channel> {
+    @Override
+    protected void initChannel(Channel channel) {
+      connections.add(channel);
+      channel
+          .pipeline()
+          .addLast("slow-sender", new ReadTimeoutHandler(TIMEOUT_SECONDS))
+          .addLast(new WriteTimeoutHandler(TIMEOUT_SECONDS))
+          .addLast(new HttpServerCodec())
+          .addLast(new HttpObjectAggregator(MAX_REQUEST_BYTES))
+          .addLast(new RequestHandler());
+    }
+  }
+
+  private final class RequestHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
+    @Override
+    protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {
+      if (context.pipeline().get("slow-sender") == null) {
+        return; // a second request on this connection: the answer to the first one closes it
+      }
+      context.pipeline().remove("slow-sender");
+      if (request.decoderResult().isFailure()) {
+        respond(context, Answer.error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request"));
+        return;
+      }
+      HttpMethod method = request.method();
+      String uri = request.uri();
+      try {
+        workers.execute(() -> respond(context, answer(method, uri)));
+      } catch (RejectedExecutionException e) {
+        respond(context, Answer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
+      }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      log.debug("control connection: {}", cause.toString());
+      context.close();
+    }
+  }
+
+  private record Answer(HttpResponseStatus status, Object body, @Nullable String allow) {
+    static Answer ok(Object body) {
+      return new Answer(HttpResponseStatus.OK, body, null);
+    }
+
+    static Answer error(HttpResponseStatus status, String error) {
+      return new Answer(status, Map.of("error", error), null);
+    }
+  }
+
+  private Answer answer(HttpMethod method, String uri) {
+    try {
+      QueryStringDecoder query = new QueryStringDecoder(uri, UTF_8);
+      return switch (query.path()) {
+        case "/status" -> only(GET, method, () -> Answer.ok(requests.status()));
+        case "/version" ->
+            only(
+                GET,
+                method,
+                () ->
+                    Answer.ok(
+                        Map.of("version", Version.get(), "pid", ProcessHandle.current().pid())));
+        case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
+        default ->
+            Answer.error(
+                HttpResponseStatus.NOT_FOUND, query.path() + ": try /status, /version or /umount");
+      };
+    } catch (MountFailure e) {
+      return Answer.error(
+          e.isBusy() ? HttpResponseStatus.CONFLICT : HttpResponseStatus.INTERNAL_SERVER_ERROR,
+          e.line());
+    } catch (IllegalArgumentException e) {
+      return Answer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      log.error("{} {}", method, uri, e);
+      return Answer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
+    }
+  }
+
+  /** Makes an answer. */
+  private interface Action {
+    Answer run() throws MountFailure;
+  }
+
+  private static Answer only(HttpMethod allowed, HttpMethod method, Action action)
+      throws MountFailure {
+    if (method.equals(allowed)) {
+      return action.run();
+    }
+    return new Answer(
+        HttpResponseStatus.METHOD_NOT_ALLOWED,
+        Map.of("error", method + ": use " + allowed),
+        allowed.name());
+  }
+
+  private Answer unmount(Map<String, List<String>> parameters) throws MountFailure {
+    for (String name : parameters.keySet()) {
+      if (!Set.of("lazy", "purge").contains(name)) {
+        throw new IllegalArgumentException("unknown parameter " + name + ": try lazy or purge");
+      }
+    }
+    requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
+    return Answer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
+  }
+
+  private static boolean flag(Map<String, List<String>> parameters, String name) {
+    List<String> values = parameters.getOrDefault(name, List.of("false"));
+    String value = values.get(0);
+    if (values.size() != 1 || !Set.of("true", "false").contains(value)) {
+      throw new IllegalArgumentException(name + ": give true or false");
+    }
+    return value.equals("true");
+  }
+
+  private static void respond(ChannelHandlerContext context, Answer answer) {
+    byte[] body = (GSON.toJson(answer.body()) + "\n").getBytes(UTF_8);
+    DefaultFullHttpResponse response =
+        new DefaultFullHttpResponse(
+            HttpVersion.HTTP_1_1, answer.status(), Unpooled.wrappedBuffer(body));
+    response.headers().set(HttpHeaderNames.CONTENT_TYPE, "application/json; charset=utf-8");
+    response.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, body.length);
+    response.headers().set(HttpHeaderNames.CONNECTION, "close");
+    if (answer.allow() != null) {
+      response.headers().set(HttpHeaderNames.ALLOW, answer.allow());
+    }
+    context.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+  }
+
+  /** Stops listening; requests being answered get their answer first, within two seconds. */
+  @Override
+  public void close() {
+    listener.close().awaitUninterruptibly(2, TimeUnit.SECONDS);
+    workers.shutdown();
+    try {
+      if (workers.awaitTermination(2, TimeUnit.SECONDS)) {
+        connections.newCloseFuture().await(500, TimeUnit.MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    stopThreads();
+  }
+
+  private void stopThreads() {
+    workers.shutdownNow();
+    loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS);
+  }
+}

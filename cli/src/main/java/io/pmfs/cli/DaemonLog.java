@@ -1,0 +1,121 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.ConsoleAppender;
+import ch.qos.logback.core.OutputStreamAppender;
+import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
+import ch.qos.logback.core.rolling.RollingFileAppender;
+import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
+import ch.qos.logback.core.util.FileSize;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where log lines go: a file of at most 10 MiB and five older ones; see {@link SilentLog} for the
+ * commands.
+ */
+final class DaemonLog {
+  private static final String PATTERN =
+      "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
+  private static final long MAX_FILE_BYTES = 10 << 20;
+  private static final int OLDER_FILES = 5;
+
+  private DaemonLog() {}
+
+  /** The default file of a mount point. */
+  static Path defaultFile(Path mountpoint, Path runtimeDirectory, Surroundings surroundings) {
+    Path name = mountpoint.getFileName();
+    String file = (name == null ? "root" : name) + "-" + Registry.nameOf(mountpoint) + ".log";
+    boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
+    return (systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory).resolve(file);
+  }
+
+  static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {
+    prepare(file);
+    LoggerContext context = context();
+    context.reset();
+    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    root.setLevel(Level.toLevel(level));
+    context.getLogger("io.netty").setLevel(Level.WARN);
+    root.addAppender(rollingFile(context, file));
+    if (alsoStandardError) {
+      ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
+      console.setTarget("System.err");
+      start(console, context);
+      root.addAppender(console);
+    }
+  }
+
+  /** Fails early and clearly; logback alone would only complain to its own status list. */
+  private static void prepare(Path file) throws MountFailure {
+    try {
+      Path parent = file.getParent();
+      if (parent != null) {
+        Files.createDirectories(
+            parent,
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      }
+      if (!Files.exists(file)) {
+        Files.createFile(file);
+      }
+      if (!Files.isRegularFile(file) || !Files.isWritable(file)) {
+        throw MountFailure.usage(file + ": log file: cannot be written; choose another --log-file");
+      }
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          file + ": log file: " + Reason.of(e) + "; choose another with --log-file",
+          e);
+    }
+  }
+
+  private static RollingFileAppender<ILoggingEvent> rollingFile(LoggerContext context, Path file) {
+    RollingFileAppender<ILoggingEvent> appender = new RollingFileAppender<>();
+    appender.setFile(file.toString());
+    FixedWindowRollingPolicy window = new FixedWindowRollingPolicy();
+    window.setContext(context);
+    window.setParent(appender);
+    // The pattern's own sign has to be escaped when it is part of the name.
+    window.setFileNamePattern(file.toString().replace("%", "\\%") + ".%i");
+    window.setMinIndex(1);
+    window.setMaxIndex(OLDER_FILES);
+    window.start();
+    SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
+    size.setContext(context);
+    size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
+    size.start();
+    appender.setRollingPolicy(window);
+    appender.setTriggeringPolicy(size);
+    start(appender, context);
+    return appender;
+  }
+
+  private static void start(OutputStreamAppender<ILoggingEvent> appender, LoggerContext context) {
+    PatternLayoutEncoder encoder = new PatternLayoutEncoder();
+    encoder.setContext(context);
+    encoder.setCharset(UTF_8);
+    encoder.setPattern(PATTERN);
+    encoder.start();
+    appender.setContext(context);
+    appender.setEncoder(encoder);
+    appender.start();
+  }
+
+  /** Writes out and closes the files. */
+  static void stop() {
+    context().stop();
+  }
+
+  private static LoggerContext context() {
+    return (LoggerContext) LoggerFactory.getILoggerFactory();
+  }
+}

@@ -1,0 +1,205 @@
+package io.pmfs.cli;
+
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** Looks over one machine for {@code pmfs doctor}. */
+final class Examination {
+  private static final Pattern RELEASE = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
+  private static final long ENOUGH_FILES = 4096;
+
+  private final Surroundings surroundings;
+  private final MachineChecks machine;
+  private final List<Finding> findings = new ArrayList<>();
+
+  Examination(Surroundings surroundings) {
+    this.surroundings = surroundings;
+    this.machine = new MachineChecks(surroundings);
+  }
+
+  List<Finding> run() {
+    java();
+    String release = firstLine("proc/sys/kernel/osrelease");
+    ok("kernel", release);
+    architecture();
+    required("/dev/fuse", machine.device(), "can be opened");
+    required("libfuse", machine.library(), "libfuse.so.2 in " + machine.libraryPlace());
+    required(
+        "permission",
+        machine.permission(),
+        surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts by fusermount");
+    fusermount();
+    allowOther();
+    passthrough(release);
+    openFiles();
+    runtimeDirectory();
+    try {
+      MountTable mounts = surroundings.mounts();
+      dax(mounts);
+      defaultTier(mounts);
+      pmfsMounts(mounts);
+    } catch (MountFailure e) {
+      add(Finding.Grade.FAIL, "mounts", e.line());
+    }
+    return findings;
+  }
+
+  private void java() {
+    Runtime.Version version = Runtime.version();
+    ok("java", version + " at " + System.getProperty("java.home"));
+  }
+
+  private void architecture() {
+    String name = System.getProperty("os.arch", "unknown");
+    if (name.equals("amd64") || name.equals("aarch64")) {
+      ok("architecture", name);
+    } else {
+      warn("architecture", name + ": not tested; amd64 and aarch64 are");
+    }
+  }
+
+  private void required(String subject, @Nullable String problem, String fine) {
+    if (problem == null) {
+      ok(subject, fine);
+    } else {
+      add(Finding.Grade.FAIL, subject, problem);
+    }
+  }
+
+  private void fusermount() {
+    Path program = ExternalUnmount.findFusermount(surroundings);
+    if (program != null) {
+      ok("fusermount", program.toString());
+    } else if (surroundings.isRoot()) {
+      warn("fusermount", "not found; only users need it: apt-get install fuse3");
+    }
+  }
+
+  private void allowOther() {
+    if (surroundings.isRoot() || machine.userAllowOther()) {
+      ok("allow-other", "permitted");
+    } else {
+      warn("allow-other", "needs user_allow_other in /etc/fuse.conf; mounts of your own do not");
+    }
+  }
+
+  private void passthrough(String release) {
+    Matcher matcher = RELEASE.matcher(release);
+    boolean recent =
+        matcher.matches()
+            && Integer.parseInt(matcher.group(1)) * 1000 + Integer.parseInt(matcher.group(2))
+                >= 6009;
+    if (!recent) {
+      warn("passthrough", "unlikely: kernels before 6.9 have none; page-cache mode works on all");
+    } else if (!machine.canMount()) {
+      warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without");
+    } else {
+      ok("passthrough", "likely, going by the kernel's version; only a mount can tell");
+    }
+  }
+
+  private void openFiles() {
+    try {
+      for (String line : Files.readAllLines(surroundings.root().resolve("proc/self/limits"))) {
+        if (line.startsWith("Max open files")) {
+          // The JVM raises its soft limit to the hard one, the fifth word.
+          String hard = line.split("\\s+", -1)[4];
+          boolean enough = hard.equals("unlimited") || Long.parseLong(hard) >= ENOUGH_FILES;
+          add(
+              enough ? Finding.Grade.OK : Finding.Grade.WARN,
+              "open files",
+              hard + (enough ? "" : ": raise it to " + ENOUGH_FILES + " (ulimit -Hn)"));
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      warn("open files", "limit not known: " + Reason.of(e));
+    }
+  }
+
+  private void runtimeDirectory() {
+    try {
+      ok("runtime directory", Registry.open(surroundings).directory().toString());
+    } catch (MountFailure e) {
+      add(Finding.Grade.FAIL, "runtime directory", e.line());
+    }
+  }
+
+  private void dax(MountTable mounts) {
+    List<String> dax =
+        mounts.all().stream()
+            .filter(m -> m.hasOption("dax") || m.hasOption("dax=always"))
+            .map(m -> m.mountpoint() + " (" + m.type() + ")")
+            .toList();
+    if (dax.isEmpty()) {
+      ok("DAX", "no file system is mounted with it; --tier pm:PATH is for those");
+    } else {
+      ok("DAX", String.join(", ", dax) + ": a place for --tier pm:PATH");
+    }
+  }
+
+  private void defaultTier(MountTable mounts) {
+    try {
+      DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
+      FileStore disk = Files.getFileStore(DefaultTier.nearestExisting(choice.tier().path()));
+      long free = disk.getUsableSpace();
+      String text =
+          "%s, %s of %s free"
+              .formatted(
+                  choice.tier().path(),
+                  ByteSize.format(free),
+                  ByteSize.format(disk.getTotalSpace()));
+      if (free > disk.getTotalSpace() / 10) {
+        ok("default tier", text);
+      } else {
+        warn("default tier", text + ": 10% is always left free, so nothing fits; use --tier");
+      }
+    } catch (MountFailure e) {
+      warn("default tier", e.line());
+    } catch (IOException e) {
+      warn("default tier", Reason.of(e));
+    }
+  }
+
+  private void pmfsMounts(MountTable mounts) {
+    List<String> running = new ArrayList<>();
+    for (MountTable.Mount mount : mounts.all()) {
+      if (!mount.isPmfs()) {
+        continue;
+      }
+      Path mountpoint = mount.mountpoint();
+      switch (MountProbe.of(mountpoint)) {
+        case STALE -> warn("stale mount", mountpoint + ": pmfs umount " + mountpoint);
+        case HUNG -> warn("hung mount", mountpoint + ": pmfs umount --lazy " + mountpoint);
+        default -> running.add(mountpoint.toString());
+      }
+    }
+    ok("mounts", running.isEmpty() ? "none" : String.join(", ", running));
+  }
+
+  private String firstLine(String file) {
+    try {
+      return Files.readAllLines(surroundings.root().resolve(file)).get(0);
+    } catch (IOException | RuntimeException e) {
+      return "unknown";
+    }
+  }
+
+  private void ok(String subject, String text) {
+    add(Finding.Grade.OK, subject, text);
+  }
+
+  private void warn(String subject, String text) {
+    add(Finding.Grade.WARN, subject, text);
+  }
+
+  private void add(Finding.Grade grade, String subject, String text) {
+    findings.add(new Finding(grade, subject, text));
+  }
+}

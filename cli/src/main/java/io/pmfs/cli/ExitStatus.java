@@ -1,0 +1,18 @@
+package io.pmfs.cli;
+
+/** The exit statuses that job scripts rely on. */
+final class ExitStatus {
+  static final int DONE = 0;
+  static final int FAILED = 1;
+
+  /** Wrong usage or configuration; also a source, mount point or tier that cannot be used. */
+  static final int USAGE = 2;
+
+  static final int NOT_MOUNTED = 3;
+  static final int PARTLY = 4;
+
+  /** This machine cannot mount: the job should use the source path instead. */
+  static final int CANNOT = 5;
+
+  private ExitStatus() {}
+}

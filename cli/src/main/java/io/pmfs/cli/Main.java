@@ -1,0 +1,57 @@
+package io.pmfs.cli;
+
+import java.io.PrintStream;
+import java.time.InstantSource;
+import java.util.function.BooleanSupplier;
+
+/** The program's edge: the real process, its streams and its exit. */
+public final class Main {
+  /** What the launcher waits for on the daemon's output; see scripts/pmfs. */
+  private static final String READY = "\u0001ready";
+
+  private Main() {}
+
+  /** Runs one command and exits with its status. */
+  public static void main(String[] args) throws Exception {
+    Surroundings surroundings = Surroundings.real();
+    PrintStream out = NativeText.standardOutput();
+    PrintStream err = NativeText.standardError();
+    boolean launched = surroundings.variable("PMFS_BACKGROUND") != null;
+    Invocation invocation =
+        new Invocation(
+            surroundings,
+            out,
+            err,
+            InstantSource.system(),
+            new Wiring(),
+            () -> {
+              if (launched) {
+                detach(out, err);
+              }
+            },
+            Main::atShutdown);
+    int status = PmfsCommand.execute(invocation, args);
+    out.flush();
+    err.flush();
+    System.exit(status);
+  }
+
+  /** The JDK replaces a closed standard stream by /dev/null, so its number is not used again. */
+  private static void detach(PrintStream out, PrintStream err) {
+    err.close();
+    out.println(READY);
+    out.close();
+  }
+
+  private static void atShutdown(BooleanSupplier stop) {
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  if (!stop.getAsBoolean()) {
+                    Runtime.getRuntime().halt(ExitStatus.FAILED);
+                  }
+                },
+                "shutdown"));
+  }
+}

@@ -1,0 +1,202 @@
+package io.pmfs.cli;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/** What must hold before a mount is started; each failure is one line with a remedy. */
+final class MountChecks {
+  private static final int STICKY = 01000;
+
+  private final MountSettings settings;
+  private final Surroundings surroundings;
+  private final MountTable mounts;
+
+  MountChecks(MountSettings settings, Surroundings surroundings, MountTable mounts) {
+    this.settings = settings;
+    this.surroundings = surroundings;
+    this.mounts = mounts;
+  }
+
+  /** Throws on the first thing that is not as it must be. Makes missing tier directories, 0700. */
+  void run() throws MountFailure {
+    checkSource();
+    checkMountpoint();
+    checkNesting();
+    checkAllowOther();
+    for (TierSpec tier : settings.tiers()) {
+      checkTier(tier);
+    }
+    checkState();
+    new MachineChecks(surroundings).requireFuse();
+  }
+
+  private void checkSource() throws MountFailure {
+    Path source = settings.source();
+    switch (MountProbe.of(source)) {
+      case ABSENT -> throw usage(source, "source", "no such directory", "check the path");
+      case STALE, BROKEN, HUNG ->
+          throw usage(source, "source", "does not answer", "check that its file system is mounted");
+      case DENIED -> throw usage(source, "source", "permission denied", "ask its owner for access");
+      case ANSWERS -> {
+        if (!Files.isDirectory(source)) {
+          throw usage(source, "source", "not a directory", "name the dataset's directory");
+        }
+        if (!Files.isReadable(source) || !Files.isExecutable(source)) {
+          throw usage(source, "source", "permission denied", "ask its owner for access");
+        }
+      }
+    }
+  }
+
+  private void checkMountpoint() throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    if (!Files.exists(mountpoint)) {
+      throw usage(
+          mountpoint, "mount point", "no such directory", "make it: mkdir -p " + mountpoint);
+    }
+    if (!Files.isDirectory(mountpoint)) {
+      throw usage(mountpoint, "mount point", "not a directory", "name an empty directory");
+    }
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(mountpoint)) {
+      if (entries.iterator().hasNext()) {
+        throw usage(mountpoint, "mount point", "not empty", "name an empty directory");
+      }
+      if (!surroundings.isRoot()) {
+        checkMountpointOfUser(mountpoint);
+      }
+    } catch (IOException e) {
+      throw usage(mountpoint, "mount point", Reason.of(e), "name an empty directory of your own");
+    }
+  }
+
+  /** The rules of fusermount: write permission, and ownership where a sticky bit says so. */
+  private void checkMountpointOfUser(Path mountpoint) throws IOException, MountFailure {
+    int owner = (Integer) Files.getAttribute(mountpoint, "unix:uid");
+    int mode = (Integer) Files.getAttribute(mountpoint, "unix:mode");
+    boolean foreign = owner != surroundings.uid();
+    if (!Files.isWritable(mountpoint) || (foreign && (mode & STICKY) != 0)) {
+      throw usage(
+          mountpoint,
+          "mount point",
+          "not yours to mount on (owner " + owner + ")",
+          "name a directory of your own");
+    }
+  }
+
+  private void checkNesting() throws MountFailure {
+    Path source = settings.source();
+    Path mountpoint = settings.mountpoint();
+    if (source.startsWith(mountpoint)) {
+      throw usage(
+          mountpoint, "mount point", "would hide the source " + source, "name another directory");
+    }
+    // Then a walk of the mount would meet the mount again, without end.
+    if (mountpoint.startsWith(source)) {
+      throw usage(
+          mountpoint,
+          "mount point",
+          "lies inside the source " + source,
+          "name a directory outside of it");
+    }
+  }
+
+  private void checkAllowOther() throws MountFailure {
+    if (settings.allowOther()
+        && !surroundings.isRoot()
+        && !new MachineChecks(surroundings).userAllowOther()) {
+      throw MountFailure.usage(
+          "--allow-other: not allowed for users on this machine; ask for user_allow_other in"
+              + " /etc/fuse.conf");
+    }
+  }
+
+  private void checkTier(TierSpec tier) throws MountFailure {
+    Path path = tier.path();
+    String what = "tier " + tier.kind();
+    checkApart(path, what);
+    makeDirectory(path, what, "choose another --tier");
+    try {
+      checkRoom(tier, what);
+    } catch (IOException e) {
+      throw usage(path, what, Reason.of(e), "choose another --tier");
+    }
+  }
+
+  /** Copies inside the source would become part of the dataset; below the mount, unreachable. */
+  private void checkApart(Path path, String what) throws MountFailure {
+    if (path.startsWith(settings.source())) {
+      throw usage(
+          path, what, "lies inside the source " + settings.source(), "choose another place");
+    }
+    if (path.startsWith(settings.mountpoint())) {
+      throw usage(
+          path,
+          what,
+          "lies inside the mount point " + settings.mountpoint(),
+          "choose another place");
+    }
+  }
+
+  private void makeDirectory(Path path, String what, String remedy) throws MountFailure {
+    try {
+      if (!Files.isDirectory(path)) {
+        Files.createDirectories(
+            path,
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      }
+      // access(2) says yes to root even where the file system is read-only or refuses: try it.
+      Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
+    } catch (IOException e) {
+      throw usage(path, what, "cannot be used: " + Reason.of(e), remedy);
+    }
+  }
+
+  private void checkRoom(TierSpec tier, String what) throws IOException, MountFailure {
+    FileStore disk = Files.getFileStore(tier.path());
+    long keep = settings.keepFree().on(disk.getTotalSpace());
+    long free = disk.getUsableSpace();
+    // A full disk may be full of our own copies, which serve well.
+    if (free <= keep && isEmpty(tier.path())) {
+      throw usage(
+          tier.path(),
+          what,
+          "nothing would fit: %s of %s are free and --keep-free %s keeps %s"
+              .formatted(
+                  ByteSize.format(free),
+                  ByteSize.format(disk.getTotalSpace()),
+                  settings.keepFree(),
+                  ByteSize.format(keep)),
+          "lower --keep-free or choose another --tier");
+    }
+  }
+
+  private static boolean isEmpty(Path directory) throws IOException {
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
+      return !entries.iterator().hasNext();
+    }
+  }
+
+  private void checkState() throws MountFailure {
+    Path state = settings.stateDirectory();
+    if (state == null) {
+      throw MountFailure.usage(
+          "no tier is on a local disk, so there is no place for the state; give one with"
+              + " --state-dir");
+    }
+    checkApart(state, "state");
+    MountTable.Mount mount = mounts.holding(state);
+    if (mount != null && mount.isNetwork()) {
+      throw usage(
+          state, "state", "on a network file system (" + mount.type() + ")", "set --state-dir");
+    }
+    makeDirectory(state, "state", "choose another --state-dir");
+  }
+
+  private static MountFailure usage(Path path, String what, String why, String remedy) {
+    return MountFailure.usage(path + ": " + what + ": " + why + "; " + remedy);
+  }
+}

@@ -1,0 +1,120 @@
+package io.pmfs.cli;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code pmfs mount}: checks, then becomes the daemon of one mount. */
+@Command(
+    name = "mount",
+    description = {
+      "Mounts a dataset read-only and serves it from node-local tiers. Returns when the mount"
+          + " answers.",
+      "%nSizes are 200G, 64MiB (powers of 1024) or 200GB (powers of 1000), or 10%% of a disk; times"
+          + " are 500ms, 30s, 2m. Every option can also be set as PMFS_<OPTION> in the environment"
+          + " (PMFS_TIER separates tiers by spaces or commas) or in pmfs.toml; see pmfs config"
+          + " --help.%n"
+    },
+    sortOptions = false,
+    customSynopsis = "pmfs mount [OPTION]... [SOURCE] MOUNTPOINT",
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs mount /lustre/imagenet /mnt/dataset",
+      "  pmfs mount --tier pm:/mnt/pmem0/pmfs:200G --tier ssd:/local/pmfs:80%% /lustre/imagenet"
+          + " /mnt/dataset",
+      "  pmfs mount /mnt/dataset          the rest from [mount.\"/mnt/dataset\"] in pmfs.toml",
+      "  pmfs mount --foreground --log-level debug ./data ./mnt"
+    })
+final class MountCommand implements Callable<Integer> {
+  /** For an orderly stop after a signal; systemd kills after 90 s, Slurm after 30 s by default. */
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
+
+  private static final Logger log = LoggerFactory.getLogger(MountCommand.class);
+
+  private final Invocation invocation;
+
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "1..2",
+      paramLabel = "[SOURCE] MOUNTPOINT",
+      description = "The dataset's directory and an empty directory to mount it on.")
+  private List<String> paths;
+
+  @Option(names = "--foreground", description = "Stay in the foreground; log to stderr as well.")
+  private boolean foreground;
+
+  @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
+  private @Nullable String config;
+
+  MountCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Configuration.suspectVariables(surroundings).forEach(invocation::warn);
+    MountSettings settings =
+        Configuration.resolve(
+                new Configuration.Request(
+                    MountOptions.given(spec.commandLine().getParseResult()),
+                    config,
+                    paths.size() == 2 ? paths.get(0) : null,
+                    paths.get(paths.size() - 1)),
+                surroundings)
+            .toSettings(surroundings);
+    Registry registry = Registry.open(surroundings);
+    if (new PreviousMount(settings, registry, invocation).isSame()) {
+      return ExitStatus.DONE;
+    }
+    new MountChecks(settings, surroundings, surroundings.mounts()).run();
+    serve(settings, registry);
+    return ExitStatus.DONE;
+  }
+
+  private void serve(MountSettings settings, Registry registry) throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    try (Registration registration = registry.register(mountpoint)) {
+      if (registration == null) {
+        throw new MountFailure(
+            ExitStatus.FAILED,
+            mountpoint + ": another pmfs is starting or stopping there; try again in a moment");
+      }
+      Path configured = settings.logFile();
+      Path logFile =
+          configured != null
+              ? configured
+              : DaemonLog.defaultFile(mountpoint, registry.directory(), invocation.surroundings());
+      DaemonLog.start(logFile, settings.logLevel(), foreground);
+      try {
+        Daemon daemon = new Daemon(settings, logFile, invocation.clock(), invocation.opener());
+        invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
+        daemon.run(registration, () -> announce(settings, logFile));
+      } catch (MountFailure | RuntimeException e) {
+        // In the background nobody reads stderr any more.
+        log.error("{}: stopped by an error", mountpoint, e);
+        throw e;
+      }
+    } finally {
+      DaemonLog.stop();
+    }
+  }
+
+  private void announce(MountSettings settings, Path logFile) {
+    invocation.say(
+        "%s mounted on %s (pid %d, log %s)"
+            .formatted(
+                settings.source(), settings.mountpoint(), ProcessHandle.current().pid(), logFile));
+    invocation.detach().run();
+  }
+}

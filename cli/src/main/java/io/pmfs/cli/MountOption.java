@@ -1,0 +1,94 @@
+package io.pmfs.cli;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a mount can be told: the one list behind the command line, the environment and the
+ * configuration file.
+ */
+enum MountOption {
+  SOURCE(Kind.ARGUMENT, "DIR", null, "the dataset's directory; in a file's section only"),
+  TIER(
+      Kind.LIST,
+      TierSpec.FORM,
+      null,
+      "where copies are kept, fastest first; repeat for more. KIND is pm or ssd, CAPACITY a size or"
+          + " a share of the disk"),
+  KEEP_FREE(Kind.VALUE, "SIZE", "10%", "always left free on each tier's disk"),
+  STATE_DIR(Kind.VALUE, "DIR", null, "where names and the list of copies are kept"),
+  EVICTION(Kind.VALUE, "POLICY", "none", "who goes when a tier is full: none or lru"),
+  FETCH_THREADS(Kind.VALUE, "N", "4", "threads that copy files to the tiers, 1 to 256"),
+  METADATA_THREADS(Kind.VALUE, "N", "8", "threads that ask the source for names, 1 to 256"),
+  BUFFER_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for buffers, at least 8MiB"),
+  METADATA_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for cached names, at least 16MiB"),
+  ALLOW_OTHER(Kind.FLAG, "", "false", "let other users in, as far as modes permit"),
+  READY_TIMEOUT(Kind.VALUE, "TIME", "30s", "how long the mount may take to answer"),
+  LOG_FILE(Kind.VALUE, "FILE", null, "where the daemon logs; rotated at 10 MiB, 5 kept"),
+  LOG_LEVEL(Kind.VALUE, "LEVEL", "info", "error, warn, info, debug or trace");
+
+  /** How an option is written. */
+  enum Kind {
+    ARGUMENT,
+    VALUE,
+    LIST,
+    FLAG
+  }
+
+  private final Kind kind;
+  private final String placeholder;
+  private final @Nullable String defaultText;
+  private final String description;
+
+  MountOption(Kind kind, String placeholder, @Nullable String defaultText, String description) {
+    this.kind = kind;
+    this.placeholder = placeholder;
+    this.defaultText = defaultText;
+    this.description = description;
+  }
+
+  Kind kind() {
+    return kind;
+  }
+
+  String placeholder() {
+    return placeholder;
+  }
+
+  /** The default, or null when it depends on the machine or is absent. */
+  @Nullable String defaultText() {
+    return defaultText;
+  }
+
+  String description() {
+    return description;
+  }
+
+  /** The key in a configuration file. */
+  String key() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  String commandLineName() {
+    return "--" + key();
+  }
+
+  String variable() {
+    return "PMFS_" + name();
+  }
+
+  static @Nullable MountOption ofKey(String key) {
+    return Arrays.stream(values()).filter(o -> o.key().equals(key)).findFirst().orElse(null);
+  }
+
+  static List<String> keys() {
+    return Arrays.stream(values()).map(MountOption::key).toList();
+  }
+
+  /** Those that command line and environment know. */
+  static List<MountOption> options() {
+    return Arrays.stream(values()).filter(o -> o.kind != Kind.ARGUMENT).toList();
+  }
+}

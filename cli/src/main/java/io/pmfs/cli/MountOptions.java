@@ -1,0 +1,57 @@
+package io.pmfs.cli;
+
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.ParseResult;
+
+/** {@link MountOption} as command line options. */
+final class MountOptions {
+  private MountOptions() {}
+
+  static CommandLine addTo(CommandLine command) {
+    for (MountOption option : MountOption.options()) {
+      command.getCommandSpec().addOption(spec(option));
+    }
+    return command;
+  }
+
+  private static OptionSpec spec(MountOption option) {
+    String defaultText = option.defaultText();
+    String description =
+        Character.toUpperCase(option.description().charAt(0))
+            + option.description().substring(1)
+            + (defaultText == null ? "." : ". Default: " + defaultText.replace("%", "%%") + ".");
+    OptionSpec.Builder builder =
+        OptionSpec.builder(option.commandLineName()).description(description);
+    return switch (option.kind()) {
+      case FLAG -> builder.type(Boolean.class).arity("0").negatable(true).build();
+      case LIST ->
+          builder
+              .type(List.class)
+              .auxiliaryTypes(String.class)
+              .arity("1")
+              .paramLabel(option.placeholder())
+              .build();
+      default -> builder.type(String.class).arity("1").paramLabel(option.placeholder()).build();
+    };
+  }
+
+  /** The texts of those options that the command line has. */
+  static Map<MountOption, List<String>> given(ParseResult parsed) {
+    Map<MountOption, List<String>> given = new EnumMap<>(MountOption.class);
+    for (MountOption option : MountOption.options()) {
+      OptionSpec matched = parsed.matchedOption(option.commandLineName());
+      if (matched != null) {
+        given.put(
+            option,
+            option.kind() == MountOption.Kind.FLAG
+                ? List.of(Boolean.toString(Boolean.TRUE.equals(matched.getValue())))
+                : matched.stringValues());
+      }
+    }
+    return given;
+  }
+}

@@ -1,0 +1,61 @@
+package io.pmfs.cli;
+
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Looks whether a directory answers, without hanging with a daemon that does not. */
+enum MountProbe {
+  ANSWERS,
+  /** A mount whose daemon died: ENOTCONN. */
+  STALE,
+  HUNG,
+  ABSENT,
+  DENIED,
+  BROKEN;
+
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+  static MountProbe of(Path path) {
+    CompletableFuture<MountProbe> answer = new CompletableFuture<>();
+    // A thread that hangs in the kernel cannot be stopped, so it must not keep the process alive.
+    Thread asking = new Thread(() -> answer.complete(stat(path)), "mount-probe");
+    asking.setDaemon(true);
+    asking.start();
+    try {
+      return answer.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      return HUNG;
+    } catch (ExecutionException e) {
+      return BROKEN;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return HUNG;
+    }
+  }
+
+  private static MountProbe stat(Path path) {
+    try {
+      Files.readAttributes(path, BasicFileAttributes.class);
+      return ANSWERS;
+    } catch (NoSuchFileException e) {
+      return ABSENT;
+    } catch (AccessDeniedException e) {
+      return DENIED;
+    } catch (IOException e) {
+      // ENOTCONN and ECONNABORTED have no exception of their own in the JDK.
+      String reason = Reason.of(e);
+      return reason.contains("endpoint is not connected") || reason.contains("connection abort")
+          ? STALE
+          : BROKEN;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package io.pmfs.cli;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The resolved configuration of one mount.
+ *
+ * @param source the dataset's directory, absolute and without symbolic links
+ * @param mountpoint where to mount it, absolute and without symbolic links
+ * @param tiers fastest first; at least one
+ * @param keepFree what is always left free on each tier's disk
+ * @param stateDirectory below which every dataset has its own state; with the last local tier when
+ *     not configured; null only when no tier is on a local disk
+ * @param eviction {@code none} or {@code lru}
+ * @param fetchThreads 1 to 256
+ * @param metadataThreads 1 to 256
+ * @param bufferMemoryBytes at least 8 MiB
+ * @param metadataMemoryBytes at least 16 MiB
+ * @param allowOther whether users other than the mounting one get in
+ * @param readyTimeout how long the probe through the mount may take
+ * @param logFile where the daemon logs; null for the default place
+ * @param logLevel error, warn, info, debug or trace
+ */
+record MountSettings(
+    Path source,
+    Path mountpoint,
+    List<TierSpec> tiers,
+    Capacity keepFree,
+    @Nullable Path stateDirectory,
+    String eviction,
+    int fetchThreads,
+    int metadataThreads,
+    long bufferMemoryBytes,
+    long metadataMemoryBytes,
+    boolean allowOther,
+    Duration readyTimeout,
+    @Nullable Path logFile,
+    String logLevel) {
+  MountSettings {
+    tiers = List.copyOf(tiers);
+  }
+}

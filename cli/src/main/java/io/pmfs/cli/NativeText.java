@@ -1,0 +1,83 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Text that crosses into the operating system, always as UTF-8.
+ *
+ * <p>The daemon runs with ISO-8859-1 as default charset, so that file names in FUSE requests stay
+ * bytes. The JDK uses that charset (until 18) or {@code sun.jnu.encoding} (later) for environment
+ * variables and for arguments of processes. So neither is used here: the environment is read from
+ * /proc, and arguments travel as ASCII.
+ */
+final class NativeText {
+  private NativeText() {}
+
+  /** This process's environment as it was at its start. */
+  static Map<String, String> environment() throws IOException {
+    return parseEnvironment(Files.readAllBytes(Path.of("/proc/self/environ")));
+  }
+
+  static Map<String, String> parseEnvironment(byte[] block) {
+    Map<String, String> environment = new LinkedHashMap<>();
+    for (String entry : new String(block, UTF_8).split("\0", -1)) {
+      int equals = entry.indexOf('=');
+      if (equals > 0) {
+        environment.put(entry.substring(0, equals), entry.substring(equals + 1));
+      }
+    }
+    return environment;
+  }
+
+  static PrintStream standardOutput() {
+    return new PrintStream(new FileOutputStream(FileDescriptor.out), true, UTF_8);
+  }
+
+  static PrintStream standardError() {
+    return new PrintStream(new FileOutputStream(FileDescriptor.err), true, UTF_8);
+  }
+
+  /** A process whose arguments arrive as UTF-8 whatever the default charset is. */
+  static ProcessBuilder process(List<String> command) {
+    if (command.stream().allMatch(NativeText::isAscii)) {
+      return new ProcessBuilder(command);
+    }
+    // The shell turns each argument's octal escapes into bytes; the x keeps trailing newlines.
+    List<String> shell = new ArrayList<>(List.of("/bin/sh", "-c", decodingScript(command), "pmfs"));
+    command.forEach(argument -> shell.add(octal(argument)));
+    return new ProcessBuilder(shell);
+  }
+
+  private static String decodingScript(List<String> command) {
+    StringBuilder script = new StringBuilder();
+    StringBuilder call = new StringBuilder("exec");
+    for (int i = 1; i <= command.size(); i++) {
+      script.append("a%d=$(printf '%%bx' \"${%d}\"); ".formatted(i, i));
+      call.append(" \"${a%d%%x}\"".formatted(i));
+    }
+    return script.append(call).toString();
+  }
+
+  private static String octal(String argument) {
+    StringBuilder escaped = new StringBuilder();
+    for (byte b : argument.getBytes(UTF_8)) {
+      escaped.append("\\0%03o".formatted(b & 0xff));
+    }
+    return escaped.toString();
+  }
+
+  private static boolean isAscii(String text) {
+    return text.chars().allMatch(c -> c < 128);
+  }
+}

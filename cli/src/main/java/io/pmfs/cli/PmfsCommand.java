@@ -1,0 +1,124 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.OutputStreamWriter;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** {@code pmfs} itself: the list of commands, and how all of them fail. */
+@Command(
+    name = "pmfs",
+    description = "Serves a dataset on slow, shared storage from fast node-local tiers.",
+    subcommands = CommandLine.HelpCommand.class,
+    synopsisSubcommandLabel = "COMMAND",
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs mount /lustre/imagenet /mnt/dataset",
+      "  pmfs status /mnt/dataset",
+      "  pmfs umount /mnt/dataset",
+      "",
+      "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not mounted,",
+      "4 done in part, 5 this machine cannot mount (use the source path instead)."
+    })
+final class PmfsCommand implements Runnable {
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--verbose",
+      scope = ScopeType.INHERIT,
+      description = "Show where in the program an error came from.")
+  private boolean verbose;
+
+  private PmfsCommand() {}
+
+  /** Runs one command line; returns its exit status. */
+  static int execute(Invocation invocation, String... args) {
+    PmfsCommand root = new PmfsCommand();
+    CommandLine commands = new CommandLine(root);
+    commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
+    commands.addSubcommand(new UmountCommand(invocation));
+    commands.addSubcommand(new StatusCommand(invocation));
+    commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
+    commands.addSubcommand(new DoctorCommand(invocation));
+    for (CommandLine command : allOf(commands)) {
+      addCommonOptions(command.getCommandSpec());
+      command.getCommandSpec().version("pmfs " + Version.get());
+      command.getCommandSpec().usageMessage().width(100);
+    }
+    commands.setOut(writer(invocation.out()));
+    commands.setErr(writer(invocation.err()));
+    commands.setParameterExceptionHandler((e, a) -> wrongUsage(e, root, invocation));
+    commands.setExecutionExceptionHandler((e, c, p) -> failed(e, root, invocation));
+    return commands.execute(args);
+  }
+
+  private static void addCommonOptions(CommandSpec command) {
+    if (command.findOption("--help") == null) {
+      command.addOption(
+          OptionSpec.builder("-h", "--help")
+              .usageHelp(true)
+              .description("Show this help.")
+              .build());
+    }
+    command.addOption(
+        OptionSpec.builder("-V", "--version")
+            .versionHelp(true)
+            .description("Show the version.")
+            .build());
+  }
+
+  private static PrintWriter writer(PrintStream stream) {
+    return new PrintWriter(new OutputStreamWriter(stream, UTF_8), true);
+  }
+
+  private static List<CommandLine> allOf(CommandLine root) {
+    List<CommandLine> all = new ArrayList<>(root.getSubcommands().values());
+    all.add(root);
+    return all;
+  }
+
+  private static int wrongUsage(ParameterException e, PmfsCommand root, Invocation invocation) {
+    StringBuilder line = new StringBuilder(String.valueOf(e.getMessage()).replace('\n', ' '));
+    if (e instanceof UnmatchedArgumentException unmatched
+        && !unmatched.getSuggestions().isEmpty()) {
+      line.append("; did you mean ").append(unmatched.getSuggestions().get(0)).append("?");
+    }
+    line.append("; see ").append(e.getCommandLine().getCommandSpec().qualifiedName());
+    invocation.warn(line.append(" --help").toString());
+    if (root.verbose) {
+      e.printStackTrace(invocation.err());
+    }
+    return ExitStatus.USAGE;
+  }
+
+  private static int failed(Exception e, PmfsCommand root, Invocation invocation) {
+    invocation.warn(
+        e instanceof MountFailure failure
+            ? failure.line()
+            : "internal error: " + e + "; run again with --verbose and report it");
+    if (root.verbose) {
+      e.printStackTrace(invocation.err());
+    }
+    return e instanceof MountFailure failure ? failure.exitStatus() : ExitStatus.FAILED;
+  }
+
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(),
+        "no command given; the commands are mount, umount, status, config, doctor");
+  }
+}

@@ -1,0 +1,174 @@
+package io.pmfs.cli;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** Turns texts into typed settings; every error names the option and where its value came from. */
+final class SettingsParser {
+  private static final List<String> POLICIES = List.of("none", "lru");
+  private static final List<String> LEVELS = List.of("error", "warn", "info", "debug", "trace");
+  private static final long MIB = 1 << 20;
+
+  private final Map<MountOption, Setting> settings;
+  private final Surroundings surroundings;
+
+  private SettingsParser(Map<MountOption, Setting> settings, Surroundings surroundings) {
+    this.settings = settings;
+    this.surroundings = surroundings;
+  }
+
+  static MountSettings parse(Configuration configuration, Surroundings surroundings)
+      throws MountFailure {
+    Path mountpoint = configuration.mountpoint();
+    if (mountpoint == null) {
+      throw MountFailure.usage("no MOUNTPOINT given; see pmfs mount --help");
+    }
+    return new SettingsParser(configuration.settings(), surroundings).parse(mountpoint);
+  }
+
+  /** Parses all values, whether or not a source and a mount point are known. */
+  static void validate(Configuration configuration, Surroundings surroundings) throws MountFailure {
+    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
+    settings.putAll(configuration.settings());
+    settings.putIfAbsent(MountOption.SOURCE, Setting.of("/", Configuration.DEFAULT));
+    new SettingsParser(settings, surroundings).parse(Path.of("/"));
+  }
+
+  static List<TierSpec> tiers(Map<MountOption, Setting> settings, Surroundings surroundings)
+      throws MountFailure {
+    return new SettingsParser(settings, surroundings).tiers();
+  }
+
+  private MountSettings parse(Path mountpoint) throws MountFailure {
+    if (!settings.containsKey(MountOption.SOURCE)) {
+      throw MountFailure.usage(
+          "%s: no source: neither given before it nor in a section [mount.\"%s\"] of the configuration"
+              .formatted(mountpoint, mountpoint));
+    }
+    return new MountSettings(
+        surroundings.resolveLinks(surroundings.resolve(text(MountOption.SOURCE))),
+        mountpoint,
+        tiers(),
+        value(MountOption.KEEP_FREE, Capacity::parse),
+        path(MountOption.STATE_DIR),
+        oneOf(MountOption.EVICTION, POLICIES),
+        threads(MountOption.FETCH_THREADS),
+        threads(MountOption.METADATA_THREADS),
+        memory(MountOption.BUFFER_MEMORY, 8 * MIB),
+        memory(MountOption.METADATA_MEMORY, 16 * MIB),
+        value(MountOption.ALLOW_OTHER, SettingsParser::flag),
+        value(MountOption.READY_TIMEOUT, SettingsParser::positive),
+        path(MountOption.LOG_FILE),
+        oneOf(MountOption.LOG_LEVEL, LEVELS));
+  }
+
+  private List<TierSpec> tiers() throws MountFailure {
+    List<TierSpec> tiers = new ArrayList<>();
+    Setting setting = settings.get(MountOption.TIER);
+    if (setting == null) {
+      return tiers;
+    }
+    for (String text : setting.values()) {
+      TierSpec tier =
+          convert(MountOption.TIER, setting, text, t -> TierSpec.parse(t, surroundings));
+      Path path = surroundings.resolveLinks(tier.path());
+      if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
+        throw MountFailure.usage("--tier " + text + ": this directory is a tier already");
+      }
+      tiers.add(new TierSpec(tier.kind(), path, tier.capacity()));
+    }
+    return tiers;
+  }
+
+  private int threads(MountOption option) throws MountFailure {
+    return value(
+        option,
+        text -> {
+          int count = text.matches("\\d{1,6}") ? Integer.parseInt(text) : 0;
+          if (count < 1 || count > 256) {
+            throw new IllegalArgumentException("'" + text + "' is not a number from 1 to 256");
+          }
+          return count;
+        });
+  }
+
+  private long memory(MountOption option, long least) throws MountFailure {
+    return value(
+        option,
+        text -> {
+          long bytes = ByteSize.parse(text);
+          if (bytes < least) {
+            throw new IllegalArgumentException(
+                "'" + text + "' is too little; give at least " + least / MIB + "MiB");
+          }
+          return bytes;
+        });
+  }
+
+  private String oneOf(MountOption option, List<String> known) throws MountFailure {
+    return value(
+        option,
+        text -> {
+          if (!known.contains(text)) {
+            throw new IllegalArgumentException(
+                "'" + text + "' is not known; choose one of " + String.join(", ", known));
+          }
+          return text;
+        });
+  }
+
+  private static boolean flag(String text) {
+    return switch (text) {
+      case "true", "yes", "on", "1" -> true;
+      case "false", "no", "off", "0" -> false;
+      default -> throw new IllegalArgumentException("'" + text + "' is neither true nor false");
+    };
+  }
+
+  private static Duration positive(String text) {
+    Duration span = TimeSpan.parse(text);
+    if (span.isZero()) {
+      throw new IllegalArgumentException("'" + text + "' is no time at all");
+    }
+    return span;
+  }
+
+  private @Nullable Path path(MountOption option) throws MountFailure {
+    return settings.containsKey(option)
+        ? surroundings.resolveLinks(value(option, surroundings::resolve))
+        : null;
+  }
+
+  private String text(MountOption option) throws MountFailure {
+    return value(option, text -> text);
+  }
+
+  private <T> T value(MountOption option, Function<String, T> parser) throws MountFailure {
+    Setting setting = settings.get(option);
+    if (setting == null || setting.values().isEmpty() || setting.values().get(0).isEmpty()) {
+      throw MountFailure.usage(option.commandLineName() + ": no value given");
+    }
+    return convert(option, setting, setting.values().get(0), parser);
+  }
+
+  private static <T> T convert(
+      MountOption option, Setting setting, String text, Function<String, T> parser)
+      throws MountFailure {
+    try {
+      return parser.apply(text);
+    } catch (IllegalArgumentException e) {
+      String origin =
+          setting.origin().equals(Configuration.COMMAND_LINE)
+              ? ""
+              : " (from " + setting.origin() + ")";
+      throw new MountFailure(
+          ExitStatus.USAGE, option.commandLineName() + origin + ": " + e.getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,93 @@
+package io.pmfs.cli;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What {@code pmfs status --json} prints. Names are stable; fields are added, never changed. */
+record StatusReport(
+    String mountpoint,
+    String source,
+    long pid,
+    long uptimeSeconds,
+    String bridge,
+    String readMode,
+    String readModeReason,
+    @Nullable String logFile,
+    @Nullable String stateDirectory,
+    List<TierStatus> tiers,
+    Reads reads,
+    Staging staging,
+    SourceOperations sourceOperations) {
+
+  /** The same report with what only the daemon knows. */
+  StatusReport with(long daemonPid, long daemonUptimeSeconds, String daemonLogFile) {
+    return new StatusReport(
+        mountpoint,
+        source,
+        daemonPid,
+        daemonUptimeSeconds,
+        bridge,
+        readMode,
+        readModeReason,
+        daemonLogFile,
+        stateDirectory,
+        tiers,
+        reads,
+        staging,
+        sourceOperations);
+  }
+
+  /**
+   * One tier.
+   *
+   * @param state {@code on}, {@code full} or {@code failed}
+   * @param reason why it is not on, or empty
+   */
+  record TierStatus(
+      String name,
+      String kind,
+      String path,
+      String state,
+      String reason,
+      Dax dax,
+      long capacityBytes,
+      long usedBytes,
+      long copies) {}
+
+  /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
+  record Dax(boolean real, String reason) {}
+
+  /**
+   * Reads by applications that reached the daemon.
+   *
+   * @param bytes all bytes served, from tiers and from the source
+   * @param hitRatio bytes from tiers by bytes served, 0 to 1; 0 before the first read
+   */
+  record Reads(
+      long requests, long bytes, long fromTiers, long fromSource, double hitRatio, long errors) {}
+
+  /** Copying to the tiers in the background. */
+  record Staging(
+      long active,
+      long queued,
+      long dropped,
+      long completed,
+      long failed,
+      long verified,
+      long mismatches,
+      long evicted,
+      long skippedNoRoom,
+      boolean idle) {}
+
+  /** What the backing store was asked for. */
+  record SourceOperations(
+      long opens,
+      long reads,
+      long bytes,
+      long stats,
+      long lists,
+      long readlinks,
+      long xattrs,
+      long statfs,
+      long total) {}
+}

@@ -1,0 +1,115 @@
+package io.pmfs.cli;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** A {@link StatusReport} for people. */
+final class StatusTable {
+  private final List<String> lines = new ArrayList<>();
+
+  private StatusTable() {}
+
+  static String of(StatusReport report) {
+    StatusTable table = new StatusTable();
+    table.head(report);
+    table.tiers(report);
+    table.counts(report);
+    return String.join("\n", table.lines);
+  }
+
+  private void head(StatusReport report) {
+    lines.add(report.source() + " on " + report.mountpoint());
+    add(
+        "daemon",
+        "pid %d, up %s"
+            .formatted(report.pid(), TimeSpan.format(Duration.ofSeconds(report.uptimeSeconds()))));
+    add(
+        "reading",
+        report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
+    add("log", report.logFile());
+    add("state", report.stateDirectory());
+  }
+
+  private void tiers(StatusReport report) {
+    for (StatusReport.TierStatus tier : report.tiers()) {
+      String dax =
+          tier.kind().equals("pm")
+              ? tier.dax().real() ? ", DAX" : ", no DAX" + because(tier.dax().reason())
+              : "";
+      add(
+          "tier " + tier.name(),
+          "%s%s, %s of %s in %,d copies%s at %s"
+              .formatted(
+                  tier.state(),
+                  because(tier.reason()),
+                  ByteSize.format(tier.usedBytes()),
+                  ByteSize.format(tier.capacityBytes()),
+                  tier.copies(),
+                  dax,
+                  tier.path()));
+    }
+  }
+
+  private void counts(StatusReport report) {
+    StatusReport.Reads reads = report.reads();
+    add(
+        "reads",
+        String.format(
+            Locale.ROOT,
+            "%,d requests, %s, %.1f %% from tiers (%s), %s from the source, %,d errors",
+            reads.requests(),
+            ByteSize.format(reads.bytes()),
+            reads.hitRatio() * 100,
+            ByteSize.format(reads.fromTiers()),
+            ByteSize.format(reads.fromSource()),
+            reads.errors()));
+    StatusReport.Staging s = report.staging();
+    add(
+        "staging",
+        String.format(
+            Locale.ROOT,
+            "%s, %,d active, %,d queued, %,d done, %,d failed, %,d dropped, %,d without room,"
+                + " %,d evicted",
+            s.idle() ? "idle" : "busy",
+            s.active(),
+            s.queued(),
+            s.completed(),
+            s.failed(),
+            s.dropped(),
+            s.skippedNoRoom(),
+            s.evicted()));
+    add(
+        "checks",
+        String.format(
+            Locale.ROOT, "%,d copies verified, %,d mismatches", s.verified(), s.mismatches()));
+    StatusReport.SourceOperations source = report.sourceOperations();
+    add(
+        "source",
+        String.format(
+            Locale.ROOT,
+            "%,d operations: %,d opens, %,d reads (%s), %,d stats, %,d lists, %,d readlinks, %,d"
+                + " xattrs, %,d statfs",
+            source.total(),
+            source.opens(),
+            source.reads(),
+            ByteSize.format(source.bytes()),
+            source.stats(),
+            source.lists(),
+            source.readlinks(),
+            source.xattrs(),
+            source.statfs()));
+  }
+
+  private static String because(@Nullable String reason) {
+    return reason == null || reason.isEmpty() ? "" : " (" + reason + ")";
+  }
+
+  private void add(String name, @Nullable String value) {
+    if (value != null) {
+      lines.add(String.format(Locale.ROOT, "  %-12s %s", name, value));
+    }
+  }
+}

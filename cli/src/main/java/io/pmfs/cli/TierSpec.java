@@ -1,0 +1,48 @@
+package io.pmfs.cli;
+
+import java.nio.file.Path;
+
+/**
+ * One tier as configured.
+ *
+ * @param kind {@code pm} or {@code ssd}
+ * @param path the directory that holds the copies, absolute
+ * @param capacity how much of its disk the tier may use
+ */
+record TierSpec(String kind, Path path, Capacity capacity) {
+  static final String FORM = "KIND:PATH[:CAPACITY]";
+
+  /** Parses {@code ssd:/local/pmfs:80%}; IllegalArgumentException carries a line for the user. */
+  static TierSpec parse(String text, Surroundings surroundings) {
+    int colon = text.indexOf(':');
+    if (colon < 0) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not a tier; write it as " + FORM + ", such as ssd:/local/pmfs:80%");
+    }
+    String kind = text.substring(0, colon);
+    if (!kind.equals("pm") && !kind.equals("ssd")) {
+      throw new IllegalArgumentException(
+          "'" + text + "': there is no tier kind '" + kind + "'; the kinds are pm and ssd");
+    }
+    String path = text.substring(colon + 1);
+    Capacity capacity = Capacity.WHOLE_DISK;
+    int last = path.lastIndexOf(':');
+    // A path may contain a colon, but what follows the last one is part of it only with a slash.
+    if (last >= 0 && path.indexOf('/', last) < 0) {
+      capacity = Capacity.parse(path.substring(last + 1));
+      path = path.substring(0, last);
+      if (capacity.on(Long.MAX_VALUE) <= 0) {
+        throw new IllegalArgumentException("'" + text + "': a tier needs a capacity above zero");
+      }
+    }
+    if (path.isEmpty()) {
+      throw new IllegalArgumentException("'" + text + "' names no directory; write it as " + FORM);
+    }
+    return new TierSpec(kind, surroundings.resolve(path), capacity);
+  }
+
+  @Override
+  public String toString() {
+    return kind + ":" + path + (capacity.equals(Capacity.WHOLE_DISK) ? "" : ":" + capacity);
+  }
+}

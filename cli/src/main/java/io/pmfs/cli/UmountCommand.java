@@ -1,0 +1,223 @@
+package io.pmfs.cli;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.netty.handler.codec.http.HttpMethod;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs umount}: unmounts and waits until the daemon is gone. */
+@Command(
+    name = "umount",
+    description = "Unmounts and stops the daemon. Copies stay in the tiers for the next mount.%n",
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs umount /mnt/dataset",
+      "  pmfs umount --purge /mnt/dataset     also drop its copies",
+      "  pmfs umount --lazy /mnt/dataset      although files are open"
+    })
+final class UmountCommand implements Callable<Integer> {
+  private static final long POLL_MS = 50;
+  private static final int HTTP_OK = 200;
+  private static final int HTTP_CONFLICT = 409;
+  private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
+
+  private final Invocation invocation;
+
+  @Parameters(paramLabel = "MOUNTPOINT", description = "Where the dataset is mounted.")
+  private String mountpointText;
+
+  @Option(
+      names = "--lazy",
+      description =
+          "Detach now, although files are open; the daemon serves them until they are closed.")
+  private boolean lazy;
+
+  @Option(names = "--purge", description = "Also drop this dataset's copies and state.")
+  private boolean purge;
+
+  @Option(
+      names = "--timeout",
+      paramLabel = "TIME",
+      defaultValue = "60s",
+      description = "How long to wait for the daemon. Default: ${DEFAULT-VALUE}.")
+  private String timeoutText;
+
+  UmountCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Duration timeout = timeout();
+    Surroundings surroundings = invocation.surroundings();
+    Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
+    Registry registry = Registry.open(surroundings);
+    Registry.Entry entry = registry.find(mountpoint);
+    if (entry != null) {
+      askDaemon(mountpoint, entry, timeout);
+    } else if (isMounted(mountpoint)) {
+      unmountWithoutDaemon(mountpoint, timeout);
+    } else {
+      throw new MountFailure(
+          ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+    }
+    return ExitStatus.DONE;
+  }
+
+  private Duration timeout() throws MountFailure {
+    try {
+      return TimeSpan.parse(timeoutText);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--timeout: " + e.getMessage(), e);
+    }
+  }
+
+  private boolean isMounted(Path mountpoint) throws MountFailure {
+    MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
+    return mount != null && mount.isPmfs();
+  }
+
+  private void askDaemon(Path mountpoint, Registry.Entry entry, Duration timeout)
+      throws MountFailure {
+    // Taken before asking, so that a reused process id is not mistaken for the daemon.
+    Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
+    try {
+      ControlClient.Answer answer =
+          ControlClient.ask(
+              Path.of(entry.socket()),
+              HttpMethod.POST,
+              "/umount?lazy=%s&purge=%s".formatted(lazy, purge),
+              timeout);
+      if (answer.status() == HTTP_CONFLICT) {
+        throw busy(mountpoint);
+      }
+      if (answer.status() != HTTP_OK) {
+        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + errorOf(answer));
+      }
+    } catch (IOException e) {
+      unmountSilentDaemon(mountpoint, entry, process, e);
+    }
+    awaitEnd(mountpoint, entry, process, timeout);
+  }
+
+  private MountFailure busy(Path mountpoint) {
+    List<String> holders = MountHolders.of(mountpoint, invocation.surroundings().root());
+    String who =
+        holders.isEmpty() ? "by a process that this user cannot see" : String.join(", ", holders);
+    return new MountFailure(
+        ExitStatus.FAILED,
+        mountpoint + ": busy: " + who + "; end that first, or detach with --lazy");
+  }
+
+  private static String errorOf(ControlClient.Answer answer) {
+    try {
+      if (JsonParser.parseString(answer.body()) instanceof JsonObject object
+          && object.get("error") != null) {
+        return object.get("error").getAsString();
+      }
+    } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
+      // Not our JSON: the status has to do.
+    }
+    return "the daemon answered with status " + answer.status();
+  }
+
+  /** The daemon may just be stopping; otherwise only --lazy goes on without it. */
+  private void unmountSilentDaemon(
+      Path mountpoint, Registry.Entry entry, Optional<ProcessHandle> process, IOException why)
+      throws MountFailure {
+    boolean alive = process.map(ProcessHandle::isAlive).orElse(false);
+    if (!isMounted(mountpoint)) {
+      return;
+    }
+    if (alive && !lazy) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d does not answer (%s); try --lazy, or kill %d"
+              .formatted(mountpoint, entry.pid(), why.getMessage(), entry.pid()),
+          why);
+    }
+    ExternalUnmount.run(mountpoint, true, invocation.surroundings());
+    invocation.say(
+        "%s: detached without its daemon (pid %d), which did not answer"
+            .formatted(mountpoint, entry.pid()));
+  }
+
+  private void awaitEnd(
+      Path mountpoint, Registry.Entry entry, Optional<ProcessHandle> process, Duration timeout)
+      throws MountFailure {
+    if (!await(() -> !isMounted(mountpoint), timeout)) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mountpoint + ": still mounted after " + timeoutText + "; see the log");
+    }
+    boolean inThisProcess = entry.pid() == ProcessHandle.current().pid();
+    boolean gone =
+        inThisProcess
+            || await(
+                () -> !process.map(ProcessHandle::isAlive).orElse(false),
+                lazy ? LAZY_PATIENCE : timeout);
+    if (!gone && lazy) {
+      invocation.say(
+          "%s detached; pid %d ends when the last open file is closed"
+              .formatted(mountpoint, entry.pid()));
+    } else if (!gone) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: unmounted, but pid %d has not ended after %s; see %s, or kill %d"
+              .formatted(mountpoint, entry.pid(), timeoutText, entry.logFile(), entry.pid()));
+    }
+  }
+
+  private void unmountWithoutDaemon(Path mountpoint, Duration timeout) throws MountFailure {
+    boolean stale = MountProbe.of(mountpoint) == MountProbe.STALE;
+    try {
+      ExternalUnmount.run(mountpoint, lazy || stale, invocation.surroundings());
+    } catch (MountFailure e) {
+      throw e.isBusy() ? busy(mountpoint) : e;
+    }
+    if (!await(() -> !isMounted(mountpoint), timeout)) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mountpoint + ": still mounted; there may be another mount below it");
+    }
+    if (stale) {
+      invocation.say(mountpoint + ": cleaned up a stale mount, whose daemon had died");
+    }
+    if (purge) {
+      throw new MountFailure(
+          ExitStatus.PARTLY,
+          mountpoint
+              + ": unmounted, but without its daemon nothing was purged; mount it again and"
+              + " umount --purge");
+    }
+  }
+
+  /** A condition that may fail to be known. */
+  private interface Condition {
+    boolean holds() throws MountFailure;
+  }
+
+  private static boolean await(Condition condition, Duration limit) throws MountFailure {
+    long deadline = System.nanoTime() + limit.toNanos();
+    while (!condition.holds()) {
+      if (System.nanoTime() - deadline > 0) {
+        return false;
+      }
+      try {
+        Thread.sleep(POLL_MS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,5 @@
+/** Commands, configuration and the daemon: the one place that knows all other modules. */
+@NullMarked
+package io.pmfs.cli;
+
+import org.jspecify.annotations.NullMarked;
