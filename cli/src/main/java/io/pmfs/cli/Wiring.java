@@ -1,10 +1,202 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.hash.Hashing;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.fuse.JnrBridge;
+import io.pmfs.fuse.MountException;
+import io.pmfs.fuse.MountOptions;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 /** Calls everyone's constructors: the one place where the modules meet. */
 final class Wiring implements MountOpener {
+  private static final Logger log = LoggerFactory.getLogger(Wiring.class);
+
+  /** The dataset does not change while it is mounted: the kernel need not ask again. */
+  private static final Duration KERNEL_TIMEOUT = Duration.ofDays(1);
+
+  /** About 200 bytes of heap for each file that waits to be fetched. */
+  private static final int QUEUE_LENGTH = 100_000;
+
   @Override
   public MountedDataset open(MountSettings settings) throws MountFailure {
-    throw new MountFailure(
-        ExitStatus.CANNOT, settings.mountpoint() + ": this build has no file system wired in");
+    Deque<AutoCloseable> opened = new ArrayDeque<>();
+    boolean complete = false;
+    try {
+      ServedDataset dataset = open(settings, opened);
+      complete = true;
+      return dataset;
+    } catch (FsException e) {
+      throw new MountFailure(ExitStatus.USAGE, settings.source() + ": source: " + Reason.of(e), e);
+    } catch (NamespaceException e) {
+      throw new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
+    } catch (MountException e) {
+      throw failure(e);
+    } finally {
+      if (!complete) {
+        opened.forEach(Wiring::closeQuietly);
+      }
+    }
+  }
+
+  private static ServedDataset open(MountSettings settings, Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, MountException {
+    String dataset = datasetName(settings.source());
+    Path state = stateDirectory(settings).resolve(dataset);
+    CountedBackingStore source = new CountedBackingStore(new DirectoryStore(settings.source()));
+    opened.push(source);
+    RocksNamespace namespace =
+        RocksNamespace.open(state, settings.source().toString(), settings.metadataMemoryBytes());
+    opened.push(namespace);
+    List<DirectoryTier> tiers = new ArrayList<>();
+    for (TierSpec spec : settings.tiers()) {
+      DirectoryTier tier = openTier(spec, settings.keepFree(), dataset, namespace);
+      opened.push(tier);
+      tiers.add(tier);
+    }
+    Copies copies = new Copies(namespace, List.<Tier>copyOf(tiers));
+    opened.push(copies);
+    EvictionPolicy eviction =
+        settings.eviction().equals("lru")
+            ? new LeastRecentlyUsed(new SplittableRandom())
+            : EvictionPolicy.NONE;
+    Stager stager =
+        new Stager(
+            namespace,
+            source,
+            copies,
+            eviction,
+            new StagerSettings(
+                settings.fetchThreads(),
+                Math.toIntExact(Math.min(settings.bufferMemoryBytes(), 1L << 30)),
+                QUEUE_LENGTH));
+    opened.push(stager);
+    ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());
+    opened.push(metadataThreads::shutdownNow);
+    PmfsFileSystem fileSystem =
+        new PmfsFileSystem(
+            namespace, source, copies, stager, metadataThreads, InstantSource.system());
+    Bridge bridge =
+        new JnrBridge(
+            fileSystem,
+            new MountOptions(
+                settings.mountpoint(),
+                settings.source().toString(),
+                settings.allowOther(),
+                KERNEL_TIMEOUT));
+    if (!namespace.stoppedCleanly()) {
+      log.info("the last session did not stop cleanly: the tiers are compared with the records");
+    }
+    stager.recoverTiers();
+    List<Path> owned = new ArrayList<>(List.of(state));
+    settings.tiers().forEach(spec -> owned.add(spec.path().resolve(dataset)));
+    return new ServedDataset(
+        settings,
+        state,
+        owned,
+        namespace,
+        source,
+        tiers,
+        copies,
+        stager,
+        fileSystem,
+        bridge,
+        opened);
+  }
+
+  private static Path stateDirectory(MountSettings settings) throws MountFailure {
+    Path directory = settings.stateDirectory();
+    if (directory == null) {
+      throw MountFailure.usage("there is no place for the state; give one with --state-dir");
+    }
+    return directory;
+  }
+
+  /** Readable, and different for every source path: {@code imagenet-1f2e3d4c5b6a7980}. */
+  private static String datasetName(Path source) {
+    Path last = source.getFileName();
+    String readable = last == null ? "root" : last.toString().replaceAll("[^A-Za-z0-9._-]", "_");
+    String hash = Hashing.sha256().hashString(source.toString(), UTF_8).toString();
+    return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
+  }
+
+  private static DirectoryTier openTier(
+      TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
+      throws MountFailure {
+    String name = spec.kind() + ":" + spec.path();
+    TierKind kind = spec.kind().equals("pm") ? TierKind.PM : TierKind.SSD;
+    try {
+      FileStore disk = Files.getFileStore(spec.path());
+      long diskBytes = disk.getTotalSpace();
+      TierSettings settings =
+          new TierSettings(
+              name,
+              kind,
+              spec.path().resolve(dataset),
+              spec.capacity().on(diskBytes),
+              keepFree.on(diskBytes));
+      return new DirectoryTier(settings, TierUsage.kept(namespace, name));
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE, spec.path() + ": tier: " + Reason.of(e) + "; choose another --tier", e);
+    }
+  }
+
+  private static ExecutorService metadataThreads(int count) {
+    AtomicInteger number = new AtomicInteger();
+    return Executors.newFixedThreadPool(
+        count,
+        task -> {
+          Thread thread = new Thread(task, "metadata-" + number.incrementAndGet());
+          thread.setDaemon(true);
+          return thread;
+        });
+  }
+
+  static MountFailure failure(MountException e) {
+    return switch (e.reason()) {
+      case UNAVAILABLE -> new MountFailure(ExitStatus.CANNOT, String.valueOf(e.getMessage()), e);
+      case BUSY -> new MountFailure(ExitStatus.FAILED, MountFailure.BUSY, e);
+      case FAILED -> new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
+    };
+  }
+
+  static void closeQuietly(AutoCloseable resource) {
+    try {
+      resource.close();
+    } catch (Exception e) {
+      log.warn("closing", e);
+    }
   }
 }

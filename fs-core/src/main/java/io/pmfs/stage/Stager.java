@@ -13,6 +13,7 @@ import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -128,6 +129,9 @@ public final class Stager implements AutoCloseable {
    */
   public void recoverTiers() {
     for (Tier tier : copies.tiers()) {
+      if (tier.status().state() != TierStatus.State.RECOVERING) {
+        continue;
+      }
       fetchThreads.execute(
           () ->
               guarded(

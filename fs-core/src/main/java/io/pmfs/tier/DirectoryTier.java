@@ -8,6 +8,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
@@ -52,6 +53,7 @@ public final class DirectoryTier implements Tier {
   private final TierSettings settings;
   private final Path copies;
   private final Path incoming;
+  private final FileChannel lock;
   private final FileStore disk;
   private final TierStatus.@Nullable Dax dax;
 
@@ -82,13 +84,15 @@ public final class DirectoryTier implements Tier {
     this.incoming = settings.directory().resolve("incoming");
     Files.createDirectories(copies, DIRECTORY_MODE);
     Files.createDirectories(incoming, DIRECTORY_MODE);
+    this.lock = lock(settings.directory());
     clearIncoming();
     this.disk = Files.getFileStore(copies);
     this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(incoming) : null;
+    boolean counted = usage != null || isEmpty(copies);
     this.usedBytes = new AtomicLong(usage == null ? 0 : usage.bytes());
     this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
-    this.state = usage == null ? TierStatus.State.RECOVERING : TierStatus.State.ON;
-    this.reason = usage == null ? "not yet compared with the records" : null;
+    this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
+    this.reason = counted ? null : "not yet compared with the records";
   }
 
   /** What the copies of a tier take. */
@@ -280,7 +284,32 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void close() {
-    // Files are closed by those who opened them.
+    // Copies are closed by those who opened them.
+    closeQuietly(lock);
+  }
+
+  private static boolean isEmpty(Path directory) throws IOException {
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
+      return !entries.iterator().hasNext();
+    }
+  }
+
+  /**
+   * Two daemons that count and clear the same directory would take each other's copies for
+   * leftovers.
+   */
+  private static FileChannel lock(Path directory) throws IOException {
+    FileChannel file =
+        FileChannel.open(directory.resolve("lock"), Set.of(CREATE, WRITE), FILE_MODE);
+    try {
+      if (file.tryLock() != null) {
+        return file;
+      }
+    } catch (OverlappingFileLockException e) {
+      // Held by this process: as good as by another.
+    }
+    file.close();
+    throw new IOException(directory + " is in use by another mount of the same dataset");
   }
 
   private void clearIncoming() throws IOException {

@@ -1,0 +1,224 @@
+package io.pmfs.cli;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.MountException;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerStatus;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.TierStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A dataset with its tiers, namespace and bridge, as {@link Wiring} put them together. */
+final class ServedDataset implements MountedDataset {
+  private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
+
+  private static final Duration POLL = Duration.ofDays(1);
+  private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
+
+  private final MountSettings settings;
+  private final Path state;
+  private final List<Path> owned;
+  private final Namespace namespace;
+  private final CountedBackingStore source;
+  private final List<DirectoryTier> tiers;
+  private final Copies copies;
+  private final Stager stager;
+  private final PmfsFileSystem fileSystem;
+  private final Bridge bridge;
+  private final Deque<AutoCloseable> opened;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean started;
+  private volatile boolean purge;
+
+  /**
+   * Takes over everything.
+   *
+   * @param owned the directories that belong to this dataset alone
+   * @param opened what must be closed, in that order
+   */
+  ServedDataset(
+      MountSettings settings,
+      Path state,
+      List<Path> owned,
+      Namespace namespace,
+      CountedBackingStore source,
+      List<DirectoryTier> tiers,
+      Copies copies,
+      Stager stager,
+      PmfsFileSystem fileSystem,
+      Bridge bridge,
+      Deque<AutoCloseable> opened) {
+    this.settings = settings;
+    this.state = state;
+    this.owned = owned;
+    this.namespace = namespace;
+    this.source = source;
+    this.tiers = tiers;
+    this.copies = copies;
+    this.stager = stager;
+    this.fileSystem = fileSystem;
+    this.bridge = bridge;
+    this.opened = opened;
+  }
+
+  @Override
+  public void start() throws MountFailure {
+    started = true;
+    try {
+      bridge.mount(settings.readyTimeout());
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+  }
+
+  @Override
+  public StatusReport status() {
+    PmfsFileSystem.ReadStatistics reads = fileSystem.readStatistics();
+    long fromTiers = stager.bytesFromTiers();
+    long fromSource = stager.bytesFromSource();
+    long served = fromTiers + fromSource;
+    return new StatusReport(
+        settings.mountpoint().toString(),
+        settings.source().toString(),
+        ProcessHandle.current().pid(),
+        0,
+        bridge.name(),
+        "page-cache",
+        "libfuse 2 offers no other; what was read once stays in the kernel's page cache",
+        null,
+        state.toString(),
+        tiers.stream().map(ServedDataset::report).toList(),
+        new StatusReport.Reads(
+            reads.requests(),
+            reads.bytes(),
+            fromTiers,
+            fromSource,
+            served == 0 ? 0 : (double) fromTiers / served,
+            reads.errors()),
+        report(stager.status(), copies),
+        report(source));
+  }
+
+  private static StatusReport.TierStatus report(DirectoryTier tier) {
+    TierStatus status = tier.status();
+    TierStatus.Dax dax = status.dax();
+    String reason = status.reason();
+    return new StatusReport.TierStatus(
+        status.name(),
+        status.kind().word(),
+        status.path(),
+        status.state().name().toLowerCase(Locale.ROOT),
+        reason == null ? "" : reason,
+        dax == null
+            ? new StatusReport.Dax(false, "not a pm tier")
+            : new StatusReport.Dax(dax.real(), dax.reason()),
+        status.capacityBytes(),
+        status.usedBytes(),
+        status.copies());
+  }
+
+  private static StatusReport.Staging report(StagerStatus staging, Copies copies) {
+    return new StatusReport.Staging(
+        staging.active(),
+        staging.queued(),
+        staging.dropped(),
+        staging.completed(),
+        staging.failed(),
+        copies.verified(),
+        copies.mismatches(),
+        staging.evicted(),
+        staging.skippedNoRoom(),
+        staging.idle());
+  }
+
+  private static StatusReport.SourceOperations report(CountedBackingStore source) {
+    var operations = source.operations();
+    return new StatusReport.SourceOperations(
+        operations.opens(),
+        operations.reads(),
+        operations.bytes(),
+        operations.stats(),
+        operations.lists(),
+        operations.readlinks(),
+        operations.xattrs(),
+        operations.statfs(),
+        operations.total());
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountFailure {
+    try {
+      bridge.unmount(lazy);
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+  }
+
+  @Override
+  public void awaitUnmounted() throws InterruptedException {
+    while (!bridge.awaitEnd(POLL)) {
+      log.debug("{} is still mounted", settings.mountpoint());
+    }
+  }
+
+  @Override
+  public void purge() {
+    purge = true;
+  }
+
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    endSession();
+    // First what makes copies, so that the tiers' usage is final; what is left comes after.
+    stager.close();
+    tiers.forEach(tier -> TierUsage.keep(namespace, tier));
+    opened.forEach(Wiring::closeQuietly);
+    if (purge) {
+      owned.forEach(ServedDataset::delete);
+    }
+  }
+
+  private void endSession() {
+    if (!started) {
+      return;
+    }
+    try {
+      if (!bridge.awaitEnd(Duration.ZERO)) {
+        bridge.unmount(true);
+        bridge.awaitEnd(LAST_REQUESTS);
+      }
+    } catch (MountException e) {
+      log.warn("{}", e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void delete(Path directory) {
+    try {
+      if (Files.exists(directory)) {
+        MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE);
+      }
+    } catch (IOException e) {
+      log.warn("{} could not be removed: {}", directory, Reason.of(e));
+    }
+  }
+}
