@@ -133,7 +133,7 @@ public interface Namespace extends AutoCloseable {
      * and the former entries of names that now stand for another inode; their inodes are still
      * there. One whose parent and name still are those of the removed entry has no other name and
      * can be forgotten with {@link Namespace#removeInode}; any other lives on under the name it
-     * has.
+     * has. So an import of nothing empties a directory before it is removed itself.
      */
     List<DirectoryEntry> finish(Attributes attributes, Listing listing);
   }

@@ -21,7 +21,6 @@ final class RocksImport implements Namespace.DirectoryImport {
   private final long directory;
   private final long token;
   private final boolean fresh;
-  private final List<DirectoryEntry> replaced = new ArrayList<>();
   private long position;
   private boolean finished;
 
@@ -79,7 +78,7 @@ final class RocksImport implements Namespace.DirectoryImport {
       for (int i = 0; i < entries.size(); i++) {
         DirectoryEntry former = resolution.replaced(i);
         if (former != null) {
-          replaced.add(former);
+          namespace.replacedIn(directory).add(former);
         }
       }
       previous.addAll(resolution.previousInodes());
@@ -128,7 +127,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     inodeUpdates.lock();
     try {
       removeNames(removed);
-      removed.addAll(replaced);
+      removed.addAll(namespace.replacedIn(directory));
       removed.forEach(this::moveToOtherName);
       Inode inode = namespace.inode(directory);
       if (inode == null) {
@@ -137,6 +136,7 @@ final class RocksImport implements Namespace.DirectoryImport {
       }
       Inode listed = checkedIn(withListing(inode, listing, attributes), namespace.session());
       database.put(Family.INODES, Keys.number(directory), Values.inode(listed));
+      namespace.forgetReplacedIn(directory);
     } finally {
       inodeUpdates.unlock();
     }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
@@ -39,6 +40,10 @@ public final class RocksNamespace implements Namespace {
   // recording it. LOCK ORDER: inodeUpdates < Database.use.
   private final ReentrantLock inodeUpdates = new ReentrantLock();
   private int imports; // GUARDED_BY(inodeUpdates)
+
+  // By directory: what unfinished imports replaced, for the next one to report.
+  private final Map<Long, List<DirectoryEntry>> replaced =
+      new HashMap<>(); // GUARDED_BY(inodeUpdates)
 
   private RocksNamespace(
       String place,
@@ -396,6 +401,18 @@ public final class RocksNamespace implements Namespace {
           batch.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next()));
           batch.put(Family.DEFAULT, Keys.CLEAN_STOP, Values.bytes(FileName.of(bootId).raw()));
         });
+  }
+
+  /**
+   * What the imports of a directory replaced since one was finished; for the holder of the lock.
+   */
+  List<DirectoryEntry> replacedIn(long directory) {
+    return replaced.computeIfAbsent(directory, absent -> new ArrayList<>());
+  }
+
+  /** That it was reported. */
+  void forgetReplacedIn(long directory) {
+    replaced.remove(directory);
   }
 
   Database database() {

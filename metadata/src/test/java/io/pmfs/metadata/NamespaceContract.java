@@ -261,6 +261,24 @@ public abstract class NamespaceContract {
   }
 
   @Test
+  void reimport_replacedByImportThatWasNotFinished_isReportedByTheNext() {
+    importAll(namespace, ROOT, file("a", 11));
+    namespace.beginImport(ROOT).add(List.of(file("a", 99)));
+    assertThat(importAll(namespace, ROOT, file("a", 99)))
+        .containsExactly(new DirectoryEntry(1, FileName.of("a"), 2, FileType.REGULAR));
+    assertThat(importAll(namespace, ROOT, file("a", 99))).isEmpty();
+  }
+
+  @Test
+  void reimport_ofNothing_reportsAllAndLetsHardLinksGoByOtherNames() {
+    importAll(namespace, ROOT, directory("d", 12), link("a", 11));
+    long d = numberOf(namespace, ROOT, "d");
+    importAll(namespace, d, file("b", 13), link("c", 11));
+    assertThat(importAll(namespace, d)).hasSize(2);
+    assertThat(namespace.path(numberOf(namespace, ROOT, "a"))).isEqualTo(FileName.of("a"));
+  }
+
+  @Test
   void reimport_removedName_isReportedAndItsInodeStays() {
     importAll(namespace, ROOT, file("a", 11), file("b", 12));
     assertThat(importAll(namespace, ROOT, file("b", 12)))

@@ -1,0 +1,18 @@
+package io.pmfs.compression;
+
+import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
+
+/** What every codec asks of its buffers. */
+final class Buffers {
+  private Buffers() {}
+
+  static void check(ByteBuffer source, ByteBuffer target) {
+    if (!source.isDirect() || !target.isDirect()) {
+      throw new IllegalArgumentException("codecs take direct buffers");
+    }
+    if (target.isReadOnly()) {
+      throw new ReadOnlyBufferException();
+    }
+  }
+}

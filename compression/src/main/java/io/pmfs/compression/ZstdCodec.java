@@ -1,0 +1,131 @@
+package io.pmfs.compression;
+
+import com.github.luben.zstd.Zstd;
+import com.github.luben.zstd.ZstdCompressCtx;
+import com.github.luben.zstd.ZstdDecompressCtx;
+import com.github.luben.zstd.ZstdException;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * One Zstandard frame (RFC 8878) with a content checksum: number 1. Any zstd program reads it.
+ *
+ * <p>Keeps the native contexts of as many calls as there are processors; further concurrent calls
+ * make their own and free them.
+ */
+public final class ZstdCodec implements Codec {
+  /** What copies record. */
+  public static final int NUMBER = 1;
+
+  private static final int MAGIC = 0xfd2fb528;
+  private static final int HEADER_BYTES = 5;
+  private static final int CHECKSUM_FLAG = 4;
+  // ZSTD_error_dstSize_tooSmall, zstd_errors.h
+  private static final long TARGET_TOO_SMALL = 70;
+
+  private final ContextPool<ZstdCompressCtx> compressors;
+  private final ContextPool<ZstdDecompressCtx> decompressors;
+
+  /**
+   * Frees its contexts when closed.
+   *
+   * @param level as of the zstd program: 1 is fast, 19 is small
+   */
+  public ZstdCodec(int level) {
+    if (level < Zstd.minCompressionLevel() || level > Zstd.maxCompressionLevel()) {
+      throw new IllegalArgumentException(
+          "zstd level %d is not between %d and %d"
+              .formatted(level, Zstd.minCompressionLevel(), Zstd.maxCompressionLevel()));
+    }
+    compressors = new ContextPool<>(() -> new ZstdCompressCtx().setLevel(level).setChecksum(true));
+    decompressors = new ContextPool<>(ZstdDecompressCtx::new);
+  }
+
+  @Override
+  public int number() {
+    return NUMBER;
+  }
+
+  @Override
+  public String name() {
+    return "zstd";
+  }
+
+  @Override
+  public int maxCompressedSize(int size) {
+    long bound = size < 0 ? -1 : Zstd.compressBound(size);
+    if (bound < 0 || bound > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException("size " + size);
+    }
+    return (int) bound;
+  }
+
+  @Override
+  public int compress(ByteBuffer source, ByteBuffer target) {
+    Buffers.check(source, target);
+    ZstdCompressCtx context = compressors.take();
+    try {
+      int written =
+          context.compressDirectByteBuffer(
+              target,
+              target.position(),
+              target.remaining(),
+              source,
+              source.position(),
+              source.remaining());
+      return moved(source, target, written);
+    } catch (ZstdException e) {
+      if (e.getErrorCode() == TARGET_TOO_SMALL) {
+        throw (BufferOverflowException) new BufferOverflowException().initCause(e);
+      }
+      throw new IllegalStateException("zstd cannot compress: " + e.getMessage(), e);
+    } finally {
+      compressors.giveBack(context);
+    }
+  }
+
+  @Override
+  public int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
+    Buffers.check(source, target);
+    checkHeader(source);
+    ZstdDecompressCtx context = decompressors.take();
+    try {
+      int written =
+          context.decompressDirectByteBuffer(
+              target,
+              target.position(),
+              target.remaining(),
+              source,
+              source.position(),
+              source.remaining());
+      return moved(source, target, written);
+    } catch (ZstdException e) {
+      throw new CodecException("zstd cannot decompress: " + e.getMessage(), e);
+    } finally {
+      decompressors.giveBack(context);
+    }
+  }
+
+  /** The library would also take nothing, older formats, and frames without a checksum. */
+  private static void checkHeader(ByteBuffer source) throws CodecException {
+    ByteBuffer header = source.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    if (header.remaining() < HEADER_BYTES
+        || header.getInt() != MAGIC
+        || (header.get() & CHECKSUM_FLAG) == 0) {
+      throw new CodecException("no zstd frame with a content checksum", null);
+    }
+  }
+
+  private static int moved(ByteBuffer source, ByteBuffer target, int written) {
+    source.position(source.limit());
+    target.position(target.position() + written);
+    return written;
+  }
+
+  @Override
+  public void close() {
+    compressors.close();
+    decompressors.close();
+  }
+}

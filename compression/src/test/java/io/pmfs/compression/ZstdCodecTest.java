@@ -1,0 +1,87 @@
+package io.pmfs.compression;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class ZstdCodecTest extends CodecContract {
+  @TempDir Path directory;
+
+  @Override
+  protected Codec create() {
+    return new ZstdCodec(3);
+  }
+
+  @Override
+  protected boolean seesDamage() {
+    return true;
+  }
+
+  @Test
+  void compress_compressible_saves() {
+    assertThat(codec.number()).isEqualTo(1);
+    assertThat(codec.name()).isEqualTo("zstd");
+    assertThat(compress(compressible(100_000)).remaining()).isLessThan(60_000);
+  }
+
+  @Test
+  void create_impossibleLevel_isRefused() {
+    assertThatThrownBy(() -> new ZstdCodec(23)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void maxCompressedSize_aboveBuffers_isRefused() {
+    assertThatThrownBy(() -> codec.maxCompressedSize(Integer.MAX_VALUE))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void use_afterClose_fails() {
+    ByteBuffer compressed = compress(compressible(100));
+    codec.close();
+    codec.close();
+    assertThatThrownBy(() -> compress(new byte[1])).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> codec.decompress(compressed, ByteBuffer.allocateDirect(100)))
+        .isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void zstdProgram_bothWays_agrees() throws Exception {
+    assumeTrue(programRuns(), "the zstd program is not installed (apt-get install zstd)");
+    byte[] content = compressible(300_000);
+    Path ours = directory.resolve("ours.zst");
+    Path theirs = directory.resolve("theirs");
+    Files.write(ours, bytes(compress(content)));
+    run("zstd", "-q", "-d", ours.toString(), "-o", theirs.toString());
+    assertThat(Files.readAllBytes(theirs)).isEqualTo(content);
+    run("zstd", "-q", "--check", theirs.toString());
+    ByteBuffer target = ByteBuffer.allocateDirect(content.length);
+    codec.decompress(direct(Files.readAllBytes(directory.resolve("theirs.zst"))), target);
+    assertThat(bytes(target.flip())).isEqualTo(content);
+  }
+
+  private static boolean programRuns() throws InterruptedException {
+    try {
+      run("zstd", "--version");
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  private static void run(String... command) throws IOException, InterruptedException {
+    Process process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+            .start();
+    assertThat(process.waitFor()).as(String.join(" ", command)).isZero();
+  }
+}
