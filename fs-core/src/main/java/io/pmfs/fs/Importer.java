@@ -190,7 +190,7 @@ final class Importer {
             settled && isPast(after.modificationTime()) ? after.modificationTime() : Instant.EPOCH;
         List<DirectoryEntry> gone =
             listing.finish(after, new Listing(namespace.session(), reliable));
-        gone.forEach(this::remove);
+        gone.forEach(entry -> remove(directory.number(), entry));
         return;
       }
       before = after;
@@ -297,29 +297,34 @@ final class Importer {
     }
   }
 
-  /** Forgets a name's inode, and what is below it, once the last of its names is gone. */
-  private void remove(DirectoryEntry gone) {
-    Deque<DirectoryEntry> rest = new ArrayDeque<>(List.of(gone));
+  /**
+   * Forgets an inode whose last name is gone, with its copies, and if it is a directory with all
+   * that is below it.
+   */
+  private void remove(long directory, DirectoryEntry gone) {
+    Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
     while (!rest.isEmpty()) {
-      DirectoryEntry entry = rest.pop();
-      Inode inode = namespace.inode(entry.inode());
-      if (inode == null || inode.checkedIn() == namespace.session()) {
-        // Seen in this session: by another name, or moved elsewhere.
+      GoneName name = rest.pop();
+      long number = name.entry.inode();
+      Inode inode = namespace.inode(number);
+      if (inode == null
+          || inode.parent() != name.directory
+          || !inode.name().equals(name.entry.name())) {
+        // It lives on by another name.
         continue;
       }
-      if (entry.type() == FileType.DIRECTORY) {
-        namespace.list(
-            entry.inode(),
-            0,
-            child -> {
-              rest.push(child);
-              return true;
-            });
-      } else if (inode.attributes().linkCount() > 1) {
-        continue;
+      if (inode.attributes().type() == FileType.DIRECTORY) {
+        Listing empty = new Listing(namespace.session(), Instant.EPOCH);
+        for (DirectoryEntry child :
+            namespace.beginImport(number).finish(inode.attributes(), empty)) {
+          rest.push(new GoneName(number, child));
+        }
+      } else {
+        copies.drop(number);
       }
-      copies.drop(entry.inode());
-      namespace.removeInode(entry.inode());
+      namespace.removeInode(number);
     }
   }
+
+  private record GoneName(long directory, DirectoryEntry entry) {}
 }
