@@ -2,11 +2,13 @@ package io.pmfs.cli;
 
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,7 +29,7 @@ enum MountProbe {
   static MountProbe of(Path path) {
     CompletableFuture<MountProbe> answer = new CompletableFuture<>();
     // A thread that hangs in the kernel cannot be stopped, so it must not keep the process alive.
-    Thread asking = new Thread(() -> answer.complete(stat(path)), "mount-probe");
+    Thread asking = new Thread(() -> answer.complete(look(path)), "mount-probe");
     asking.setDaemon(true);
     asking.start();
     try {
@@ -42,9 +44,13 @@ enum MountProbe {
     }
   }
 
-  private static MountProbe stat(Path path) {
-    try {
-      Files.readAttributes(path, BasicFileAttributes.class);
+  private static MountProbe look(Path path) {
+    // The kernel keeps the attributes of a mount whose daemon died; opening a directory it must
+    // ask.
+    try (DirectoryStream<Path> opened = Files.newDirectoryStream(path)) {
+      Objects.requireNonNull(opened);
+      return ANSWERS;
+    } catch (NotDirectoryException e) {
       return ANSWERS;
     } catch (NoSuchFileException e) {
       return ABSENT;
