@@ -20,6 +20,8 @@ import org.slf4j.LoggerFactory;
 final class Daemon implements ControlRequests {
   private static final Logger log = LoggerFactory.getLogger(Daemon.class);
 
+  private static final Duration GRACE = Duration.ofSeconds(3);
+
   private final MountSettings settings;
   private final Path logFile;
   private final InstantSource clock;
@@ -86,12 +88,20 @@ final class Daemon implements ControlRequests {
     }
   }
 
-  /** For signals: unmounts, lazily if busy, and waits for the end. False when it took too long. */
+  /**
+   * For signals: unmounts, lazily if busy; readers that still have files open get a short grace.
+   * Returns at the end, or false when it did not come within the limit.
+   */
   boolean stop(Duration limit) {
     stopping = true;
     try {
-      if (ended.getCount() > 0) {
-        unmountByForce();
+      if (ended.getCount() == 0) {
+        return true;
+      }
+      unmountByForce();
+      if (!ended.await(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+        log.warn("{}: files are still open; stopping nevertheless", settings.mountpoint());
+        dataset.close();
       }
       return ended.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
