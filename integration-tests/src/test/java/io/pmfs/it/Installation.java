@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * next. Close removes all of it, whatever is still mounted.
  */
 final class Installation implements AutoCloseable {
-  private final Scratch scratch = new Scratch();
+  private final Scratch scratch;
   private final Path launcher;
   private final List<String> prefix;
   private final Map<String, String> environment = new HashMap<>();
@@ -40,6 +40,7 @@ final class Installation implements AutoCloseable {
     if (!Files.isExecutable(launcher)) {
       throw new AssertionError("no launcher at " + launcher + ": build the module cli first");
     }
+    this.scratch = new Scratch();
     for (String inherited : System.getenv().keySet()) {
       if (inherited.startsWith("PMFS_") || inherited.startsWith("XDG_")) {
         environment.put(inherited, "");

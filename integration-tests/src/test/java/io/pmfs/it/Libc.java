@@ -3,6 +3,7 @@ package io.pmfs.it;
 import jnr.ffi.Pointer;
 import jnr.ffi.annotations.In;
 import jnr.ffi.annotations.Out;
+import org.jspecify.annotations.Nullable;
 
 /** The C library's functions as they are; {@link Posix} makes them pleasant. */
 public interface Libc {
@@ -19,6 +20,13 @@ public interface Libc {
   long write(int fd, @In byte[] buffer, long count);
 
   long pwrite(int fd, @In byte[] buffer, long count, long offset);
+
+  // With numbers alone jnr-ffi 2.2.19 passes a wrong sixth argument; with a Pointer among them it
+  // does not.
+  Pointer mmap(
+      @Nullable Pointer address, long length, int protection, int flags, int fd, long offset);
+
+  int munmap(long address, long length);
 
   long lseek(int fd, long offset, int whence);
 

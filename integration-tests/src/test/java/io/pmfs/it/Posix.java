@@ -44,6 +44,10 @@ final class Posix {
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
 
+  static final int PROT_READ = 1;
+  static final int PROT_WRITE = 2;
+  static final int MAP_SHARED = 1;
+
   static final int AT_FDCWD = -100;
   static final int AT_SYMLINK_NOFOLLOW = 0x100;
 
@@ -150,6 +154,27 @@ final class Posix {
   /** Opens and reads one byte, to see whether that is possible. */
   static long readByte(String path) {
     return withFile(path, O_RDONLY, fd -> pread(fd, new byte[1], 1, 0));
+  }
+
+  /**
+   * The bytes of a mapping of a file, without regard to where the file ends. It is unmapped at
+   * once, which a mapping of Java's is not, so that it does not keep the mount busy.
+   */
+  static byte[] mmap(String path, int size, long offset) {
+    byte[] bytes = new byte[size];
+    check(
+        withFile(
+            path,
+            O_RDONLY,
+            fd -> {
+              Pointer mapped = LIBC.mmap(null, size, PROT_READ, MAP_SHARED, fd, offset);
+              if (mapped.address() == -1) {
+                return -RUNTIME.getLastError();
+              }
+              mapped.get(0, bytes, 0, size);
+              return result(LIBC.munmap(mapped.address(), size));
+            }));
+    return bytes;
   }
 
   static long lseek(String path, long offset, int whence) {

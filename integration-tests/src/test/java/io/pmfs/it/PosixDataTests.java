@@ -6,11 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
@@ -139,47 +136,31 @@ interface PosixDataTests extends PosixView {
   }
 
   @Test
-  default void mmap_ofEachWholeFile_givesItsBytes() throws IOException {
+  default void mmap_ofEachWholeFile_givesItsBytes() {
     for (String name : PosixTree.FILES.keySet()) {
       byte[] expected = PosixTree.content(name);
       if (expected.length > 0) {
-        assertThat(map(name, 0, expected.length)).matches(got -> Arrays.equals(got, expected));
+        assertThat(Posix.mmap(at("data/" + name), expected.length, 0))
+            .as(name)
+            .matches(got -> Arrays.equals(got, expected));
       }
     }
   }
 
   @Test
-  default void mmap_ofAPart_givesThatPart() throws IOException {
+  default void mmap_ofAPart_givesThatPart() {
     byte[] expected = PosixTree.content("large");
-    for (int offset : new int[] {4096, 131_072, 1 << 20}) {
-      assertThat(map("large", offset, 200_001))
+    for (int offset : new int[] {65_536, 131_072, 1 << 20}) {
+      assertThat(Posix.mmap(at("data/large"), 200_001, offset))
           .matches(
               got -> Arrays.equals(got, Arrays.copyOfRange(expected, offset, offset + 200_001)));
     }
   }
 
   @Test
-  default void mmap_ofTheLastPage_isZeroAfterTheEnd() throws IOException {
-    byte[] expected = PosixTree.content("page-more");
-    int page = 4096;
-    try (FileChannel channel = FileChannel.open(file("page-more"))) {
-      // Java refuses to map past the end, so the rest of the page is read by its address.
-      MappedByteBuffer last = channel.map(MapMode.READ_ONLY, page, 1);
-      assertThat(last.get(0)).isEqualTo(expected[page]);
-      jnr.ffi.Pointer rest = jnr.ffi.Pointer.wrap(jnr.ffi.Runtime.getRuntime(Posix.LIBC), last);
-      byte[] bytes = new byte[page - 1];
-      jnr.ffi.Pointer.wrap(jnr.ffi.Runtime.getRuntime(Posix.LIBC), rest.address())
-          .get(1, bytes, 0, bytes.length);
-      assertThat(bytes).containsOnly(0);
-    }
-  }
-
-  private byte[] map(String name, long offset, int size) throws IOException {
-    try (FileChannel channel = FileChannel.open(file(name), StandardOpenOption.READ)) {
-      byte[] got = new byte[size];
-      channel.map(MapMode.READ_ONLY, offset, size).get(got);
-      return got;
-    }
+  default void mmap_ofTheLastPage_isZeroAfterTheEnd() {
+    byte[] expected = Arrays.copyOf(PosixTree.content("page-more"), 8192);
+    assertThat(Posix.mmap(at("data/page-more"), 8192, 0)).isEqualTo(expected);
   }
 
   @Test
@@ -202,10 +183,10 @@ interface PosixDataTests extends PosixView {
   }
 
   @Test
-  default void mmap_ofSparseFileBeyondFourGib_givesTheData() throws IOException {
-    long offset = (4L << 30) - 4096;
-    assertThat(map("sparse", offset, 20_000))
-        .matches(got -> Arrays.equals(got, PosixTree.sparseContent(offset, 20_000)));
+  default void mmap_ofSparseFileBeyondFourGib_givesTheData() {
+    long offset = (4L << 30) - 65_536;
+    assertThat(Posix.mmap(at("data/sparse"), 80_000, offset))
+        .matches(got -> Arrays.equals(got, PosixTree.sparseContent(offset, 80_000)));
   }
 
   @Test
