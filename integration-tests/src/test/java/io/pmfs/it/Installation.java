@@ -95,6 +95,18 @@ final class Installation implements AutoCloseable {
     return Command.run(environment, Command.DEADLINE, line(arguments));
   }
 
+  /** Starts a command whose errors are thrown away. */
+  Process start(ProcessBuilder.Redirect output, String... arguments) {
+    try {
+      return Command.builder(environment, line(arguments))
+          .redirectOutput(output)
+          .redirectError(ProcessBuilder.Redirect.DISCARD)
+          .start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private List<String> line(String... arguments) {
     List<String> line = new ArrayList<>(prefix);
     line.add(launcher.toString());

@@ -67,6 +67,12 @@ final class Machine {
     assumeTrue(onPath(command), "needs " + command);
   }
 
+  static void requireLoopDevice() {
+    String path = "PATH=$PATH:/sbin:/usr/sbin ";
+    assumeTrue(
+        Command.run("sh", "-c", path + "losetup -f").exit() == 0, "needs a free loop device");
+  }
+
   /** Makes the kernel forget names, attributes and file data that it can read again. */
   static void dropCaches() {
     try {

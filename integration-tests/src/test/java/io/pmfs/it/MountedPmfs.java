@@ -69,13 +69,22 @@ final class MountedPmfs implements AutoCloseable {
 
   /** Waits until nothing is being staged or waits for it; answers the status that says so. */
   Status awaitStagingIdle() {
+    return awaitCopies(0, Duration.ofSeconds(90));
+  }
+
+  /** Waits until the first tier holds that many copies and staging has nothing left to do. */
+  Status awaitCopies(int count) {
+    return awaitCopies(count, Duration.ofSeconds(90));
+  }
+
+  Status awaitCopies(int count, Duration deadline) {
     Status[] last = new Status[1];
     Await.until(
-        () -> "staging idle: " + last[0],
-        Duration.ofSeconds(90),
+        () -> count + " copies and staging idle: " + last[0],
+        deadline,
         () -> {
           last[0] = status();
-          return last[0].flag("staging.idle");
+          return last[0].number("tiers.0.copies") >= count && last[0].flag("staging.idle");
         });
     return last[0];
   }

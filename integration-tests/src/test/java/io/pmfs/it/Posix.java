@@ -49,6 +49,7 @@ final class Posix {
   static final int MAP_SHARED = 1;
 
   static final int AT_FDCWD = -100;
+  static final int AT_STATX_FORCE_SYNC = 0x2000;
   static final int AT_SYMLINK_NOFOLLOW = 0x100;
 
   private static final int STATX_BASIC_STATS = 0x7ff;
