@@ -11,6 +11,7 @@ import ch.qos.logback.core.OutputStreamAppender;
 import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
 import ch.qos.logback.core.rolling.RollingFileAppender;
 import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
+import ch.qos.logback.core.util.Duration;
 import ch.qos.logback.core.util.FileSize;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -99,6 +100,8 @@ final class DaemonLog {
     window.start();
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
     size.setContext(context);
+    // By default it looks once a minute, in which a flood of lines could fill the disk.
+    size.setCheckIncrement(Duration.buildByMilliseconds(0));
     size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
     size.start();
     appender.setRollingPolicy(window);

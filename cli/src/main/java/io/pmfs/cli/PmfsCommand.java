@@ -96,11 +96,12 @@ final class PmfsCommand implements Runnable {
     String remedy = "see " + command.qualifiedName() + " --help";
     if (e instanceof UnmatchedArgumentException unmatched && !unmatched.getUnmatched().isEmpty()) {
       String word = unmatched.getUnmatched().get(0);
-      List<String> known = new ArrayList<>(command.optionsMap().keySet());
-      known.addAll(command.subcommands().keySet());
-      String nearest = NearestName.to(word, known);
+      boolean isOption = word.startsWith("-");
+      String nearest =
+          NearestName.to(
+              word, isOption ? command.optionsMap().keySet() : command.subcommands().keySet());
       line =
-          word.startsWith("-")
+          isOption
               ? word + ": unknown option"
               : word + (command.subcommands().isEmpty() ? ": one too many" : ": unknown command");
       remedy = nearest == null ? remedy : "did you mean " + nearest + "?";
