@@ -175,7 +175,10 @@ final class ControlServerTest {
 
   @Test
   void request_tooLarge_isRefused() throws Exception {
-    assertThat(raw("POST /umount HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10000000\r\n\r\n" + "x"))
+    assertThat(
+            raw(
+                "POST /umount HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10000000\r\n\r\n"
+                    + "x"))
         .startsWith("HTTP/1.1 413");
     assertThat(requests.unmounts).isEmpty();
   }

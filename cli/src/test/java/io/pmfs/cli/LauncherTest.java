@@ -89,6 +89,31 @@ final class LauncherTest {
   }
 
   @Test
+  void mount_callersDescriptors_areNotKept() throws Exception {
+    Path pidFile = temporary.resolve("pid");
+    fakeJava("echo $$ >" + pidFile + "; " + READY + "exec sleep 1000");
+    Process process =
+        NativeText.process(
+                List.of(
+                    "bash",
+                    "-c",
+                    "exec 7</etc/passwd; PMFS_JAVA=$1 $2 mount /a /b",
+                    "x",
+                    java.toString(),
+                    launcher.toString()))
+            .start();
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    ProcessHandle daemon = process(pidFile);
+    try (var descriptors = Files.list(Path.of("/proc/" + daemon.pid() + "/fd"))) {
+      assertThat(descriptors.map(d -> d.getFileName().toString()))
+          .containsExactlyInAnyOrder("0", "1", "2");
+    } finally {
+      daemon.destroy();
+    }
+  }
+
+  @Test
   void mount_daemonFails_passesItsErrorAndStatusOn() throws Exception {
     fakeJava("echo half; echo 'pmfs: why' >&2; exit 5");
 
