@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,6 +34,7 @@ final class Daemon implements ControlRequests {
   private final ReentrantLock unmounting = new ReentrantLock();
 
   private volatile boolean stopping;
+  private volatile @Nullable Thread runner;
 
   Daemon(MountSettings settings, Path logFile, InstantSource clock, MountOpener opener)
       throws MountFailure {
@@ -45,6 +47,7 @@ final class Daemon implements ControlRequests {
 
   /** Serves until the mount is gone; {@code ready} runs once it answers and can be found. */
   void run(Registration registration, Runnable ready) throws MountFailure {
+    runner = Thread.currentThread();
     try (registration) {
       try (dataset) {
         dataset.start();
@@ -75,7 +78,7 @@ final class Daemon implements ControlRequests {
       } else {
         ready.run();
       }
-      dataset.awaitUnmounted();
+      awaitUnmounted();
       log.info("{} is unmounted; stopping", settings.mountpoint());
       unmounting.lockInterruptibly();
       unmounting.unlock();
@@ -85,6 +88,16 @@ final class Daemon implements ControlRequests {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    }
+  }
+
+  private void awaitUnmounted() throws InterruptedException {
+    try {
+      dataset.awaitUnmounted();
+    } catch (InterruptedException e) {
+      if (!stopping) {
+        throw e;
+      }
     }
   }
 
@@ -102,6 +115,10 @@ final class Daemon implements ControlRequests {
       if (!ended.await(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
         log.warn("{}: files are still open; stopping nevertheless", settings.mountpoint());
         dataset.close();
+        Thread waiting = runner;
+        if (waiting != null) {
+          waiting.interrupt(); // the kernel keeps a session with open files for as long as they are
+        }
       }
       return ended.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {

@@ -23,7 +23,7 @@ interface MountedDataset extends AutoCloseable {
 
   /**
    * Stops cleanly: unmounts if need be, ends staging, closes tiers and namespace. Idempotent; any
-   * thread may call it, also before or during {@link #start}; it wakes {@link #awaitUnmounted}.
+   * thread may call it, also before or during {@link #start}.
    */
   @Override
   void close();

@@ -14,7 +14,7 @@ final class FakeDataset implements MountedDataset {
   volatile boolean lazily;
   volatile boolean purged;
 
-  /** Whether a lazy unmount leaves a file open that nobody closes. */
+  /** Whether an unmount leaves a file open that nobody closes. */
   volatile boolean heldOpen;
 
   @Nullable volatile MountFailure startFailure;
@@ -106,7 +106,9 @@ final class FakeDataset implements MountedDataset {
 
   @Override
   public void close() {
-    unmounted.countDown();
+    if (!heldOpen) {
+      unmounted.countDown();
+    }
     closed.countDown();
   }
 }
