@@ -196,20 +196,14 @@ public final class Stager implements AutoCloseable {
     if (running != null || stopping || marks.get(inode.number()) == UNFIT) {
       return running;
     }
-    CopyWriter writer = reserve(inode);
-    if (writer == null) {
-      return null;
-    }
-    Fetch fetch = new Fetch(inode, writer);
-    Fetch other = fetches.putIfAbsent(inode.number(), fetch);
-    if (other != null) {
-      writer.close();
-      return other;
-    }
-    activeFetches.incrementAndGet();
-    if (copies.has(inode)) {
-      // Committed by another reader's fetch between the caller's miss and now.
-      end(fetch);
+    // One reservation at a time for a file, and none for one that another reader's fetch committed
+    // between the caller's miss and now.
+    Fetch fetch =
+        fetches.computeIfAbsent(inode.number(), n -> copies.has(inode) ? null : reserve(inode));
+    if (fetch == null) {
+      if (!copies.has(inode)) {
+        noRoom(inode);
+      }
       return null;
     }
     // A single block is fetched by the reader itself; the rest of a larger file needs the
@@ -221,19 +215,23 @@ public final class Stager implements AutoCloseable {
     return fetch;
   }
 
-  private @Nullable CopyWriter reserve(Inode inode) {
+  private @Nullable Fetch reserve(Inode inode) {
     long size = inode.attributes().size();
     for (Tier tier : copies.tiers()) {
       CopyWriter writer = tier.create(inode.number(), size);
       if (writer != null) {
-        return writer;
+        activeFetches.incrementAndGet();
+        return new Fetch(inode, writer);
       }
     }
+    return null;
+  }
+
+  private void noRoom(Inode inode) {
     if (marks.compareAndSet(inode.number(), (byte) 0, NO_ROOM)) {
       skippedNoRoom.increment();
     }
-    makeRoom(size);
-    return null;
+    makeRoom(inode.attributes().size());
   }
 
   /**
@@ -339,8 +337,9 @@ public final class Stager implements AutoCloseable {
       OpenSource open = lease.handle();
       int expected = destination.remaining();
       int count = open.file.read(Blocks.offset(block), destination);
-      boolean last = block == fetch.blockCount() - 1;
-      if (count == expected && (last ? open.isUnchanged() : open.isTheFile())) {
+      // Whoever reads the last of the blocks, in whatever order they come, sees whether all of them
+      // are of one version.
+      if (count == expected && (fetch.countRead() ? open.isUnchanged() : open.isTheFile())) {
         destination.flip();
         return true;
       }
@@ -542,7 +541,10 @@ public final class Stager implements AutoCloseable {
       return;
     }
     for (Tier tier : copies.tiers()) {
-      if (tier.couldHold(size) && !tier.hasFailed() && makingRoom.compareAndSet(false, true)) {
+      // One whose disk is full, or that is being recovered, would refuse all the same.
+      if (tier.couldHold(size)
+          && tier.status().state() == TierStatus.State.ON
+          && makingRoom.compareAndSet(false, true)) {
         try {
           storeThreads.execute(() -> guarded("evicting", () -> evict(tier, size)));
         } catch (RejectedExecutionException e) {
