@@ -76,9 +76,7 @@ final class MountCommand implements Callable<Integer> {
                 surroundings)
             .toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
-    if (new PreviousMount(settings, registry, invocation).isSame()) {
-      return ExitStatus.DONE;
-    }
+    new PreviousMount(settings, registry, invocation).clear();
     new MountChecks(settings, surroundings, surroundings.mounts()).run();
     serve(settings, registry);
     return ExitStatus.DONE;

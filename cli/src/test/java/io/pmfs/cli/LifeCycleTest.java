@@ -165,11 +165,11 @@ final class LifeCycleTest {
   }
 
   @Test
-  void mount_sameSourceAgain_isDone() throws Exception {
+  void mount_sameSourceAgain_isRefused() throws Exception {
     mount();
 
-    assertThat(world.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.DONE);
-    assertThat(world.output()).contains("already mounted on", "pid ");
+    assertThat(world.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).contains("already mounted: pid ", "pmfs umount ");
   }
 
   @Test
