@@ -22,11 +22,14 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.Lock;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Brings the source's names and attributes into the namespace, each when it is first asked for in a
@@ -35,6 +38,8 @@ import org.jspecify.annotations.Nullable;
  * until the next session.
  */
 final class Importer {
+  private static final Logger log = LoggerFactory.getLogger(Importer.class);
+
   /**
    * A change within this time of the last one may leave the modification time as it was, on file
    * systems with coarse clocks.
@@ -86,15 +91,19 @@ final class Importer {
       throw new FsException(Errno.ENOTDIR, "the source");
     }
     Inode before = namespace.inode(Namespace.ROOT);
-    namespace.putInode(
+    Inode now =
         new Inode(
             Namespace.ROOT,
             status.identity(),
             Namespace.ROOT,
             FileName.of(""),
             namespace.session(),
-            before == null ? null : before.listing(),
-            status.attributes()));
+            before == null ? null : listing(before, status),
+            status.attributes());
+    if (before != null) {
+      forgetOutdated(before, now);
+    }
+    namespace.putInode(now);
     known.set(Namespace.ROOT, CHECKED);
   }
 
@@ -107,43 +116,92 @@ final class Importer {
     if (inode.checkedIn() == namespace.session()) {
       return inode;
     }
+    while (true) {
+      Inode now = check(number, false);
+      if (now != null) {
+        return now;
+      }
+      // The name that the inode goes by is not its any more. A hard link may have others: the
+      // name's directory, listed again, has the inode go by the next of them.
+      Inode before = namespace.inode(number);
+      if (before != null) {
+        try {
+          ensureListed(before.parent());
+        } catch (FsException e) {
+          log.debug("looking for another name of inode {}: {}", number, e.getMessage());
+        }
+      }
+      Inode after = namespace.inode(number);
+      if (before == null
+          || after == null
+          || (after.parent() == before.parent() && after.name().equals(before.name()))) {
+        return Objects.requireNonNull(check(number, true));
+      }
+    }
+  }
+
+  /**
+   * Compares an inode with the file of its name.
+   *
+   * @param anyFile whether a missing file is an error and another one is taken for the inode's; if
+   *     not, the answer is null then
+   */
+  private @Nullable Inode check(long number, boolean anyFile) throws FsException {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
-      return check(number);
+      Inode before = namespace.inode(number);
+      if (before == null) {
+        throw new FsException(Errno.ESTALE, "inode " + number);
+      }
+      if (before.checkedIn() == namespace.session()) {
+        return before;
+      }
+      FileName path = namespace.path(number);
+      if (path == null) {
+        throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
+      }
+      SourceStatus status;
+      try {
+        status = source.status(path);
+      } catch (FsException e) {
+        if (!anyFile && (e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR)) {
+          return null;
+        }
+        throw e;
+      }
+      if (!anyFile && !isSameFile(before, status)) {
+        return null;
+      }
+      if (status.attributes().type() != before.attributes().type()) {
+        throw new FsException(Errno.ESTALE, path + " is of another type than its directory says");
+      }
+      Inode now =
+          new Inode(
+              number,
+              status.identity(),
+              before.parent(),
+              before.name(),
+              namespace.session(),
+              listing(before, status),
+              status.attributes());
+      forgetOutdated(before, now);
+      namespace.putInode(now);
+      return now;
     } finally {
       lock.unlock();
     }
   }
 
-  private Inode check(long number) throws FsException {
-    Inode before = namespace.inode(number);
-    if (before == null) {
-      throw new FsException(Errno.ESTALE, "inode " + number);
-    }
-    if (before.checkedIn() == namespace.session()) {
-      return before;
-    }
-    FileName path = namespace.path(number);
-    if (path == null) {
-      throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
-    }
-    SourceStatus status = source.status(path);
-    if (status.attributes().type() != before.attributes().type()) {
-      throw new FsException(Errno.ESTALE, path + " is of another type than its directory says");
-    }
-    Inode now =
-        new Inode(
-            number,
-            status.identity(),
-            before.parent(),
-            before.name(),
-            namespace.session(),
-            before.listing(),
-            status.attributes());
-    forgetOutdated(before, now);
-    namespace.putInode(now);
-    return now;
+  /** Devices are renumbered between mounts. */
+  private static boolean isSameFile(Inode before, SourceStatus now) {
+    return before.identity().inode() == now.identity().inode()
+        && before.attributes().type() == now.attributes().type();
+  }
+
+  /** What was listed in another directory of the same name says nothing of this one. */
+  private static @Nullable Listing listing(Inode before, SourceStatus now) {
+    return isSameFile(before, now) ? before.listing() : null;
   }
 
   /** Makes sure that the namespace has what is in a directory. */
@@ -151,13 +209,18 @@ final class Importer {
     if (known.get(directory) == LISTED) {
       return;
     }
+    // Before the lock: it may have to list a parent.
+    checked(directory);
     Lock lock = directoryLocks.get(directory);
     lock.lock();
     try {
       if (known.get(directory) == LISTED) {
         return;
       }
-      Inode inode = checked(directory);
+      Inode inode = namespace.inode(directory);
+      if (inode == null) {
+        throw new FsException(Errno.ESTALE, "inode " + directory);
+      }
       if (inode.attributes().type() != FileType.DIRECTORY) {
         throw new FsException(Errno.ENOTDIR, String.valueOf(namespace.path(directory)));
       }
@@ -294,6 +357,10 @@ final class Importer {
     }
     if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
       namespace.removeExtendedAttributes(now.number());
+      if (now.attributes().type() == FileType.SYMBOLIC_LINK) {
+        // File systems give the inode number of a link that was replaced to the new one.
+        namespace.putSymbolicLinkTarget(now.number(), PmfsFileSystem.NO_TARGET);
+      }
     }
   }
 

@@ -32,6 +32,9 @@ public final class PmfsFileSystem {
   /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
   private static final int NAME_MAX = 255;
 
+  /** In the place of a target that is not known any more; no link has an empty one. */
+  static final FileName NO_TARGET = FileName.of("");
+
   private final Namespace namespace;
   private final BackingStore source;
   private final Stager stager;
@@ -98,8 +101,7 @@ public final class PmfsFileSystem {
       throw new FsException(Errno.EINVAL, "inode " + number + " is not a symbolic link");
     }
     FileName kept = namespace.symbolicLinkTarget(number);
-    // A link's target cannot change but by making a new link, and its length is its size.
-    if (kept != null && kept.size() == inode.attributes().size()) {
+    if (kept != null && !kept.equals(NO_TARGET)) {
       return kept;
     }
     FileName target = source.readSymbolicLink(path(number));

@@ -46,13 +46,19 @@ public final class FakeStore implements BackingStore {
   private static final Hook NOTHING = (operation, path, offset) -> {};
 
   private final Node root; // the tree is GUARDED_BY(this)
-  private long lastInode = 1000; // GUARDED_BY(this)
+  private long lastInode; // GUARDED_BY(this)
   private Instant now = Instant.parse("2024-01-01T00:00:00.123456789Z"); // GUARDED_BY(this)
   private final AtomicInteger openFiles = new AtomicInteger();
   private volatile Hook hook = NOTHING;
 
   public FakeStore() {
-    root = new Node(++lastInode, FileType.DIRECTORY, 0755);
+    this(1000);
+  }
+
+  /** Whose inode numbers are above another's. */
+  public FakeStore(long lastInode) {
+    this.lastInode = lastInode;
+    root = new Node(++this.lastInode, FileType.DIRECTORY, 0755);
     touch(root);
   }
 
@@ -190,16 +196,6 @@ public final class FakeStore implements BackingStore {
     touch(parent(FileName.of(from)));
     parent(FileName.of(from)).children.remove(name(FileName.of(from)));
     put(to, node);
-  }
-
-  /** Gives the root another inode number and other children, and its old times. */
-  public synchronized FakeStore successor() {
-    FakeStore next = new FakeStore();
-    synchronized (next) {
-      next.lastInode = lastInode + 1000;
-      next.root.modified = root.modified;
-    }
-    return next;
   }
 
   public synchronized void setModified(String path, Instant time) {

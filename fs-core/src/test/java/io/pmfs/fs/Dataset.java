@@ -1,0 +1,234 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyTier;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceOperations;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import io.pmfs.tier.TierStatus;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** A whole file system over an invented source, mounted session after session. */
+final class Dataset implements AutoCloseable {
+  FakeStore store = new FakeStore();
+  private final Path directory;
+  private final ExecutorService threads = Executors.newFixedThreadPool(4);
+  private final long[] capacities;
+  private TierStatus[] lastStop;
+
+  /** Far behind the source's last change, but for tests that set it. */
+  Instant now = Instant.MAX.minus(Duration.ofDays(1));
+
+  // Of the running session.
+  CountedBackingStore source;
+  Namespace namespace;
+  final List<FaultyTier> tiers = new ArrayList<>();
+  Copies copies;
+  Stager stager;
+  PmfsFileSystem fs;
+  private SourceOperations before = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0);
+
+  /** Mounted for the first time over what {@code tree} makes. */
+  Dataset(Path directory, Tree tree, long... capacities) throws Exception {
+    this.directory = directory;
+    this.capacities = capacities;
+    this.lastStop = new TierStatus[0];
+    tree.make(store);
+    source = new CountedBackingStore(store);
+    namespace = openNamespace();
+    copies = openCopies();
+    stager = openStager(EvictionPolicy.NONE);
+    fs = openFileSystem();
+  }
+
+  /** Changes a source. */
+  interface Tree {
+    void make(FakeStore store) throws Exception;
+  }
+
+  private Namespace openNamespace() {
+    return RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+  }
+
+  private Copies openCopies() throws IOException {
+    tiers.clear();
+    for (int i = 0; i < capacities.length; i++) {
+      tiers.add(
+          new FaultyTier(
+              new DirectoryTier(
+                  new TierSettings(
+                      "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
+                  lastStop.length == 0
+                      ? new DirectoryTier.Usage(0, 0)
+                      : new DirectoryTier.Usage(lastStop[i].usedBytes(), lastStop[i].copies()))));
+    }
+    return new Copies(namespace, List.copyOf(tiers));
+  }
+
+  private Stager openStager(EvictionPolicy eviction) {
+    return new Stager(namespace, source, copies, eviction, new StagerSettings(2, 8 << 20, 10_000));
+  }
+
+  private PmfsFileSystem openFileSystem() throws FsException {
+    return new PmfsFileSystem(namespace, source, copies, stager, threads, () -> now);
+  }
+
+  /** Unmounts, changes the source and mounts again. */
+  void remount(Tree change) throws Exception {
+    remount(change, EvictionPolicy.NONE);
+  }
+
+  void remount(Tree change, EvictionPolicy eviction) throws Exception {
+    unmount();
+    change.make(store);
+    source = new CountedBackingStore(store);
+    namespace = openNamespace();
+    copies = openCopies();
+    stager = openStager(eviction);
+    fs = openFileSystem();
+    before = source.operations();
+  }
+
+  private void unmount() throws Exception {
+    stager.close();
+    lastStop = tiers.stream().map(FaultyTier::status).toArray(TierStatus[]::new);
+    copies.close();
+    namespace.close();
+  }
+
+  /**
+   * What the source was asked since the last call or the mount, for which the root is looked at.
+   */
+  SourceOperations asked() {
+    SourceOperations now = source.operations();
+    SourceOperations since =
+        new SourceOperations(
+            now.opens() - before.opens(),
+            now.reads() - before.reads(),
+            now.bytes() - before.bytes(),
+            now.stats() - before.stats(),
+            now.lists() - before.lists(),
+            now.readlinks() - before.readlinks(),
+            now.xattrs() - before.xattrs(),
+            now.statfs() - before.statfs());
+    before = now;
+    return since;
+  }
+
+  long number(String path) throws FsException {
+    return number(FileName.of(path));
+  }
+
+  long number(FileName path) throws FsException {
+    long at = PmfsFileSystem.ROOT;
+    if (path.size() > 0) {
+      for (String name : path.toLatin1().split("/", -1)) {
+        at = fs.find(at, FileName.ofLatin1(name)).inode();
+      }
+    }
+    return at;
+  }
+
+  Inode inode(String path) throws FsException {
+    return fs.inode(number(path));
+  }
+
+  byte[] read(String path) throws FsException {
+    return read(number(path), 0, Integer.MAX_VALUE);
+  }
+
+  byte[] read(long number, long offset, int size) throws FsException {
+    CollectingSink sink = new CollectingSink();
+    int count = fs.read(number, offset, size, sink);
+    if (count != sink.answer().length) {
+      throw new AssertionError(count + " bytes said, " + sink.answer().length + " given");
+    }
+    return sink.answer();
+  }
+
+  List<DirectoryEntry> list(String path) throws FsException {
+    List<DirectoryEntry> entries = new ArrayList<>();
+    fs.list(
+        number(path),
+        0,
+        entry -> {
+          entries.add(entry);
+          return true;
+        });
+    return entries;
+  }
+
+  List<String> names(String path) throws FsException {
+    return list(path).stream().map(entry -> entry.name().toString()).toList();
+  }
+
+  /** Walks and reads everything; the numbers by path. */
+  Map<String, Long> readAll() throws Exception {
+    Map<String, Long> numbers = new TreeMap<>();
+    readAll("", numbers);
+    awaitIdle();
+    return numbers;
+  }
+
+  private void readAll(String path, Map<String, Long> numbers) throws FsException {
+    Inode inode = inode(path);
+    numbers.put(path, inode.number());
+    switch (inode.attributes().type()) {
+      case DIRECTORY -> {
+        for (String name : names(path)) {
+          readAll(path.isEmpty() ? name : path + "/" + name, numbers);
+        }
+      }
+      case REGULAR -> {
+        byte[] content = read(path);
+        if (content.length != inode.attributes().size()) {
+          throw new AssertionError(path + " has " + content.length + " bytes");
+        }
+      }
+      case SYMBOLIC_LINK -> fs.readSymbolicLink(inode.number());
+      default -> {}
+    }
+  }
+
+  void awaitIdle() throws Exception {
+    Await.until("staging is idle", () -> stager.status().idle());
+  }
+
+  /** Copies in all tiers together. */
+  long copyCount() {
+    return tiers.stream().mapToLong(tier -> tier.status().copies()).sum();
+  }
+
+  @Override
+  public void close() throws IOException {
+    store.before(null);
+    tiers.forEach(FaultyTier::clearFaults);
+    stager.close();
+    copies.close();
+    namespace.close();
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,686 @@
+package io.pmfs.fs;
+
+import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FakeStore.Operation;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+final class ImporterTest {
+  private static final long ROOM = 256L << 20;
+
+  @TempDir private Path directory;
+
+  private static void sample(FakeStore store) {
+    store.directory("a");
+    store.directory("a/b");
+    store.file("a/f", 1, 100);
+    store.file("a/g", 2, 200);
+    store.file("a/b/h", 3, 300);
+    store.file("top", 4, 400);
+  }
+
+  private Dataset sample() throws Exception {
+    return new Dataset(directory, ImporterTest::sample, ROOM);
+  }
+
+  private static byte[] content(long seed, int size) {
+    return FakeStore.content(seed, 0, size);
+  }
+
+  private static long of(Map<String, Long> numbers, String path) {
+    return Objects.requireNonNull(numbers.get(path));
+  }
+
+  @Test
+  void remount_nothingChanged_listsNothing() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      for (int session = 0; session < 3; session++) {
+        dataset.remount(store -> {});
+        dataset.readAll();
+        assertThat(dataset.asked().lists()).isZero();
+      }
+    }
+  }
+
+  @Test
+  void remount_directoryChanged_onlyThatOneIsListedAndOthersKeepTheirNumbers() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(
+          store -> {
+            store.file("a/new", 5, 500);
+            store.remove("a/g");
+          });
+      var after = dataset.readAll();
+
+      var asked = dataset.asked();
+      assertThat(asked.lists()).isEqualTo(1);
+      assertThat(asked.bytes()).isEqualTo(500);
+      assertThat(dataset.names("a")).containsExactly("b", "f", "new");
+      assertThat(dataset.read("a/new")).isEqualTo(content(5, 500));
+      assertThat(errnoOf(() -> dataset.number("a/g"))).isEqualTo(Errno.ENOENT);
+      assertThat(of(after, "a/f")).isEqualTo(of(before, "a/f"));
+      assertThat(after.get("a/b/h")).isEqualTo(of(before, "a/b/h"));
+      assertThat(after).doesNotContainValue(of(before, "a/g"));
+      assertThat(dataset.namespace.inode(of(before, "a/g"))).isNull();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void remount_fileChangedInPlace_hasNewAttributesAndItsCopyIsDropped() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(store -> store.write("a/f", 9, 150));
+
+      Inode inode = dataset.inode("a/f");
+      assertThat(inode.number()).isEqualTo(of(before, "a/f"));
+      assertThat(inode.attributes())
+          .isEqualTo(dataset.store.expectedStatus(FileName.of("a/f")).attributes());
+      assertThat(dataset.copyCount()).isEqualTo(3);
+      assertThat(dataset.read("a/f")).isEqualTo(content(9, 150));
+      dataset.awaitIdle();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void remount_sameSizeOtherTime_isAnotherVersion() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(store -> store.write("top", 9, 400));
+
+      assertThat(dataset.read("top")).isEqualTo(content(9, 400));
+    }
+  }
+
+  @Test
+  void remount_fileReplaced_isAnotherInodeAndItsCopyIsDropped() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      Instant modified = dataset.inode("a/f").attributes().modificationTime();
+      dataset.remount(
+          store -> {
+            store.file("a/f", 9, 100);
+            // As tools that preserve times do: size and time are the old ones.
+            store.setModified("a/f", modified);
+          });
+
+      assertThat(dataset.read("a/f")).isEqualTo(content(9, 100));
+      assertThat(dataset.number("a/f")).isNotEqualTo(of(before, "a/f"));
+      assertThat(dataset.namespace.inode(of(before, "a/f"))).isNull();
+      assertThat(dataset.namespace.copies(of(before, "a/f"))).isEmpty();
+    }
+  }
+
+  @Test
+  void remount_fileBecameADirectory_isOne() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(
+          store -> {
+            store.remove("a/f");
+            store.directory("a/f");
+            store.file("a/f/x", 7, 70);
+          });
+
+      assertThat(dataset.read("a/f/x")).isEqualTo(content(7, 70));
+      dataset.readAll();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void remount_subtreeRemoved_isForgottenWithItsCopies() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              sample(store);
+              store.symbolicLink("a/b/link", "h");
+              store.hardLink("a/b/h2", "a/b/h");
+              store.xattr("a/b/h", "user.x", new byte[1]);
+            },
+            ROOM)) {
+      var before = dataset.readAll();
+      dataset.fs.extendedAttributes(of(before, "a/b/h"));
+      dataset.remount(
+          store -> {
+            for (String path : List.of("a/b/h", "a/b/h2", "a/b/link", "a/b", "a/f", "a/g", "a")) {
+              store.remove(path);
+            }
+          });
+      assertThat(dataset.names("")).containsExactly("top");
+
+      for (var entry : before.entrySet()) {
+        if (entry.getKey().startsWith("a")) {
+          assertThat(dataset.namespace.inode(entry.getValue())).as(entry.getKey()).isNull();
+          assertThat(dataset.namespace.copies(entry.getValue())).isEmpty();
+          assertThat(errnoOf(() -> dataset.fs.inode(entry.getValue()))).isEqualTo(Errno.ESTALE);
+        }
+      }
+      assertThat(dataset.copyCount()).isEqualTo(1);
+      assertThat(dataset.tiers.get(0).status().usedBytes()).isEqualTo(4096);
+    }
+  }
+
+  @Test
+  void remount_directoryRenamed_isReadableUnderItsNewName() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(store -> store.rename("a", "c"));
+
+      assertThat(dataset.names("")).containsExactly("top", "c");
+      assertThat(dataset.read("c/b/h")).isEqualTo(content(3, 300));
+      assertThat(dataset.read("c/f")).isEqualTo(content(1, 100));
+      dataset.readAll();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void mount_sourceIsAnotherTreeWithTheSameTimes_isListedAnew() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      FakeStore next = new FakeStore(2000);
+      Instant modified =
+          dataset.store.expectedStatus(FileName.of("")).attributes().modificationTime();
+      next.file("other", 8, 80);
+      next.setModified("", modified);
+      dataset.remount(store -> dataset.store = next);
+
+      assertThat(dataset.names("")).containsExactly("other");
+      assertThat(dataset.read("other")).isEqualTo(content(8, 80));
+    }
+  }
+
+  // Hard links.
+
+  private Dataset linked() throws Exception {
+    return new Dataset(
+        directory,
+        store -> {
+          store.directory("a");
+          store.directory("b");
+          store.file("a/x", 1, 100);
+          store.hardLink("b/y", "a/x");
+        },
+        ROOM);
+  }
+
+  @Test
+  void hardLinks_ofOneFile_areOneInodeReadOnce() throws Exception {
+    try (Dataset dataset = linked()) {
+      var numbers = dataset.readAll();
+
+      assertThat(numbers.get("a/x")).isEqualTo(numbers.get("b/y"));
+      assertThat(dataset.inode("b/y").attributes().linkCount()).isEqualTo(2);
+      assertThat(dataset.asked().bytes()).isEqualTo(100);
+      assertThat(dataset.copyCount()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void hardLinks_bothNamesRemoved_areForgottenWithTheirCopy() throws Exception {
+    try (Dataset dataset = linked()) {
+      long number = of(dataset.readAll(), "a/x");
+      dataset.remount(
+          store -> {
+            store.remove("a/x");
+            store.remove("b/y");
+          });
+      dataset.readAll();
+
+      assertThat(dataset.namespace.inode(number)).isNull();
+      assertThat(dataset.copyCount()).isZero();
+    }
+  }
+
+  @Test
+  void hardLinks_oneNameRemoved_theOtherGoesOn() throws Exception {
+    for (String gone : List.of("a/x", "b/y")) {
+      for (boolean goneFirst : new boolean[] {true, false}) {
+        try (Dataset dataset =
+            new Dataset(
+                directory.resolve(gone.substring(0, 1) + goneFirst),
+                store -> {
+                  store.directory("a");
+                  store.directory("b");
+                  store.file("a/x", 1, 100);
+                  store.hardLink("b/y", "a/x");
+                },
+                ROOM)) {
+          String left = gone.equals("a/x") ? "b/y" : "a/x";
+          dataset.readAll();
+          dataset.remount(store -> store.remove(gone));
+          if (goneFirst) {
+            assertThat(errnoOf(() -> dataset.number(gone))).isEqualTo(Errno.ENOENT);
+          }
+
+          assertThat(dataset.inode(left).attributes())
+              .as("%s without %s", left, gone)
+              .isEqualTo(dataset.store.expectedStatus(FileName.of(left)).attributes());
+          assertThat(dataset.read(left)).isEqualTo(content(1, 100));
+          assertThat(dataset.asked().bytes()).isZero();
+          assertThat(errnoOf(() -> dataset.number(gone))).isEqualTo(Errno.ENOENT);
+          assertThat(dataset.read(left)).isEqualTo(content(1, 100));
+        }
+      }
+    }
+  }
+
+  @Test
+  void hardLinks_directoryOfOneNameRemoved_theOtherGoesOn() throws Exception {
+    for (String gone : List.of("a", "b")) {
+      for (boolean goneFirst : new boolean[] {true, false}) {
+        try (Dataset dataset =
+            new Dataset(
+                directory.resolve(gone + goneFirst),
+                store -> {
+                  store.directory("a");
+                  store.directory("b");
+                  store.file("a/x", 1, 100);
+                  store.hardLink("b/x", "a/x");
+                },
+                ROOM)) {
+          String left = gone.equals("a") ? "b/x" : "a/x";
+          dataset.readAll();
+          dataset.remount(
+              store -> {
+                store.remove(gone + "/x");
+                store.remove(gone);
+              });
+          if (goneFirst) {
+            assertThat(dataset.names("")).hasSize(1);
+          }
+
+          assertThat(dataset.read(left)).as("%s without %s", left, gone).isEqualTo(content(1, 100));
+          assertThat(dataset.names("")).hasSize(1);
+          dataset.remount(store -> {});
+          assertThat(dataset.read(left)).isEqualTo(content(1, 100));
+        }
+      }
+    }
+  }
+
+  @Test
+  void hardLinks_oneNameIsAnotherFileNow_theOtherKeepsItsContent() throws Exception {
+    for (String replaced : List.of("a/x", "b/y")) {
+      try (Dataset dataset =
+          new Dataset(
+              directory.resolve(replaced.substring(0, 1)),
+              store -> {
+                store.directory("a");
+                store.directory("b");
+                store.file("a/x", 1, 100);
+                store.hardLink("b/y", "a/x");
+              },
+              ROOM)) {
+        String left = replaced.equals("a/x") ? "b/y" : "a/x";
+        dataset.readAll();
+        dataset.remount(store -> store.file(replaced, 2, 200));
+
+        assertThat(dataset.inode(left).attributes())
+            .as("%s beside the new %s", left, replaced)
+            .isEqualTo(dataset.store.expectedStatus(FileName.of(left)).attributes());
+        assertThat(dataset.read(left)).isEqualTo(content(1, 100));
+        assertThat(dataset.read(replaced)).isEqualTo(content(2, 200));
+        assertThat(dataset.number(left)).isNotEqualTo(dataset.number(replaced));
+      }
+    }
+  }
+
+  @Test
+  void hardLinks_allOtherNamesAreOtherFilesNow_theLastKeepsItsContent() throws Exception {
+    List<String> names = List.of("a/x", "b/x", "c/x", "d/x");
+    for (String left : names) {
+      try (Dataset dataset =
+          new Dataset(
+              directory.resolve(left.substring(0, 1)),
+              store -> {
+                names.forEach(name -> store.directory(name.substring(0, 1)));
+                store.file("a/x", 1, 100);
+                names.subList(1, 4).forEach(name -> store.hardLink(name, "a/x"));
+              },
+              ROOM)) {
+        dataset.readAll();
+        dataset.remount(
+            store -> {
+              for (String name : names) {
+                if (!name.equals(left)) {
+                  store.file(name, 2, 100);
+                }
+              }
+            });
+
+        assertThat(dataset.read(left)).as(left).isEqualTo(content(1, 100));
+        for (String name : names) {
+          assertThat(dataset.read(name)).isEqualTo(content(name.equals(left) ? 1 : 2, 100));
+        }
+      }
+    }
+  }
+
+  @Test
+  void hardLinks_changedInPlace_areNewUnderBothNames() throws Exception {
+    try (Dataset dataset = linked()) {
+      dataset.readAll();
+      dataset.remount(store -> store.write("a/x", 5, 100));
+
+      assertThat(dataset.read("b/y")).isEqualTo(content(5, 100));
+      assertThat(dataset.read("a/x")).isEqualTo(content(5, 100));
+    }
+  }
+
+  @Test
+  void hardLinks_newNameInAnUnlistedDirectory_isTheSameInode() throws Exception {
+    try (Dataset dataset = linked()) {
+      dataset.readAll();
+      dataset.remount(store -> store.hardLink("b/z", "a/x"));
+
+      assertThat(dataset.number("b/z")).isEqualTo(dataset.number("a/x"));
+      assertThat(dataset.inode("a/x").attributes().linkCount()).isEqualTo(3);
+      assertThat(dataset.read("b/z")).isEqualTo(content(1, 100));
+      assertThat(dataset.asked().bytes()).isZero();
+    }
+  }
+
+  // Changes while it is listed.
+
+  @Test
+  void list_nameAppearsMeanwhile_isListedAgain() throws Exception {
+    try (Dataset dataset = sample()) {
+      AtomicInteger lists = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.STATUS
+                && path.equals(FileName.of("a/g"))
+                && lists.incrementAndGet() == 1) {
+              dataset.store.file("a/late", 7, 70);
+            }
+          });
+
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g", "late");
+      assertThat(dataset.read("a/late")).isEqualTo(content(7, 70));
+      assertThat(dataset.asked().lists()).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void list_nameVanishesMeanwhile_isNotThere() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.number("a");
+      AtomicInteger looks = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.STATUS
+                && path.equals(FileName.of("a/f"))
+                && looks.incrementAndGet() == 1) {
+              dataset.store.remove("a/g");
+            }
+          });
+
+      assertThat(dataset.names("a")).containsExactly("b", "f");
+      assertThat(errnoOf(() -> dataset.number("a/g"))).isEqualTo(Errno.ENOENT);
+    }
+  }
+
+  @Test
+  void list_nameVanishesAfterItWasSeen_leavesNoInodeBehind() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.number("a");
+      AtomicInteger looks = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.STATUS
+                && path.equals(FileName.of("a/g"))
+                && looks.incrementAndGet() == 1) {
+              dataset.store.remove("a/f");
+            }
+          });
+      assertThat(dataset.names("a")).containsExactly("b", "g");
+
+      List<FileName> inodes = new ArrayList<>();
+      for (long number = Namespace.ROOT; number <= dataset.namespace.lastNumber(); number++) {
+        Inode inode = dataset.namespace.inode(number);
+        if (inode != null) {
+          inodes.add(inode.name());
+        }
+      }
+      assertThat(inodes).doesNotContain(FileName.of("f"));
+    }
+  }
+
+  @Test
+  void list_changesAllTheTime_isTakenAsItWasAndListedAgainNextTime() throws Exception {
+    try (Dataset dataset = sample()) {
+      AtomicInteger changes = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.LIST && path.equals(FileName.of("a"))) {
+              dataset.store.file("a/n" + changes.incrementAndGet(), 1, 1);
+            }
+          });
+      assertThat(dataset.names("a")).contains("b", "f", "g", "n1");
+      assertThat(changes.get()).isBetween(2, 5);
+      dataset.names("a");
+      dataset.store.before(null);
+      dataset.remount(store -> {});
+
+      assertThat(dataset.names("a")).hasSize(3 + changes.get());
+      assertThat(dataset.asked().lists()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void list_freshlyModified_isListedAgainNextTime() throws Exception {
+    try (Dataset dataset = sample()) {
+      Attributes before = dataset.store.expectedStatus(FileName.of("a/b")).attributes();
+      dataset.now = before.modificationTime().plus(Duration.ofMillis(500));
+      dataset.readAll();
+      dataset.now = dataset.store.now().plus(Duration.ofHours(1));
+      dataset.remount(
+          store -> {
+            // Within the grain of the source's clock.
+            store.file("a/b/late", 7, 70);
+            store.setModified("a/b", before.modificationTime());
+          });
+
+      assertThat(dataset.names("a/b")).containsExactly("h", "late");
+      dataset.readAll();
+      // And the root, which was made after it; their parent was reliable.
+      assertThat(dataset.asked().lists()).isEqualTo(2);
+      dataset.remount(store -> {});
+      dataset.readAll();
+      assertThat(dataset.asked().lists()).isZero();
+    }
+  }
+
+  // Failures.
+
+  @Test
+  void list_statOfOneNameFails_failsTheDirectoryUntilItWorksAgain() throws Exception {
+    // A name whose attributes cannot be told must not disappear silently: the reader gets the
+    // reason instead of a listing without it.
+    try (Dataset dataset = sample()) {
+      dataset.number("a");
+      dataset.store.fail(Operation.STATUS, "a/g", Errno.EACCES);
+      assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EACCES);
+      assertThat(errnoOf(() -> dataset.number("a/f"))).isEqualTo(Errno.EACCES);
+      assertThat(dataset.names("")).containsExactly("a", "top");
+
+      dataset.store.before(null);
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g");
+    }
+  }
+
+  @Test
+  void list_failsInALaterSession_keepsWhatIsKnownForTheNext() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(
+          store -> {
+            store.file("a/new", 5, 50);
+            store.fail(Operation.LIST, "a", Errno.EIO);
+          });
+      assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EIO);
+      dataset.store.before(null);
+      dataset.remount(store -> {});
+
+      var after = dataset.readAll();
+      assertThat(after).containsAllEntriesOf(before).containsKey("a/new");
+      assertThat(dataset.asked().bytes()).isEqualTo(50);
+    }
+  }
+
+  @Test
+  void inode_fileVanishedButItsDirectorySaysOtherwise_isEnoent() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      Attributes directory = dataset.store.expectedStatus(FileName.of("a")).attributes();
+      dataset.remount(
+          store -> {
+            store.remove("a/f");
+            store.setModified("a", directory.modificationTime());
+          });
+
+      assertThat(errnoOf(() -> dataset.inode("a/f"))).isEqualTo(Errno.ENOENT);
+      assertThat(dataset.read("a/g")).isEqualTo(content(2, 200));
+    }
+  }
+
+  // Many.
+
+  @Test
+  void list_tenThousandNames_areLookedAtByManyThreadsOnce() throws Exception {
+    int count = 10_000;
+    Set<String> threads = ConcurrentHashMap.newKeySet();
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("many");
+              for (int i = 0; i < count; i++) {
+                store.file("many/f" + i, i, 10);
+              }
+            },
+            ROOM)) {
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.STATUS) {
+              threads.add(Thread.currentThread().getName());
+            }
+          });
+      List<String> names = dataset.names("many");
+      assertThat(names).hasSize(count).doesNotHaveDuplicates();
+      assertThat(names.get(0)).isEqualTo("f0");
+      assertThat(names.get(count - 1)).isEqualTo("f" + (count - 1));
+      assertThat(threads).hasSizeGreaterThan(2);
+      // The names, the directory itself after it was listed, and the same for the root.
+      assertThat(dataset.asked().stats()).isBetween(count + 2L, count + 5L);
+      for (int i = 0; i < count; i += 500) {
+        assertThat(dataset.read("many/f" + i)).isEqualTo(content(i, 10));
+      }
+    }
+  }
+
+  @Test
+  void find_manyThreadsAtOnce_listsEachDirectoryOnce() throws Exception {
+    ExecutorService readers = Executors.newFixedThreadPool(8);
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 20; i++) {
+                store.directory("d" + i);
+                for (int j = 0; j < 100; j++) {
+                  store.file("d" + i + "/f" + j, i * 100L + j, 50);
+                }
+              }
+            },
+            ROOM)) {
+      for (int session = 0; session < 2; session++) {
+        CountDownLatch together = new CountDownLatch(8);
+        List<Future<?>> running = new ArrayList<>();
+        for (int reader = 0; reader < 8; reader++) {
+          int first = reader * 7;
+          running.add(
+              readers.submit(
+                  () -> {
+                    together.countDown();
+                    assertThat(together.await(10, TimeUnit.SECONDS)).isTrue();
+                    for (int i = 0; i < 2000; i++) {
+                      int file = (first + i * 37) % 2000;
+                      String path = "d" + file / 100 + "/f" + file % 100;
+                      assertThat(dataset.read(path)).isEqualTo(content(file, 50));
+                    }
+                    return true;
+                  }));
+        }
+        for (Future<?> one : running) {
+          one.get();
+        }
+        dataset.awaitIdle();
+        if (session == 0) {
+          var asked = dataset.asked();
+          assertThat(asked.lists()).isEqualTo(21);
+          dataset.remount(store -> {});
+        }
+      }
+      var asked = dataset.asked();
+      assertThat(asked.lists()).isZero();
+      assertThat(asked.stats()).isGreaterThanOrEqualTo(2020);
+    } finally {
+      readers.shutdownNow();
+    }
+  }
+
+  @Test
+  void checked_hundredLevels_pathIsResolved() throws Exception {
+    StringBuilder path = new StringBuilder("x".repeat(255));
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory(path.toString());
+              for (int level = 1; level < 100; level++) {
+                path.append('/').append("x".repeat(255));
+                store.directory(path.toString());
+              }
+              store.file(path + "/f", 1, 10);
+            },
+            ROOM)) {
+      assertThat(dataset.read(path + "/f")).isEqualTo(content(1, 10));
+      dataset.remount(store -> store.write(path + "/f", 2, 10));
+      assertThat(dataset.read(path + "/f")).isEqualTo(content(2, 10));
+      assertThat(Objects.requireNonNull(dataset.namespace.path(dataset.number(path + "/f"))).size())
+          .isEqualTo(100 * 256 + 1);
+    }
+  }
+}

@@ -1,0 +1,347 @@
+package io.pmfs.fs;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@Timeout(60)
+final class PmfsFileSystemTest {
+  private static final long ROOM = 256L << 20;
+
+  @TempDir private Path directory;
+
+  static Errno errnoOf(ThrowingCallable task) {
+    FsException e = catchThrowableOfType(FsException.class, task);
+    return Objects.requireNonNull(e, "it did not fail").errno();
+  }
+
+  private static void sample(FakeStore store) {
+    store.directory("a");
+    store.directory("a/empty");
+    store.file("a/f", 1, 5000);
+    store.file("zero", 2, 0);
+    store.file("big", 3, (3 << 20) + 7);
+    store.symbolicLink("link", "a/f");
+    store.special("fifo", FileType.FIFO);
+  }
+
+  @Test
+  void inode_everyFile_isAsTheSourceSays() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      for (FileName path : dataset.store.paths()) {
+        assertThat(dataset.fs.inode(dataset.number(path)).attributes())
+            .as("%s", path)
+            .isEqualTo(dataset.store.expectedStatus(path).attributes());
+      }
+      assertThat(dataset.number("")).isEqualTo(PmfsFileSystem.ROOT);
+    }
+  }
+
+  @Test
+  void find_nameThatIsNotThere_isEnoentAndAsksTheSourceOnce() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      for (int i = 0; i < 3; i++) {
+        assertThat(errnoOf(() -> dataset.number("none"))).isEqualTo(Errno.ENOENT);
+        assertThat(errnoOf(() -> dataset.number("a/none"))).isEqualTo(Errno.ENOENT);
+      }
+      assertThat(dataset.asked().lists()).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void find_inWhatIsNoDirectory_isEnotdir() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      for (String path : List.of("a/f/x", "link/f", "fifo/x")) {
+        assertThat(errnoOf(() -> dataset.number(path))).as(path).isEqualTo(Errno.ENOTDIR);
+      }
+      assertThat(errnoOf(() -> dataset.list("zero"))).isEqualTo(Errno.ENOTDIR);
+    }
+  }
+
+  @Test
+  void inode_numberThatWasNeverGiven_isEstale() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      assertThat(errnoOf(() -> dataset.fs.inode(4711))).isEqualTo(Errno.ESTALE);
+      assertThat(errnoOf(() -> dataset.read(4711, 0, 1))).isEqualTo(Errno.ESTALE);
+      assertThat(errnoOf(() -> dataset.fs.find(4711, FileName.of("x")))).isEqualTo(Errno.ESTALE);
+      assertThat(errnoOf(() -> dataset.fs.readSymbolicLink(4711))).isEqualTo(Errno.ESTALE);
+      assertThat(errnoOf(() -> dataset.fs.extendedAttributes(4711))).isEqualTo(Errno.ESTALE);
+    }
+  }
+
+  @Test
+  void list_directory_hasEveryNameOnceInSourceOrder() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      assertThat(dataset.names("")).containsExactly("a", "zero", "big", "link", "fifo");
+      assertThat(dataset.list(""))
+          .extracting(DirectoryEntry::type)
+          .containsExactly(
+              FileType.DIRECTORY,
+              FileType.REGULAR,
+              FileType.REGULAR,
+              FileType.SYMBOLIC_LINK,
+              FileType.FIFO);
+      assertThat(dataset.names("a/empty")).isEmpty();
+      for (DirectoryEntry entry : dataset.list("")) {
+        assertThat(dataset.fs.find(PmfsFileSystem.ROOT, entry.name())).isEqualTo(entry);
+      }
+    }
+  }
+
+  @Test
+  void list_fromAnyPosition_goesOnAfterIt() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      List<DirectoryEntry> all = dataset.list("");
+      for (int i = 0; i < all.size(); i++) {
+        List<DirectoryEntry> one = new ArrayList<>();
+        dataset.fs.list(
+            PmfsFileSystem.ROOT,
+            i == 0 ? 0 : all.get(i - 1).position(),
+            entry -> {
+              one.add(entry);
+              return false;
+            });
+        assertThat(one).containsExactly(all.get(i));
+      }
+      List<DirectoryEntry> none = new ArrayList<>();
+      dataset.fs.list(PmfsFileSystem.ROOT, all.get(4).position(), none::add);
+      dataset.fs.list(PmfsFileSystem.ROOT, Long.MAX_VALUE, none::add);
+      assertThat(none).isEmpty();
+    }
+  }
+
+  @Test
+  void find_namesThatAreNotText_areFoundByteByByte() throws Exception {
+    FileName odd = FileName.of(new byte[] {(byte) 0xff, '\n', ' ', (byte) 0x80});
+    FileName other = FileName.of(new byte[] {(byte) 0xfe, '\n', ' ', (byte) 0x80});
+    FileName longest = FileName.of("x".repeat(255));
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.file(odd, 1, 10);
+              store.file(other, 2, 20);
+              store.file(longest, 3, 30);
+            },
+            ROOM)) {
+      assertThat(dataset.fs.inode(dataset.number(odd)).attributes().size()).isEqualTo(10);
+      assertThat(dataset.read(dataset.number(other), 0, 100))
+          .isEqualTo(FakeStore.content(2, 0, 20));
+      assertThat(dataset.list("")).extracting(DirectoryEntry::name).contains(odd, other, longest);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 5000, 5000",
+    "0, 0, 0",
+    "4999, 1, 1",
+    "4999, 100, 1",
+    "5000, 1, 0",
+    "5001, 1, 0",
+    "100, 2147483647, 4900",
+    "9223372036854775807, 2147483647, 0"
+  })
+  void read_range_endsAtTheEndOfTheFile(long offset, int size, int expected) throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      long number = dataset.number("a/f");
+      for (int i = 0; i < 2; i++) {
+        assertThat(dataset.read(number, offset, size))
+            .isEqualTo(FakeStore.content(1, offset, expected));
+        dataset.awaitIdle();
+      }
+      assertThat(dataset.read(dataset.number("zero"), offset, size)).isEmpty();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "a, 0, 1, EISDIR",
+    "link, 0, 1, EINVAL",
+    "fifo, 0, 1, EINVAL",
+    "a/f, -1, 1, EINVAL",
+    "a/f, 0, -1, EINVAL"
+  })
+  void read_whatCannotBeRead_saysWhy(String path, long offset, int size, Errno errno)
+      throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      long number = dataset.number(path);
+
+      assertThat(errnoOf(() -> dataset.fs.read(number, offset, size, new CollectingSink())))
+          .isEqualTo(errno);
+      assertThat(dataset.fs.readStatistics()).isEqualTo(new PmfsFileSystem.ReadStatistics(1, 0, 1));
+    }
+  }
+
+  @Test
+  void readAll_secondEpoch_asksTheSourceNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      Map<String, Long> numbers = dataset.readAll();
+      assertThat(dataset.asked().bytes()).isEqualTo(5000 + (3 << 20) + 7);
+
+      assertThat(dataset.readAll()).isEqualTo(numbers);
+      assertThat(dataset.read("big")).isEqualTo(FakeStore.content(3, 0, (3 << 20) + 7));
+      assertThat(dataset.asked().total()).isZero();
+      assertThat(dataset.fs.readStatistics().errors()).isZero();
+    }
+  }
+
+  @Test
+  void readAll_secondSession_looksAtEachFileOnceAndReadsAndListsNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      Map<String, Long> numbers = dataset.readAll();
+      dataset.remount(store -> {});
+
+      assertThat(dataset.readAll()).isEqualTo(numbers);
+      var asked = dataset.asked();
+      assertThat(asked.stats()).isEqualTo(numbers.size() - 1);
+      assertThat(asked.total()).isEqualTo(asked.stats());
+      dataset.readAll();
+      assertThat(dataset.asked().total()).isZero();
+      assertThat(dataset.copies.verified()).isEqualTo(2);
+      assertThat(dataset.copies.mismatches()).isZero();
+    }
+  }
+
+  @Test
+  void readSymbolicLink_target_isKept() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("link"))).isEqualTo(FileName.of("a/f"));
+      assertThat(dataset.asked().readlinks()).isEqualTo(1);
+      dataset.remount(store -> {});
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("link"))).isEqualTo(FileName.of("a/f"));
+      assertThat(dataset.asked().readlinks()).isZero();
+      assertThat(errnoOf(() -> dataset.fs.readSymbolicLink(dataset.number("a/f"))))
+          .isEqualTo(Errno.EINVAL);
+    }
+  }
+
+  @Test
+  void readSymbolicLink_newLinkOfTheSameLengthAndInodeNumber_isTheNewTarget() throws Exception {
+    try (Dataset dataset =
+        new Dataset(directory, store -> store.symbolicLink("current", "v1"), ROOM)) {
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("current")))
+          .isEqualTo(FileName.of("v1"));
+      dataset.remount(store -> store.relink("current", "v2"));
+
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("current")))
+          .isEqualTo(FileName.of("v2"));
+    }
+  }
+
+  @Test
+  void extendedAttributes_file_areKeptUntilItsChangeTimeMoves() throws Exception {
+    FileName name = FileName.of("user.label");
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              sample(store);
+              store.xattr("a/f", "user.label", "cat".getBytes(UTF_8));
+              store.xattr("", "user.label", "animals".getBytes(UTF_8));
+            },
+            ROOM)) {
+      for (int i = 0; i < 3; i++) {
+        assertThat(dataset.fs.extendedAttributes(dataset.number("a/f")).get(name))
+            .isEqualTo("cat".getBytes(UTF_8));
+        assertThat(dataset.fs.extendedAttributes(dataset.number("zero"))).isEmpty();
+        assertThat(dataset.fs.extendedAttributes(PmfsFileSystem.ROOT).get(name))
+            .isEqualTo("animals".getBytes(UTF_8));
+      }
+      assertThat(dataset.asked().xattrs()).isEqualTo(3);
+
+      dataset.remount(store -> store.xattr("a/f", "user.label", "dog".getBytes(UTF_8)));
+      assertThat(dataset.fs.extendedAttributes(dataset.number("a/f")).get(name))
+          .isEqualTo("dog".getBytes(UTF_8));
+      assertThat(dataset.fs.extendedAttributes(dataset.number("zero"))).isEmpty();
+      assertThat(dataset.asked().xattrs()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void extendedAttributes_ofDirectories_areRefreshedToo() throws Exception {
+    FileName name = FileName.of("user.label");
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      assertThat(dataset.fs.extendedAttributes(PmfsFileSystem.ROOT)).isEmpty();
+      assertThat(dataset.fs.extendedAttributes(dataset.number("a"))).isEmpty();
+      dataset.remount(
+          store -> {
+            store.xattr("", "user.label", new byte[] {1});
+            store.xattr("a", "user.label", new byte[] {2});
+          });
+
+      assertThat(dataset.fs.extendedAttributes(PmfsFileSystem.ROOT).get(name))
+          .isEqualTo(new byte[] {1});
+      assertThat(dataset.fs.extendedAttributes(dataset.number("a")).get(name))
+          .isEqualTo(new byte[] {2});
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = Operation.class,
+      names = {"READ_LINK", "XATTRS", "STATFS"})
+  void operations_sourceFails_giveItsErrnoAndWorkAgainAfterwards(Operation operation)
+      throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      long link = dataset.number("link");
+      ThrowingCallable call =
+          switch (operation) {
+            case READ_LINK -> () -> dataset.fs.readSymbolicLink(link);
+            case XATTRS -> () -> dataset.fs.extendedAttributes(link);
+            default -> () -> dataset.fs.statistics();
+          };
+      dataset.store.before(
+          (asked, path, offset) -> {
+            if (asked == operation) {
+              throw new FsException(Errno.EHOSTDOWN, "injected");
+            }
+          });
+      assertThat(errnoOf(call)).isEqualTo(Errno.EHOSTDOWN);
+      dataset.store.before(null);
+      try {
+        call.call();
+      } catch (Throwable e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  @Test
+  void statistics_areTheSources() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      assertThat(dataset.fs.statistics()).isEqualTo(dataset.store.statistics());
+    }
+  }
+
+  @Test
+  void mount_rootIsNoDirectory_isEnotdir() {
+    assertThatThrownBy(
+            () ->
+                new Dataset(
+                    directory, store -> store.fail(Operation.STATUS, "", Errno.ENOTDIR), ROOM))
+        .isInstanceOf(FsException.class);
+  }
+}
