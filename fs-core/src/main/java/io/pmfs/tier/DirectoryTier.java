@@ -245,6 +245,10 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void recover(LongPredicate known) {
+    if (state != TierStatus.State.RECOVERING) {
+      // It takes copies, which are there before they are known.
+      return;
+    }
     // What is removed while the files are counted may be in the count or not: count again then.
     for (int attempt = 1; ; attempt++) {
       long removedBefore;

@@ -108,6 +108,7 @@ final class Dataset implements AutoCloseable {
     namespace = openNamespace();
     copies = openCopies();
     stager = openStager(eviction);
+    stager.recoverTiers();
     fs = openFileSystem();
     before = source.operations();
   }

@@ -170,6 +170,17 @@ final class DirectoryTierTest extends TierContract {
   }
 
   @Test
+  void recover_afterCleanStop_touchesNothing() throws Exception {
+    DirectoryTier tier = newTier(1 << 20);
+    put(tier, 7, content(1, 10));
+    // Not recorded yet: a commit comes before its record.
+    tier.recover(number -> false);
+
+    assertThat(get(tier, 7)).isEqualTo(content(1, 10));
+    assertThat(tier.status().copies()).isEqualTo(1);
+  }
+
+  @Test
   void create_lessThanKeepFreeLeft_hasNoRoom() throws Exception {
     DirectoryTier tier = open(1 << 20, 1L << 60, EMPTY);
 

@@ -1,0 +1,318 @@
+package io.pmfs.fs;
+
+import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyTier;
+import io.pmfs.tier.FaultyTier.Fault;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Random operations on a file system whose tiers are small, forget, fail and rot, and whose source
+ * changes between sessions: every answer is the one that the source alone would give. {@code
+ * -Dpmfs.model.seed=N} runs one seed, {@code -Dpmfs.model.operations=N} more or fewer operations.
+ */
+@Timeout(120)
+final class ModelTest {
+  private static final int OPERATIONS = Integer.getInteger("pmfs.model.operations", 2000);
+  private static final int SEEDS = 20;
+  private static final int BLOCK = 1 << 20;
+
+  @TempDir private Path directory;
+
+  static LongStream seeds() {
+    Long seed = Long.getLong("pmfs.model.seed");
+    return seed == null ? LongStream.rangeClosed(1, SEEDS) : LongStream.of(seed);
+  }
+
+  @ParameterizedTest(name = "seed {0}")
+  @MethodSource("seeds")
+  void operations_random_answerAsTheSource(long seed) throws Exception {
+    Random random = new Random(seed);
+    long[] capacities = {
+      20L * 4096 + random.nextInt(BLOCK), 300L * 4096 + random.nextInt(8 * BLOCK)
+    };
+    try (Dataset dataset = new Dataset(directory, store -> grow(store, random), capacities)) {
+      for (int operation = 0; operation < OPERATIONS; operation++) {
+        String at = "-Dpmfs.model.seed=%d, operation %d".formatted(seed, operation);
+        try {
+          step(dataset, random);
+        } catch (Exception | AssertionError e) {
+          throw new AssertionError(at + ": " + e, e);
+        }
+      }
+      dataset.awaitIdle();
+      for (FaultyTier tier : dataset.tiers) {
+        assertThat(tier.status().usedBytes()).isBetween(0L, tier.status().capacityBytes());
+      }
+    }
+  }
+
+  private void step(Dataset dataset, Random random) throws Exception {
+    FileName path = pick(new ArrayList<>(dataset.store.paths()), random);
+    int kind = random.nextInt(1000);
+    if (kind < 5) {
+      remount(dataset, random);
+    } else if (kind < 20) {
+      dataset.tiers.forEach(tier -> breakSometimes(tier, random));
+    } else if (kind < 30) {
+      dataset.awaitIdle();
+    } else if (kind < 100) {
+      FileName missing = path.resolve(FileName.of("none"));
+      Errno expected = isDirectory(dataset, path) ? Errno.ENOENT : Errno.ENOTDIR;
+      assertThat(errnoOf(() -> dataset.number(missing))).isEqualTo(expected);
+    } else {
+      look(dataset, path, random);
+    }
+  }
+
+  private static boolean isDirectory(Dataset dataset, FileName path) {
+    return dataset.store.expectedStatus(path).attributes().type() == FileType.DIRECTORY;
+  }
+
+  private static <T> T pick(List<T> all, Random random) {
+    return all.get(random.nextInt(all.size()));
+  }
+
+  private static void look(Dataset dataset, FileName path, Random random) throws Exception {
+    FakeStore store = dataset.store;
+    Inode inode = dataset.fs.inode(dataset.number(path));
+    assertThat(inode.attributes())
+        .as("%s", path)
+        .isEqualTo(store.expectedStatus(path).attributes());
+    assertThat(text(dataset.fs.extendedAttributes(inode.number())))
+        .as("%s", path)
+        .isEqualTo(text(store.extendedAttributes(path)));
+    switch (inode.attributes().type()) {
+      case DIRECTORY -> assertThat(children(dataset, inode)).isEqualTo(children(store, path));
+      case SYMBOLIC_LINK ->
+          assertThat(dataset.fs.readSymbolicLink(inode.number()))
+              .isEqualTo(store.expectedTarget(path));
+      default -> {
+        int size = Math.toIntExact(inode.attributes().size());
+        for (int i = 0; i < 3; i++) {
+          int offset = random.nextInt(size + 10);
+          int count = random.nextInt(200_000);
+          assertThat(dataset.read(inode.number(), offset, count))
+              .as("%s from %d, %d bytes", path, offset, count)
+              .isEqualTo(store.expected(path, offset, count));
+        }
+      }
+    }
+  }
+
+  private static String text(Map<FileName, byte[]> attributes) {
+    Map<String, String> text = new TreeMap<>();
+    attributes.forEach((name, value) -> text.put(name.toString(), Arrays.toString(value)));
+    return text.toString();
+  }
+
+  private static Map<FileName, FileType> children(Dataset dataset, Inode directory)
+      throws Exception {
+    Map<FileName, FileType> children = new HashMap<>();
+    List<DirectoryEntry> entries = new ArrayList<>();
+    dataset.fs.list(directory.number(), 0, entries::add);
+    entries.forEach(entry -> children.put(entry.name(), entry.type()));
+    assertThat(children).hasSameSizeAs(entries);
+    return children;
+  }
+
+  private static Map<FileName, FileType> children(FakeStore store, FileName directory)
+      throws Exception {
+    Map<FileName, FileType> children = new HashMap<>();
+    store.list(
+        directory,
+        names ->
+            names.forEach(
+                name ->
+                    children.put(
+                        name, store.expectedStatus(directory.resolve(name)).attributes().type())));
+    return children;
+  }
+
+  private void remount(Dataset dataset, Random random) throws Exception {
+    EvictionPolicy eviction =
+        random.nextBoolean() ? EvictionPolicy.NONE : new LeastRecentlyUsed(new Random(1));
+    dataset.awaitIdle();
+    dataset.tiers.forEach(FaultyTier::clearFaults);
+    dataset.remount(
+        store -> {
+          rot(random);
+          int changes = random.nextInt(12);
+          for (int i = 0; i < changes; i++) {
+            change(store, random);
+          }
+        },
+        eviction);
+  }
+
+  /** Harms some copies on the disk, as power loss and bad disks do. */
+  private void rot(Random random) throws IOException {
+    List<Path> copies;
+    try (Stream<Path> all = Files.walk(directory)) {
+      copies =
+          all.filter(file -> file.toString().contains("/copies/") && Files.isRegularFile(file))
+              .sorted()
+              .toList();
+    }
+    for (Path copy : copies) {
+      byte[] content = random.nextInt(10) == 0 ? Files.readAllBytes(copy) : new byte[0];
+      if (content.length > 0) {
+        switch (random.nextInt(3)) {
+          case 0 -> Files.delete(copy);
+          case 1 -> Files.write(copy, new byte[random.nextInt(content.length)]);
+          default -> {
+            content[random.nextInt(content.length)] ^= (byte) (1 + random.nextInt(255));
+            Files.write(copy, content);
+          }
+        }
+      }
+    }
+  }
+
+  private static void breakSometimes(FaultyTier tier, Random random) {
+    int mode = random.nextInt(3);
+    if (mode == 0) {
+      tier.clearFaults();
+      return;
+    }
+    // Used by several threads: their order is not the seed's, the answers must not depend on it.
+    Random faults = new Random(random.nextLong());
+    tier.faults(
+        (point, number) -> {
+          int chance = faults.nextInt(1000);
+          if (mode == 2 && chance < 5) {
+            return Fault.FAIL;
+          }
+          return switch (point) {
+            // Forgets a copy, or has it shorter than it was. A copy that was verified is trusted
+            // for the session, so it must not read as something else.
+            case OPEN -> chance < 50 ? Fault.CORRUPT : chance < 100 ? Fault.SHORT : Fault.NONE;
+            case READ -> chance < 50 ? Fault.SHORT : Fault.NONE;
+            case CREATE -> chance < 200 ? Fault.FAIL : Fault.NONE;
+            case WRITE, COMMIT -> Fault.NONE;
+          };
+        });
+  }
+
+  // The source.
+
+  private static void grow(FakeStore store, Random random) {
+    for (int i = 0; i < 60; i++) {
+      add(store, random);
+    }
+  }
+
+  private static String name(Random random) {
+    return Character.toString('a' + random.nextInt(26)) + random.nextInt(4);
+  }
+
+  private static long size(Random random) {
+    return switch (random.nextInt(12)) {
+      case 0 -> 0;
+      case 1 -> 4095 + random.nextInt(3);
+      case 2 -> BLOCK - 1 + random.nextInt(3);
+      case 3 -> 2L * BLOCK + random.nextInt(50);
+      default -> random.nextInt(20_000);
+    };
+  }
+
+  private static List<FileName> paths(FakeStore store, FileType type) {
+    return store.paths().stream()
+        .filter(path -> path.size() > 0 && store.expectedStatus(path).attributes().type() == type)
+        .toList();
+  }
+
+  private static FileName newPath(FakeStore store, Random random) {
+    List<FileName> directories = new ArrayList<>(paths(store, FileType.DIRECTORY));
+    directories.add(FileName.of(""));
+    return pick(directories, random).resolve(FileName.of(name(random)));
+  }
+
+  private static void add(FakeStore store, Random random) {
+    FileName path = newPath(store, random);
+    if (store.paths().contains(path)) {
+      return;
+    }
+    switch (random.nextInt(8)) {
+      case 0, 1 -> store.directory(path.toString());
+      case 2 -> store.symbolicLink(path.toString(), name(random));
+      default -> store.file(path, random.nextInt(1000), size(random));
+    }
+  }
+
+  private static void change(FakeStore store, Random random) {
+    List<FileName> files = paths(store, FileType.REGULAR);
+    List<FileName> links = paths(store, FileType.SYMBOLIC_LINK);
+    List<FileName> all = new ArrayList<>(store.paths());
+    int seed = random.nextInt(1000);
+    if (files.isEmpty()) {
+      add(store, random);
+      return;
+    }
+    FileName file = pick(files, random);
+    switch (random.nextInt(9)) {
+      case 0 -> store.write(file.toString(), seed, size(random));
+      case 1 -> store.file(file, seed, store.expectedStatus(file).attributes().size());
+      case 2 -> remove(store, pick(all, random), random);
+      case 3 -> rename(store, pick(all, random), newPath(store, random));
+      case 4 -> {
+        FileName path = newPath(store, random);
+        if (!store.paths().contains(path)) {
+          store.hardLink(path.toString(), file.toString());
+        }
+      }
+      case 5 -> {
+        if (!links.isEmpty()) {
+          store.relink(pick(links, random).toString(), name(random));
+        }
+      }
+      case 6 -> store.xattr(pick(all, random).toString(), "user.x", new byte[] {(byte) seed});
+      default -> add(store, random);
+    }
+  }
+
+  private static void remove(FakeStore store, FileName path, Random random) {
+    if (path.size() > 0 && (random.nextInt(3) == 0 || !below(store, path).findAny().isPresent())) {
+      List<FileName> subtree = new ArrayList<>(below(store, path).toList());
+      for (int i = subtree.size() - 1; i >= 0; i--) {
+        store.remove(subtree.get(i).toString());
+      }
+      store.remove(path.toString());
+    }
+  }
+
+  private static Stream<FileName> below(FakeStore store, FileName path) {
+    return store.paths().stream().filter(other -> other.toString().startsWith(path + "/"));
+  }
+
+  private static void rename(FakeStore store, FileName from, FileName to) {
+    boolean intoItself = (to + "/").startsWith(from + "/");
+    if (from.size() > 0 && !intoItself && !store.paths().contains(to)) {
+      store.rename(from.toString(), to.toString());
+    }
+  }
+}
