@@ -103,15 +103,30 @@ final class CommandIT {
   }
 
   @Test
-  void mount_ofTwice_isRefusedAndTheFirstServesOn() {
+  void mount_ofTheSameAgain_changesNothing() {
     try (MountedPmfs mount = pmfs.mount(source)) {
-      Command second = tryMount(source, pmfs.mountpoint());
+      Command second = tryMount(source, pmfs.mountpoint()).expect(0);
+      assertThat(second.out()).contains("already mounted", Long.toString(mount.pid()));
+      assertServesOn(mount);
+    }
+  }
+
+  @Test
+  void mount_ofAnotherSourceOnAMount_isRefused() {
+    Path other = pmfs.directory("other");
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Command second = tryMount(other, pmfs.mountpoint());
       assertThat(second.exit()).as("%s", second).isIn(1, 2);
       assertThat(second.errorLines()).as("%s", second).hasSize(1);
-      assertThat(Mounts.count(pmfs.mountpoint())).isEqualTo(1);
-      assertThat(Posix.readByte(mount.path("part-000/file-00000"))).isEqualTo(1);
-      assertThat(mount.status().number("pid")).isEqualTo(mount.pid());
+      assertThat(second.err()).contains(pmfs.mountpoint().toString());
+      assertServesOn(mount);
     }
+  }
+
+  private void assertServesOn(MountedPmfs mount) {
+    assertThat(Mounts.count(mount.mountpoint())).isEqualTo(1);
+    assertThat(Posix.readByte(mount.path("part-000/file-00000"))).isEqualTo(1);
+    assertThat(mount.status().number("pid")).isEqualTo(mount.pid());
   }
 
   @Test
@@ -141,20 +156,37 @@ final class CommandIT {
   }
 
   @Test
-  void mount_twoAtOnce_serveTheirOwnSources() {
+  void mount_ofTwoSourcesWithOneTierAndState_servesBoth() {
     Path other = Dataset.create(pmfs.directory("other"), 2000).root();
     Path second = pmfs.directory("mnt2");
     try (MountedPmfs mount = pmfs.mount(source)) {
-      String state = pmfs.directory("state2").toString();
-      String tier = "ssd:" + pmfs.directory("tier2");
-      tryMount(other, second, "--state-dir", state, "--tier", tier).expect(0);
+      tryMount(other, second).expect(0);
       try {
-        assertThat(Posix.stat(mount.path("part-000/file-00000")).size()).isEqualTo(1000);
-        assertThat(Posix.stat(second + "/part-000/file-00000").size()).isEqualTo(2000);
+        assertThat(Dataset.read(mount.mountpoint().resolve("part-000/file-00000"))).hasSize(1000);
+        assertThat(Dataset.read(second.resolve("part-000/file-00000"))).hasSize(2000);
       } finally {
         pmfs.run("umount", second.toString()).expect(0);
       }
-      assertThat(Posix.readByte(mount.path("part-000/file-00000"))).isEqualTo(1);
+      assertServesOn(mount);
+    }
+  }
+
+  @Test
+  void mount_ofOneSourceTwice_servesOrSaysWhyNot() {
+    Path second = pmfs.directory("mnt2");
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Command again = tryMount(source, second);
+      if (again.exit() == 0) {
+        try {
+          assertThat(Posix.readByte(second + "/part-000/file-00000")).isEqualTo(1);
+        } finally {
+          pmfs.run("umount", second.toString()).expect(0);
+        }
+      } else {
+        assertThat(again.errorLines()).as("%s", again).hasSize(1);
+        assertThat(again.err()).contains(pmfs.state().toString(), "in use");
+      }
+      assertServesOn(mount);
     }
   }
 

@@ -21,13 +21,12 @@ final class LargeTreeIT {
   private static final String COLLECT =
       """
       set -e
-      for from in /usr/share /usr/lib /usr/include "$HOME/.m2/repository" /etc /usr/bin /var/lib/dpkg; do
+      cd /
+      for from in usr/share usr/lib usr/include "${HOME#/}/.m2/repository" etc usr/bin var/lib/dpkg; do
         [ -d "$from" ] || continue
-        find "$from" -xdev -readable \\( -type l -o -type f -size -512k \\) -print0 | head -z -n 9000 \
-          | xargs -0 -r cp -a --parents -t "$1"
-        find "$from" -xdev -readable -type f -size +4M -size -32M -print0 | head -z -n 5 \
-          | xargs -0 -r cp -a --parents -t "$1"
-      done
+        find "$from" -xdev -readable \\( -type l -o -type f -size -512k \\) -print0 | head -z -n 9000
+        find "$from" -xdev -readable -type f -size +4M -size -32M -print0 | head -z -n 5
+      done | tar -c --null --no-recursion -T - | tar -xp -C "$1"
       i=$(find "$1" -type f | wc -l)
       mkdir "$1/made-up"
       while [ "$i" -lt "$2" ]; do
@@ -63,11 +62,16 @@ final class LargeTreeIT {
           assertEqual(source, mount.mountpoint());
         }
         Status last = mount.status();
-        assertThat(last.number("sourceOperations.total"))
-            .as("source operations after more epochs: %s", last)
-            .isEqualTo(first.number("sourceOperations.total"));
+        assertThat(withoutStatfs(last))
+            .as("source operations after more epochs: %s, before: %s", last, first)
+            .isEqualTo(withoutStatfs(first));
       }
     }
+  }
+
+  /** find asks what kind of file system it walks, and free space is never answered from memory. */
+  private static long withoutStatfs(Status status) {
+    return status.number("sourceOperations.total") - status.number("sourceOperations.statfs");
   }
 
   private static void assertEqual(Path source, Path mountpoint) {

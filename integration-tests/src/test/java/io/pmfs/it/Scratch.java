@@ -16,6 +16,7 @@ import java.util.List;
 final class Scratch implements AutoCloseable {
   private final Path root;
   private final Deque<Path> mounts = new ArrayDeque<>();
+  private final Thread atExit = new Thread(this::remove, "remove scratch");
 
   Scratch() {
     try {
@@ -25,6 +26,8 @@ final class Scratch implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    // For a run that is interrupted.
+    Runtime.getRuntime().addShutdownHook(atExit);
   }
 
   Path root() {
@@ -73,6 +76,11 @@ final class Scratch implements AutoCloseable {
 
   @Override
   public void close() {
+    remove();
+    Runtime.getRuntime().removeShutdownHook(atExit);
+  }
+
+  private void remove() {
     while (!mounts.isEmpty()) {
       Command.run("umount", "-l", mounts.pop().toString());
     }
