@@ -133,10 +133,11 @@ public final class PmfsFileSystem {
       if (offset < 0 || size < 0) {
         throw new FsException(Errno.EINVAL, "a negative offset or size");
       }
-      long left = Math.min(size, Math.max(0, inode.attributes().size() - offset));
+      int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
+      sink.expect(total);
       int done = 0;
-      while (done < left) {
-        done += stager.read(inode, offset + done, Math.toIntExact(left - done), sink);
+      while (done < total) {
+        done += stager.read(inode, offset + done, total - done, sink);
       }
       bytes.add(done);
       return done;
