@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,6 +21,8 @@ import org.slf4j.LoggerFactory;
 final class Daemon implements ControlRequests {
   private static final Logger log = LoggerFactory.getLogger(Daemon.class);
 
+  private static final Duration GRACE = Duration.ofSeconds(3);
+
   private final MountSettings settings;
   private final Path logFile;
   private final InstantSource clock;
@@ -31,6 +34,7 @@ final class Daemon implements ControlRequests {
   private final ReentrantLock unmounting = new ReentrantLock();
 
   private volatile boolean stopping;
+  private volatile @Nullable Thread runner;
 
   Daemon(MountSettings settings, Path logFile, InstantSource clock, MountOpener opener)
       throws MountFailure {
@@ -43,6 +47,7 @@ final class Daemon implements ControlRequests {
 
   /** Serves until the mount is gone; {@code ready} runs once it answers and can be found. */
   void run(Registration registration, Runnable ready) throws MountFailure {
+    runner = Thread.currentThread();
     try (registration) {
       try (dataset) {
         dataset.start();
@@ -73,7 +78,7 @@ final class Daemon implements ControlRequests {
       } else {
         ready.run();
       }
-      dataset.awaitUnmounted();
+      awaitUnmounted();
       log.info("{} is unmounted; stopping", settings.mountpoint());
       unmounting.lockInterruptibly();
       unmounting.unlock();
@@ -86,12 +91,34 @@ final class Daemon implements ControlRequests {
     }
   }
 
-  /** For signals: unmounts, lazily if busy, and waits for the end. False when it took too long. */
+  private void awaitUnmounted() throws InterruptedException {
+    try {
+      dataset.awaitUnmounted();
+    } catch (InterruptedException e) {
+      if (!stopping) {
+        throw e;
+      }
+    }
+  }
+
+  /**
+   * For signals: unmounts, lazily if busy; readers that still have files open get a short grace.
+   * Returns at the end, or false when it did not come within the limit.
+   */
   boolean stop(Duration limit) {
     stopping = true;
     try {
-      if (ended.getCount() > 0) {
-        unmountByForce();
+      if (ended.getCount() == 0) {
+        return true;
+      }
+      unmountByForce();
+      if (!ended.await(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+        log.warn("{}: files are still open; stopping nevertheless", settings.mountpoint());
+        dataset.close();
+        Thread waiting = runner;
+        if (waiting != null) {
+          waiting.interrupt(); // the kernel keeps a session with open files for as long as they are
+        }
       }
       return ended.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {

@@ -11,6 +11,7 @@ import ch.qos.logback.core.OutputStreamAppender;
 import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
 import ch.qos.logback.core.rolling.RollingFileAppender;
 import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
+import ch.qos.logback.core.util.Duration;
 import ch.qos.logback.core.util.FileSize;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -26,6 +27,10 @@ import org.slf4j.LoggerFactory;
 final class DaemonLog {
   private static final String PATTERN =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
+
+  /** What has a meaning of its own in logback's patterns for file names, and control characters. */
+  private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
+
   private static final long MAX_FILE_BYTES = 10 << 20;
   private static final int OLDER_FILES = 5;
 
@@ -34,7 +39,8 @@ final class DaemonLog {
   /** The default file of a mount point. */
   static Path defaultFile(Path mountpoint, Path runtimeDirectory, Surroundings surroundings) {
     Path name = mountpoint.getFileName();
-    String file = (name == null ? "root" : name) + "-" + Registry.nameOf(mountpoint) + ".log";
+    String readable = (name == null ? "root" : name.toString()).replaceAll(SPECIAL, "_");
+    String file = readable + "-" + Registry.nameOf(mountpoint) + ".log";
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
     return (systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory).resolve(file);
   }
@@ -57,6 +63,10 @@ final class DaemonLog {
 
   /** Fails early and clearly; logback alone would only complain to its own status list. */
   private static void prepare(Path file) throws MountFailure {
+    if (!file.toString().replaceAll(SPECIAL, "").equals(file.toString())) {
+      throw MountFailure.usage(
+          file + ": log file: none of %\\(){} may be in its path; choose another --log-file");
+    }
     try {
       Path parent = file.getParent();
       if (parent != null) {
@@ -84,13 +94,14 @@ final class DaemonLog {
     FixedWindowRollingPolicy window = new FixedWindowRollingPolicy();
     window.setContext(context);
     window.setParent(appender);
-    // The pattern's own sign has to be escaped when it is part of the name.
-    window.setFileNamePattern(file.toString().replace("%", "\\%") + ".%i");
+    window.setFileNamePattern(file + ".%i");
     window.setMinIndex(1);
     window.setMaxIndex(OLDER_FILES);
     window.start();
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
     size.setContext(context);
+    // By default it looks once a minute, in which a flood of lines could fill the disk.
+    size.setCheckIncrement(Duration.buildByMilliseconds(0));
     size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
     size.start();
     appender.setRollingPolicy(window);

@@ -2,7 +2,6 @@ package io.pmfs.cli;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -45,10 +44,13 @@ final class MountCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Parameters(
-      arity = "1..2",
+      index = "0",
       paramLabel = "[SOURCE] MOUNTPOINT",
       description = "The dataset's directory and an empty directory to mount it on.")
-  private List<String> paths;
+  private String first;
+
+  @Parameters(index = "1", arity = "0..1", hidden = true)
+  private @Nullable String second;
 
   @Option(names = "--foreground", description = "Stay in the foreground; log to stderr as well.")
   private boolean foreground;
@@ -69,14 +71,12 @@ final class MountCommand implements Callable<Integer> {
                 new Configuration.Request(
                     MountOptions.given(spec.commandLine().getParseResult()),
                     config,
-                    paths.size() == 2 ? paths.get(0) : null,
-                    paths.get(paths.size() - 1)),
+                    second == null ? null : first,
+                    second == null ? first : second),
                 surroundings)
             .toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
-    if (new PreviousMount(settings, registry, invocation).isSame()) {
-      return ExitStatus.DONE;
-    }
+    new PreviousMount(settings, registry, invocation).clear();
     new MountChecks(settings, surroundings, surroundings.mounts()).run();
     serve(settings, registry);
     return ExitStatus.DONE;

@@ -8,7 +8,11 @@ interface MountedDataset extends AutoCloseable {
   /** A snapshot; may be asked by several threads, and while unmounting. */
   StatusReport status();
 
-  /** Unmounts. A busy mount gives a {@link MountFailure#BUSY} failure, and the session goes on. */
+  /**
+   * Unmounts; does nothing when there is no mount (yet, or any more). A busy mount gives a {@link
+   * MountFailure#BUSY} failure, and the session goes on. After a lazy unmount it also goes on,
+   * until the last file is closed.
+   */
   void unmount(boolean lazy) throws MountFailure;
 
   /** Waits until the mount is gone, by {@link #unmount} or because somebody else unmounted it. */
@@ -17,7 +21,10 @@ interface MountedDataset extends AutoCloseable {
   /** Asks that {@link #close} drops all copies and state of this dataset. */
   void purge();
 
-  /** Stops cleanly: unmounts if need be, ends staging, closes tiers and namespace. Idempotent. */
+  /**
+   * Stops cleanly: unmounts if need be, ends staging, closes tiers and namespace. Idempotent; any
+   * thread may call it, also before or during {@link #start}.
+   */
   @Override
   void close();
 }

@@ -91,13 +91,22 @@ final class PmfsCommand implements Runnable {
   }
 
   private static int wrongUsage(ParameterException e, PmfsCommand root, Invocation invocation) {
-    StringBuilder line = new StringBuilder(String.valueOf(e.getMessage()).replace('\n', ' '));
-    if (e instanceof UnmatchedArgumentException unmatched
-        && !unmatched.getSuggestions().isEmpty()) {
-      line.append("; did you mean ").append(unmatched.getSuggestions().get(0)).append("?");
+    CommandSpec command = e.getCommandLine().getCommandSpec();
+    String line = String.valueOf(e.getMessage()).replace('\n', ' ');
+    String remedy = "see " + command.qualifiedName() + " --help";
+    if (e instanceof UnmatchedArgumentException unmatched && !unmatched.getUnmatched().isEmpty()) {
+      String word = unmatched.getUnmatched().get(0);
+      boolean isOption = word.startsWith("-");
+      String nearest =
+          NearestName.to(
+              word, isOption ? command.optionsMap().keySet() : command.subcommands().keySet());
+      line =
+          isOption
+              ? word + ": unknown option"
+              : word + (command.subcommands().isEmpty() ? ": one too many" : ": unknown command");
+      remedy = nearest == null ? remedy : "did you mean " + nearest + "?";
     }
-    line.append("; see ").append(e.getCommandLine().getCommandSpec().qualifiedName());
-    invocation.warn(line.append(" --help").toString());
+    invocation.warn(line + "; " + remedy);
     if (root.verbose) {
       e.printStackTrace(invocation.err());
     }

@@ -17,20 +17,17 @@ final class PreviousMount {
     this.invocation = invocation;
   }
 
-  /**
-   * True if the same source is mounted there already, which is success. False if the mount point is
-   * free, maybe after stale mounts were cleaned up. Anything else fails.
-   */
-  boolean isSame() throws MountFailure {
+  /** Cleans up stale mounts; fails if something that lives is mounted there. */
+  void clear() throws MountFailure {
     Path mountpoint = settings.mountpoint();
     Registry.Entry entry = registry.find(mountpoint);
     if (entry != null) {
-      return isSameAs(entry);
+      throw refusal(entry);
     }
     for (int i = 0; i < MAX_STALE; i++) {
       MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
       if (mount == null || !mount.isPmfs()) {
-        return false;
+        return;
       }
       switch (MountProbe.of(mountpoint)) {
         case STALE -> {
@@ -48,26 +45,19 @@ final class PreviousMount {
                     + " unmount it first");
       }
     }
-    return false;
   }
 
-  private boolean isSameAs(Registry.Entry entry) throws MountFailure {
+  private MountFailure refusal(Registry.Entry entry) throws MountFailure {
     Path mountpoint = settings.mountpoint();
     MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
     if (mount == null || !mount.isPmfs()) {
-      throw new MountFailure(
+      return new MountFailure(
           ExitStatus.FAILED,
           "%s: pmfs (pid %d) is just stopping there; try again in a moment"
               .formatted(mountpoint, entry.pid()));
     }
-    if (!Path.of(entry.source()).equals(settings.source())) {
-      throw MountFailure.usage(
-          "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
-              .formatted(mountpoint, entry.pid(), entry.source(), mountpoint));
-    }
-    invocation.say(
-        "%s already mounted on %s (pid %d, log %s)"
-            .formatted(entry.source(), mountpoint, entry.pid(), entry.logFile()));
-    return true;
+    return MountFailure.usage(
+        "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
+            .formatted(mountpoint, entry.pid(), entry.source(), mountpoint));
   }
 }

@@ -34,15 +34,18 @@ final class StatusTable {
   }
 
   private void tiers(StatusReport report) {
+    int count = 0;
     for (StatusReport.TierStatus tier : report.tiers()) {
+      count++;
       String dax =
           tier.kind().equals("pm")
               ? tier.dax().real() ? ", DAX" : ", no DAX" + because(tier.dax().reason())
               : "";
       add(
-          "tier " + tier.name(),
-          "%s%s, %s of %s in %,d copies%s at %s"
+          "tier " + count,
+          "%s %s%s, %s of %s in %,d copies%s at %s"
               .formatted(
+                  tier.kind(),
                   tier.state(),
                   because(tier.reason()),
                   ByteSize.format(tier.usedBytes()),

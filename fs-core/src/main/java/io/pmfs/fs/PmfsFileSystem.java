@@ -29,6 +29,9 @@ public final class PmfsFileSystem {
   /** The inode number of the root directory. */
   public static final long ROOT = Namespace.ROOT;
 
+  /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
+  private static final int NAME_MAX = 255;
+
   private final Namespace namespace;
   private final BackingStore source;
   private final Stager stager;
@@ -58,8 +61,13 @@ public final class PmfsFileSystem {
     importer.importRoot();
   }
 
-  /** The entry of a name in a directory; ENOENT if there is none. */
+  /**
+   * The entry of a name in a directory; ENOENT if there is none, ENAMETOOLONG if there can be none.
+   */
   public DirectoryEntry find(long directory, FileName name) throws FsException {
+    if (name.size() > NAME_MAX) {
+      throw new FsException(Errno.ENAMETOOLONG, name.toString());
+    }
     importer.ensureListed(directory);
     DirectoryEntry entry = namespace.find(directory, name);
     if (entry == null) {

@@ -28,6 +28,7 @@ final class Fetch {
   private final byte[] states; // GUARDED_BY(this)
   private final int[] checksums; // GUARDED_BY(this)
   private final Map<Integer, BufferPool.Loan> held = new HashMap<>(); // GUARDED_BY(this)
+  private int readCount; // GUARDED_BY(this)
   private int storedCount; // GUARDED_BY(this)
   private int users; // GUARDED_BY(this)
   private boolean ended; // GUARDED_BY(this)
@@ -126,6 +127,12 @@ final class Fetch {
       loan.retain();
     }
     return loan;
+  }
+
+  /** The caller has read a claimed block; says whether all are read now. */
+  synchronized boolean countRead() {
+    readCount++;
+    return readCount == states.length;
   }
 
   /** The caller has read a claimed block into a loan, which is now this fetch's. */

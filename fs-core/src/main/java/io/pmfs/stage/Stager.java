@@ -25,7 +25,6 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -55,15 +54,10 @@ public final class Stager implements AutoCloseable {
   private static final Duration IDLE = Duration.ofSeconds(30);
   private static final long STOP_SECONDS = 30;
 
-  /**
-   * Room is made for many files at once: a sixteenth of a tier, at most so many copies in a round.
-   */
-  private static final int EVICTIONS_AT_ONCE = 4096;
-
   private final Namespace namespace;
   private final BackingStore source;
   private final Copies copies;
-  private final EvictionPolicy eviction;
+  private final Evictor evictor;
   private final StagerSettings settings;
   private final BufferPool buffers;
   private final HandleTable<OpenSource> sources = new HandleTable<>(OPEN_SOURCES, IDLE);
@@ -81,14 +75,12 @@ public final class Stager implements AutoCloseable {
 
   private final ThreadLocal<ByteBuffer> fetchBuffer =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
-  private final AtomicBoolean makingRoom = new AtomicBoolean();
   private final AtomicInteger queued = new AtomicInteger();
   private final AtomicLong activeFetches = new AtomicLong();
   private final LongAdder completed = new LongAdder();
   private final LongAdder dropped = new LongAdder();
   private final LongAdder skippedNoRoom = new LongAdder();
   private final LongAdder failed = new LongAdder();
-  private final LongAdder evicted = new LongAdder();
   private final LongAdder bytesFromTiers = new LongAdder();
   private final LongAdder bytesFromSource = new LongAdder();
 
@@ -107,10 +99,10 @@ public final class Stager implements AutoCloseable {
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
-    this.eviction = eviction;
     this.settings = settings;
     this.buffers = new BufferPool(settings.bufferBytes());
     this.storeThreads = Executors.newFixedThreadPool(StagerSettings.STORE_THREADS, named("store"));
+    this.evictor = new Evictor(namespace, copies, eviction, storeThreads);
     // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
     // get in.
     this.fetchThreads =
@@ -156,7 +148,7 @@ public final class Stager implements AutoCloseable {
     // nothing but the source is left.
     for (int round = 0; round < ROUNDS; round++) {
       if (copies.read(inode, offset, size, sink)) {
-        eviction.touched(inode.number());
+        evictor.touched(inode.number());
         bytesFromTiers.add(size);
         return size;
       }
@@ -196,20 +188,14 @@ public final class Stager implements AutoCloseable {
     if (running != null || stopping || marks.get(inode.number()) == UNFIT) {
       return running;
     }
-    CopyWriter writer = reserve(inode);
-    if (writer == null) {
-      return null;
-    }
-    Fetch fetch = new Fetch(inode, writer);
-    Fetch other = fetches.putIfAbsent(inode.number(), fetch);
-    if (other != null) {
-      writer.close();
-      return other;
-    }
-    activeFetches.incrementAndGet();
-    if (copies.has(inode)) {
-      // Committed by another reader's fetch between the caller's miss and now.
-      end(fetch);
+    // One reservation at a time for a file, and none for one that another reader's fetch committed
+    // between the caller's miss and now.
+    Fetch fetch =
+        fetches.computeIfAbsent(inode.number(), n -> copies.has(inode) ? null : reserve(inode));
+    if (fetch == null) {
+      if (!copies.has(inode)) {
+        noRoom(inode);
+      }
       return null;
     }
     // A single block is fetched by the reader itself; the rest of a larger file needs the
@@ -221,19 +207,23 @@ public final class Stager implements AutoCloseable {
     return fetch;
   }
 
-  private @Nullable CopyWriter reserve(Inode inode) {
+  private @Nullable Fetch reserve(Inode inode) {
     long size = inode.attributes().size();
     for (Tier tier : copies.tiers()) {
       CopyWriter writer = tier.create(inode.number(), size);
       if (writer != null) {
-        return writer;
+        activeFetches.incrementAndGet();
+        return new Fetch(inode, writer);
       }
     }
+    return null;
+  }
+
+  private void noRoom(Inode inode) {
     if (marks.compareAndSet(inode.number(), (byte) 0, NO_ROOM)) {
       skippedNoRoom.increment();
     }
-    makeRoom(size);
-    return null;
+    evictor.makeRoom(inode.attributes().size());
   }
 
   /**
@@ -339,8 +329,9 @@ public final class Stager implements AutoCloseable {
       OpenSource open = lease.handle();
       int expected = destination.remaining();
       int count = open.file.read(Blocks.offset(block), destination);
-      boolean last = block == fetch.blockCount() - 1;
-      if (count == expected && (last ? open.isUnchanged() : open.isTheFile())) {
+      // Whoever reads the last of the blocks, in whatever order they come, sees whether all of them
+      // are of one version.
+      if (count == expected && (fetch.countRead() ? open.isUnchanged() : open.isTheFile())) {
         destination.flip();
         return true;
       }
@@ -459,6 +450,7 @@ public final class Stager implements AutoCloseable {
         copies.commit(fetch.inode(), fetch.writer(), fetch.record());
         completed.increment();
         end(fetch);
+        evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
       }
     } catch (IOException e) {
       // The tier has said so in the log and in its status.
@@ -536,39 +528,6 @@ public final class Stager implements AutoCloseable {
     }
   }
 
-  /** Evicts in the background, so that a later file of that size finds room. */
-  private void makeRoom(long size) {
-    if (eviction == EvictionPolicy.NONE) {
-      return;
-    }
-    for (Tier tier : copies.tiers()) {
-      if (tier.couldHold(size) && !tier.hasFailed() && makingRoom.compareAndSet(false, true)) {
-        try {
-          storeThreads.execute(() -> guarded("evicting", () -> evict(tier, size)));
-        } catch (RejectedExecutionException e) {
-          makingRoom.set(false);
-        }
-        return;
-      }
-    }
-  }
-
-  private void evict(Tier tier, long size) {
-    try {
-      long goal = tier.status().usedBytes() - Math.max(size, tier.status().capacityBytes() / 16);
-      for (int i = 0; i < EVICTIONS_AT_ONCE && tier.status().usedBytes() > goal; i++) {
-        long victim = eviction.victim(tier, namespace);
-        if (victim == 0) {
-          return;
-        }
-        copies.evict(victim, tier);
-        evicted.increment();
-      }
-    } finally {
-      makingRoom.set(false);
-    }
-  }
-
   /** Bytes that readers got from copies, finished or in the making. */
   public long bytesFromTiers() {
     return bytesFromTiers.sum();
@@ -587,7 +546,7 @@ public final class Stager implements AutoCloseable {
         dropped.sum(),
         skippedNoRoom.sum(),
         failed.sum(),
-        evicted.sum());
+        evictor.evicted());
   }
 
   private String name(Inode inode) {

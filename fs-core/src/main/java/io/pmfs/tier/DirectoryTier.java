@@ -45,6 +45,8 @@ public final class DirectoryTier implements Tier {
   /** How long a full disk is left alone before it is asked for room again. */
   private static final long FULL_RETRY_NANOS = 10_000_000_000L;
 
+  private static final int COUNTING_ATTEMPTS = 5;
+
   private static final FileAttribute<?> DIRECTORY_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
   private static final FileAttribute<?> FILE_MODE =
@@ -64,6 +66,7 @@ public final class DirectoryTier implements Tier {
   private final AtomicLong reservedBytes = new AtomicLong();
 
   private final AtomicLong copyCount;
+  private long removedInRecovery; // GUARDED_BY(this)
   private final AtomicLong serial = new AtomicLong();
 
   private volatile TierStatus.State state;
@@ -128,7 +131,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public @Nullable CopyWriter create(long number, long sizeBytes) {
-    if (state != TierStatus.State.ON && !hasRoomAgain()) {
+    if (!couldHold(sizeBytes) || (state != TierStatus.State.ON && !hasRoomAgain())) {
       return null;
     }
     long charge = charge(sizeBytes);
@@ -139,7 +142,7 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
-  public void remove(long number) {
+  public synchronized void remove(long number) {
     if (state == TierStatus.State.FAILED) {
       return;
     }
@@ -147,8 +150,12 @@ public final class DirectoryTier implements Tier {
     try {
       long size = Files.size(path);
       if (Files.deleteIfExists(path)) {
-        usedBytes.addAndGet(-charge(size));
-        copyCount.decrementAndGet();
+        if (state == TierStatus.State.RECOVERING) {
+          removedInRecovery++;
+        } else {
+          usedBytes.addAndGet(-charge(size));
+          copyCount.decrementAndGet();
+        }
       }
     } catch (NoSuchFileException e) {
       // Gone already: what remove is for.
@@ -159,7 +166,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public boolean couldHold(long sizeBytes) {
-    return charge(sizeBytes) <= settings.capacityBytes();
+    return sizeBytes <= settings.capacityBytes() && charge(sizeBytes) <= settings.capacityBytes();
   }
 
   private void fail(IOException e) {
@@ -207,10 +214,13 @@ public final class DirectoryTier implements Tier {
   }
 
   private boolean reserve(long charge) {
-    if (usedBytes.addAndGet(charge) > settings.capacityBytes()) {
-      usedBytes.addAndGet(-charge);
-      return false;
-    }
+    long used;
+    do {
+      used = usedBytes.get();
+      if (charge > settings.capacityBytes() - used) {
+        return false;
+      }
+    } while (!usedBytes.compareAndSet(used, used + charge));
     long reserved = reservedBytes.addAndGet(charge);
     if (freeBytes() - reserved < settings.keepFreeBytes()) {
       release(charge);
@@ -235,37 +245,62 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void recover(LongPredicate known) {
-    AtomicLong bytes = new AtomicLong();
-    AtomicLong count = new AtomicLong();
-    try {
-      Files.walkFileTree(
-          copies,
-          new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
-                throws IOException {
-              long number = number(file);
-              if (number > 0 && known.test(number)) {
-                bytes.addAndGet(charge(attributes.size()));
-                count.incrementAndGet();
-              } else {
-                Files.deleteIfExists(file);
-              }
-              return FileVisitResult.CONTINUE;
-            }
-          });
-    } catch (IOException e) {
-      fail(e);
-      return;
-    }
-    synchronized (this) {
-      if (state == TierStatus.State.RECOVERING) {
-        usedBytes.addAndGet(bytes.get());
-        copyCount.addAndGet(count.get());
-        reason = null;
-        state = TierStatus.State.ON;
+    // What is removed while the files are counted may be in the count or not: count again then.
+    for (int attempt = 1; ; attempt++) {
+      long removedBefore;
+      synchronized (this) {
+        removedBefore = removedInRecovery;
+      }
+      Usage usage;
+      try {
+        usage = count(known);
+      } catch (IOException e) {
+        fail(e);
+        return;
+      }
+      synchronized (this) {
+        if (removedInRecovery == removedBefore || attempt == COUNTING_ATTEMPTS) {
+          if (state == TierStatus.State.RECOVERING) {
+            usedBytes.addAndGet(usage.bytes());
+            copyCount.addAndGet(usage.copies());
+            reason = null;
+            state = TierStatus.State.ON;
+          }
+          return;
+        }
       }
     }
+  }
+
+  /** What is there; what is not known is removed. */
+  private Usage count(LongPredicate known) throws IOException {
+    AtomicLong bytes = new AtomicLong();
+    AtomicLong count = new AtomicLong();
+    Files.walkFileTree(
+        copies,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            long number = number(file);
+            if (number > 0 && known.test(number)) {
+              bytes.addAndGet(charge(attributes.size()));
+              count.incrementAndGet();
+            } else {
+              Files.deleteIfExists(file);
+            }
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+            if (e instanceof NoSuchFileException) {
+              return FileVisitResult.CONTINUE;
+            }
+            throw e;
+          }
+        });
+    return new Usage(bytes.get(), count.get());
   }
 
   @Override
@@ -438,14 +473,17 @@ public final class DirectoryTier implements Tier {
       Path target = path(number);
       try {
         channel();
-        if (Files.exists(target)) {
-          remove(number);
-        }
-        try {
-          Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
-        } catch (NoSuchFileException e) {
-          Files.createDirectories(target.getParent(), DIRECTORY_MODE);
-          Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+        // Together, so that of two copies of one inode the replaced one is always accounted for.
+        synchronized (DirectoryTier.this) {
+          if (Files.exists(target)) {
+            remove(number);
+          }
+          try {
+            Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+          } catch (NoSuchFileException e) {
+            Files.createDirectories(target.getParent(), DIRECTORY_MODE);
+            Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+          }
         }
       } catch (IOException e) {
         fail(e);

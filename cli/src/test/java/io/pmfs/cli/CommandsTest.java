@@ -1,0 +1,208 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class CommandsTest {
+  @TempDir private Path temporary;
+  private TestWorld world;
+
+  @BeforeEach
+  void makeWorld() {
+    world = new TestWorld(temporary);
+    world.makeDirectory("src");
+    world.makeDirectory("mnt");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "''                          | 2 | pmfs: no command given; ",
+        "mont                        | 2 | pmfs: mont: unknown command; did you mean mount?",
+        "mount                       | 2 | pmfs: Missing required parameter",
+        "mount a b c                 | 2 | pmfs: c: one too many; see pmfs mount --help",
+        "mount --teir ssd:/a a b     | 2 | pmfs: --teir: unknown option; did you mean --tier?",
+        "mount --tier                | 2 | pmfs: ",
+        "mount --keep-free 5x src mnt| 2 | pmfs: --keep-free: '5x' is not a size",
+        "mount nope mnt              | 2 | pmfs: ",
+        "mount mnt                   | 2 | pmfs: ",
+        "umount                      | 2 | pmfs: Missing required parameter",
+        "umount --timeout soon mnt   | 2 | pmfs: --timeout: 'soon' is not a time",
+        "umount mnt                  | 3 | pmfs: ",
+        "umount nope                 | 3 | pmfs: ",
+        "status mnt                  | 3 | pmfs: ",
+        "status --watch 0 mnt        | 2 | pmfs: --watch: '0' is no time at all",
+        "status --watch x            | 2 | pmfs: --watch: 'x' is not a time",
+        "config --config nope.toml   | 2 | pmfs: ",
+        "config --log-level loud     | 2 | pmfs: --log-level: 'loud' is not known",
+      })
+  void execute_wrong_isOneLineAndAStatus(String line, int status, String message) {
+    String[] arguments = line.isEmpty() ? new String[0] : line.split(" ", -1);
+
+    assertThat(world.execute(arguments)).isEqualTo(status);
+
+    assertThat(world.errors()).startsWith(message).endsWith("\n");
+    assertThat(world.errors().lines()).hasSize(1);
+    assertThat(world.output()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"mount", "umount", "status", "config", "doctor"})
+  void help_ofEachCommand_hasExamples(String command) {
+    assertThat(world.execute(command, "--help")).isZero();
+    assertThat(world.output()).contains("Examples:", "pmfs " + command);
+
+    String byFlag = world.output();
+    assertThat(world.execute("help", command)).isZero();
+    assertThat(world.output()).isEqualTo(byFlag);
+  }
+
+  @Test
+  void help_ofProgram_listsCommandsAndStatuses() {
+    assertThat(world.execute("--help")).isZero();
+    assertThat(world.output()).contains("mount", "umount", "status", "config", "doctor", "help");
+    assertThat(world.output()).contains("5 this machine cannot mount", "Examples:");
+  }
+
+  @Test
+  void version_anywhere_isPrinted() {
+    assertThat(world.execute("--version")).isZero();
+    assertThat(world.output()).matches("pmfs \\d+\\..*\n");
+    assertThat(world.execute("mount", "--version")).isZero();
+    assertThat(world.output()).matches("pmfs \\d+\\..*\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void verbose_failure_addsTheStackTrace(boolean before) {
+    int status =
+        before
+            ? world.execute("--verbose", "umount", "mnt")
+            : world.execute("umount", "--verbose", "mnt");
+
+    assertThat(status).isEqualTo(ExitStatus.NOT_MOUNTED);
+    assertThat(world.errors()).contains("MountFailure", "\tat ");
+  }
+
+  @Test
+  void bug_inACommand_isOneLineAndFails() {
+    world.opener =
+        settings -> {
+          throw new IllegalStateException("boom");
+        };
+
+    assertThat(world.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.FAILED);
+    assertThat(world.errors()).contains("internal error: ", "boom", "--verbose");
+    assertThat(world.errors().lines()).hasSize(1);
+  }
+
+  @Test
+  void config_noMountpoint_showsEachOptionAndItsOrigin() throws Exception {
+    world.write("etc/pmfs/pmfs.toml", "keep-free = \"20G\"\n");
+    world.environment.put("PMFS_LOG_LEVEL", "debug");
+
+    assertThat(world.execute("config", "--eviction", "lru")).isZero();
+
+    assertThat(world.output().lines().map(l -> l.replaceAll(" +", " ")))
+        .contains(
+            "keep-free = 20G (from " + world.root.resolve("etc/pmfs/pmfs.toml") + ":1)",
+            "log-level = debug (from environment PMFS_LOG_LEVEL)",
+            "eviction = lru (from command line)",
+            "fetch-threads = 4 (from default)",
+            "tier = ssd:%s (from default: $PMFS_CACHE_DIR is local)"
+                .formatted(world.directory.resolve("cache")));
+  }
+
+  @Test
+  void config_json_isOneObject() {
+    assertThat(world.execute("config", "--json", "--allow-other", "/mnt/x")).isZero();
+
+    JsonObject config = JsonParser.parseString(world.output()).getAsJsonObject();
+    assertThat(config.get("mountpoint").getAsString()).isEqualTo("/mnt/x");
+    JsonObject allow = config.getAsJsonObject("options").getAsJsonObject("allow-other");
+    assertThat(allow.get("value").getAsString()).isEqualTo("true");
+    assertThat(allow.get("from").getAsString()).isEqualTo("command line");
+  }
+
+  @Test
+  void config_negatedFlag_overridesTheFile() {
+    world.write("etc/pmfs/pmfs.toml", "allow-other = true\n");
+
+    assertThat(world.execute("config", "--no-allow-other")).isZero();
+    assertThat(world.output()).containsPattern("allow-other +=  *false +\\(from command line\\)");
+  }
+
+  @Test
+  void config_shownByConfig_isReadBackTheSame() throws Exception {
+    assertThat(world.execute("config", "--tier", "pm:/p:1536", "--tier", "ssd:/s:80%")).isZero();
+
+    assertThat(world.output()).contains("pm:/p:1536 ssd:/s:80%");
+  }
+
+  @Test
+  void status_nothingRuns_isDone() {
+    assertThat(world.execute("status")).isZero();
+    assertThat(world.output()).isEqualTo("No mounts.\n");
+    assertThat(world.execute("status", "--json")).isZero();
+    assertThat(world.output()).isEqualTo("[]\n");
+  }
+
+  @Test
+  void mount_mistypedVariable_warnsAndGoesOn() {
+    world.environment.put("PMFS_TEIR", "x");
+
+    world.execute("mount", "src", "mnt");
+
+    assertThat(world.errors()).startsWith("pmfs: PMFS_TEIR: not known, so not used; did you mean");
+  }
+
+  @Test
+  void doctor_goodMachine_isDone() {
+    assertThat(world.execute("doctor")).isZero();
+    assertThat(world.output())
+        .containsPattern("ok +/dev/fuse +can be opened")
+        .containsPattern("ok +libfuse +libfuse.so.2 in ld.so.cache")
+        .containsPattern("ok +open files +524288")
+        .containsPattern("ok +kernel +6.12.0-1-amd64")
+        .doesNotContain("fail");
+  }
+
+  @Test
+  void doctor_noFuse_failsWithRemedy() throws Exception {
+    Files.delete(world.root.resolve("dev/fuse"));
+    world.write("etc/ld.so.cache", "nothing");
+
+    assertThat(world.execute("doctor")).isEqualTo(ExitStatus.CANNOT);
+    assertThat(world.output())
+        .containsPattern("fail +/dev/fuse .*modprobe fuse")
+        .containsPattern("fail +libfuse .*apt-get install libfuse2");
+  }
+
+  @Test
+  void doctor_oldKernelAndDaxMount_saySo() {
+    world.write("proc/sys/kernel/osrelease", "4.18.0-553.el8\n");
+    world.mountinfo("9 1 259:0 / /mnt/pmem0 rw - ext4 /dev/pmem0 rw,dax=always");
+
+    assertThat(world.execute("doctor")).isZero();
+    assertThat(world.output())
+        .containsPattern("warn +passthrough +unlikely")
+        .containsPattern("ok +DAX +/mnt/pmem0 \\(ext4\\)");
+  }
+
+  @Test
+  void doctor_json_isAnArray() {
+    assertThat(world.execute("doctor", "--json")).isZero();
+    assertThat(JsonParser.parseString(world.output()).getAsJsonArray()).isNotEmpty();
+  }
+}

@@ -1,0 +1,236 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import io.netty.handler.codec.http.HttpMethod;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class ControlServerTest {
+  private static final Duration LIMIT = Duration.ofSeconds(20);
+
+  @TempDir private Path temporary;
+  private final Requests requests = new Requests();
+  private Path socket = Path.of("unset");
+  private @Nullable ControlServer server;
+
+  private static final class Requests implements ControlRequests {
+    final List<String> unmounts = new ArrayList<>();
+    @Nullable MountFailure failure;
+    @Nullable RuntimeException bug;
+    @Nullable CountDownLatch hold;
+
+    @Override
+    public StatusReport status() {
+      if (bug != null) {
+        throw bug;
+      }
+      CountDownLatch latch = hold;
+      if (latch != null) {
+        try {
+          latch.await();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+      return FakeDataset.report("/mnt/ä", "/src");
+    }
+
+    @Override
+    public void unmount(boolean lazy, boolean purge) throws MountFailure {
+      if (failure != null) {
+        throw failure;
+      }
+      unmounts.add("lazy=" + lazy + " purge=" + purge);
+    }
+  }
+
+  @BeforeEach
+  void startServer() throws Exception {
+    socket = temporary.resolve("s");
+    server = ControlServer.start(socket, requests);
+  }
+
+  @AfterEach
+  void stopServer() {
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  @Test
+  void start_socket_isForThisUserOnly() throws Exception {
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(socket)))
+        .isEqualTo("rw-------");
+  }
+
+  @Test
+  void start_pathTaken_fails() {
+    assertThatThrownBy(() -> ControlServer.start(socket, requests)).isInstanceOf(IOException.class);
+  }
+
+  @Test
+  void status_asked_isTheReport() throws Exception {
+    ControlClient.Answer answer = ask(HttpMethod.GET, "/status");
+
+    assertThat(answer.status()).isEqualTo(200);
+    assertThat(json(answer).get("mountpoint").getAsString()).isEqualTo("/mnt/ä");
+    assertThat(json(answer).getAsJsonObject("reads").get("hitRatio").getAsDouble()).isEqualTo(0.75);
+  }
+
+  @Test
+  void version_asked_hasPid() throws Exception {
+    JsonObject version = json(ask(HttpMethod.GET, "/version"));
+
+    assertThat(version.get("pid").getAsLong()).isEqualTo(ProcessHandle.current().pid());
+    assertThat(version.get("version").getAsString()).matches("\\d+\\..*");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "/umount,lazy=false purge=false",
+    "/umount?lazy=true,lazy=true purge=false",
+    "/umount?purge=true&lazy=false,lazy=false purge=true"
+  })
+  void umount_posted_passesItsParameters(String uri, String expected) throws Exception {
+    assertThat(ask(HttpMethod.POST, uri).status()).isEqualTo(200);
+    assertThat(requests.unmounts).containsExactly(expected);
+  }
+
+  @Test
+  void umount_busy_isConflict() throws Exception {
+    requests.failure = new MountFailure(ExitStatus.FAILED, MountFailure.BUSY);
+
+    ControlClient.Answer answer = ask(HttpMethod.POST, "/umount");
+
+    assertThat(answer.status()).isEqualTo(409);
+    assertThat(json(answer).get("error").getAsString()).isEqualTo("busy");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "GET,/nothing,404",
+    "GET,/,404",
+    "POST,/status,405",
+    "GET,/umount,405",
+    "DELETE,/version,405",
+    "POST,/umount?lazy=maybe,400",
+    "POST,/umount?lazy=true&lazy=true,400",
+    "POST,/umount?force=true,400"
+  })
+  void request_wrong_isAnsweredWithJson(String method, String uri, int status) throws Exception {
+    ControlClient.Answer answer = ask(HttpMethod.valueOf(method), uri);
+
+    assertThat(answer.status()).isEqualTo(status);
+    assertThat(json(answer).get("error").getAsString()).isNotEmpty();
+    assertThat(requests.unmounts).isEmpty();
+  }
+
+  @Test
+  void request_thatHitsABug_is500AndTheServerGoesOn() throws Exception {
+    requests.bug = new IllegalStateException("bug");
+    assertThat(ask(HttpMethod.GET, "/status").status()).isEqualTo(500);
+
+    requests.bug = null;
+    assertThat(ask(HttpMethod.GET, "/status").status()).isEqualTo(200);
+  }
+
+  @Test
+  void request_asCurlSendsIt_isAnsweredAndClosed() throws Exception {
+    String answer = raw("GET /version HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n");
+
+    assertThat(answer)
+        .startsWith("HTTP/1.1 200 OK\r\n")
+        .contains("content-type: application/json", "connection: close")
+        .endsWith("}\n");
+  }
+
+  @Test
+  void request_notHttp_is400() throws Exception {
+    assertThat(raw("nonsense\r\n\r\n")).startsWith("HTTP/1.1 400");
+  }
+
+  @Test
+  void request_tooLarge_isRefused() throws Exception {
+    assertThat(
+            raw(
+                "POST /umount HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10000000\r\n\r\n"
+                    + "x"))
+        .startsWith("HTTP/1.1 413");
+    assertThat(requests.unmounts).isEmpty();
+  }
+
+  @Test
+  void client_silentServer_givesUpInTime() {
+    CountDownLatch hold = new CountDownLatch(1);
+    requests.hold = hold;
+    try {
+      assertThatThrownBy(
+              () -> ControlClient.ask(socket, HttpMethod.GET, "/status", Duration.ofMillis(200)))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("no answer within");
+    } finally {
+      hold.countDown();
+    }
+  }
+
+  @Test
+  void client_nobodyListens_fails() {
+    Path nowhere = temporary.resolve("nowhere");
+
+    assertThatThrownBy(() -> ControlClient.ask(nowhere, HttpMethod.GET, "/status", LIMIT))
+        .isInstanceOf(IOException.class);
+  }
+
+  @Test
+  void close_twice_isFine() {
+    ControlServer running = Objects.requireNonNull(server);
+    running.close();
+    running.close();
+
+    assertThatThrownBy(() -> ask(HttpMethod.GET, "/status")).isInstanceOf(IOException.class);
+  }
+
+  private ControlClient.Answer ask(HttpMethod method, String uri) throws IOException {
+    return ControlClient.ask(socket, method, uri, LIMIT);
+  }
+
+  private static JsonObject json(ControlClient.Answer answer) {
+    return JsonParser.parseString(answer.body()).getAsJsonObject();
+  }
+
+  /** Sends bytes and reads until the server closes. */
+  private String raw(String request) throws IOException {
+    try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      channel.connect(UnixDomainSocketAddress.of(socket));
+      ByteBuffer bytes = ByteBuffer.wrap(request.getBytes(UTF_8));
+      while (bytes.hasRemaining()) {
+        channel.write(bytes);
+      }
+      return new String(Channels.newInputStream(channel).readAllBytes(), UTF_8);
+    }
+  }
+}

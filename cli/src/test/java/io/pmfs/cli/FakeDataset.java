@@ -1,0 +1,114 @@
+package io.pmfs.cli;
+
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+
+/** A dataset that mounts nothing but an entry in a test's mountinfo. */
+final class FakeDataset implements MountedDataset {
+  private final MountSettings settings;
+  private final TestWorld world;
+  private final CountDownLatch unmounted = new CountDownLatch(1);
+  final CountDownLatch closed = new CountDownLatch(1);
+  volatile boolean busy;
+  volatile boolean lazily;
+  volatile boolean purged;
+
+  /** Whether an unmount leaves a file open that nobody closes. */
+  volatile boolean heldOpen;
+
+  @Nullable volatile MountFailure startFailure;
+
+  FakeDataset(MountSettings settings, TestWorld world) {
+    this.settings = settings;
+    this.world = world;
+  }
+
+  @Override
+  public void start() throws MountFailure {
+    MountFailure failure = startFailure;
+    if (failure != null) {
+      throw failure;
+    }
+    world.mountinfo(
+        TestWorld.line(settings.mountpoint(), "fuse.pmfs", settings.source().toString()));
+  }
+
+  @Override
+  public StatusReport status() {
+    return report(settings.mountpoint().toString(), settings.source().toString());
+  }
+
+  static StatusReport report(String mountpoint, String source) {
+    return new StatusReport(
+        mountpoint,
+        source,
+        1,
+        3725,
+        "jnr",
+        "page-cache",
+        "read-only",
+        "/var/log/pmfs/x.log",
+        "/local/pmfs/state",
+        List.of(
+            new StatusReport.TierStatus(
+                "pm0",
+                "pm",
+                "/mnt/pmem0/pmfs",
+                "full",
+                "quota",
+                new StatusReport.Dax(false, "not a DAX file system"),
+                200L << 30,
+                200L << 30,
+                1234567),
+            new StatusReport.TierStatus(
+                "ssd0",
+                "ssd",
+                "/local/pmfs",
+                "on",
+                "",
+                new StatusReport.Dax(false, "not asked"),
+                1L << 40,
+                1536,
+                1)),
+        new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
+        new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
+        new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 33));
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountFailure {
+    if (busy && !lazy) {
+      throw new MountFailure(ExitStatus.FAILED, MountFailure.BUSY);
+    }
+    lazily = lazy;
+    world.mountinfo();
+    if (!heldOpen) {
+      unmounted.countDown();
+    }
+  }
+
+  /** What umount(8) by somebody else looks like. */
+  void unmountedByOthers() {
+    world.mountinfo();
+    unmounted.countDown();
+  }
+
+  @Override
+  public void awaitUnmounted() throws InterruptedException {
+    unmounted.await();
+  }
+
+  @Override
+  public void purge() {
+    purged = true;
+  }
+
+  @Override
+  public void close() {
+    if (!heldOpen) {
+      unmounted.countDown();
+    }
+    closed.countDown();
+  }
+}

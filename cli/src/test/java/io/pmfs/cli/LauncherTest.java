@@ -1,0 +1,247 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code scripts/pmfs}, copied to where an installed one lies, with a shell script as its Java. */
+@Timeout(60)
+final class LauncherTest {
+  private static final String READY = "printf '\\001ready\\n'; exec >/dev/null 2>&1; ";
+
+  @TempDir private Path temporary;
+  private Path launcher = Path.of("unset");
+  private Path java = Path.of("unset");
+
+  /** What a run printed and how it ended. */
+  private record Result(int status, String out, String err) {}
+
+  @BeforeEach
+  void install() throws Exception {
+    Path home = temporary.toRealPath();
+    Path original = Path.of("").toAbsolutePath().resolve("../scripts/pmfs");
+    launcher = Files.createDirectories(home.resolve("bin")).resolve("pmfs");
+    Files.copy(original, launcher);
+    Files.createDirectories(home.resolve("lib/pmfs/lib"));
+    Files.createDirectories(home.resolve("lib/pmfs/native"));
+    java = Files.createDirectories(home.resolve("jdk/bin")).resolve("java");
+    Files.writeString(home.resolve("jdk/release"), "JAVA_VERSION=\"17.0.9\"\n");
+    fakeJava("printf '%s\\n' \"$@\"");
+  }
+
+  @Test
+  void command_other_isExecutedCheaply() throws Exception {
+    Result result = run("status", "/mnt/ä b");
+
+    assertThat(result.status()).isZero();
+    assertThat(result.out().lines())
+        .containsSubsequence("-XX:TieredStopAtLevel=1", "io.pmfs.cli.Main", "status", "/mnt/ä b");
+    assertThat(result.out()).contains("-Dfile.encoding=ISO-8859-1", "/lib/pmfs/lib/*");
+  }
+
+  @Test
+  void command_throughSymbolicLinks_findsItsHome() throws Exception {
+    Path link = Files.createSymbolicLink(temporary.resolve("link"), launcher);
+    launcher = Files.createSymbolicLink(temporary.resolve("link2"), link);
+
+    assertThat(run("status").out()).contains(temporary.toRealPath() + "/lib/pmfs/lib/*");
+  }
+
+  @Test
+  void command_failing_passesItsStatusOn() throws Exception {
+    fakeJava("echo 'pmfs: x' >&2; exit 3");
+
+    assertThat(run("umount", "/x")).isEqualTo(new Result(3, "", "pmfs: x\n"));
+  }
+
+  @Test
+  void mount_help_startsNoDaemon() throws Exception {
+    assertThat(run("mount", "--help").out()).contains("-XX:TieredStopAtLevel=1");
+  }
+
+  @Test
+  void mount_ready_relaysAndReturnsWhileTheDaemonGoesOn() throws Exception {
+    Path pidFile = temporary.resolve("pid");
+    fakeJava("echo $$ >" + pidFile + "; pwd; echo mounted; " + READY + "exec sleep 1000");
+
+    Result result = run("mount", "/a", "/b");
+
+    assertThat(result).isEqualTo(new Result(0, "/\nmounted\n", ""));
+    ProcessHandle daemon = process(pidFile);
+    try {
+      assertThat(daemon.isAlive()).isTrue();
+      assertThat(ignoredSignals(daemon)).as("SIGINT and SIGQUIT not ignored").isZero();
+    } finally {
+      daemon.destroy();
+    }
+  }
+
+  @Test
+  void mount_callersDescriptors_areNotKept() throws Exception {
+    Path pidFile = temporary.resolve("pid");
+    fakeJava("echo $$ >" + pidFile + "; " + READY + "exec sleep 1000");
+    Process process =
+        NativeText.process(
+                List.of(
+                    "bash",
+                    "-c",
+                    "exec 7</etc/passwd; PMFS_JAVA=$1 $2 mount /a /b",
+                    "x",
+                    java.toString(),
+                    launcher.toString()))
+            .start();
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    ProcessHandle daemon = process(pidFile);
+    try (var descriptors = Files.list(Path.of("/proc/" + daemon.pid() + "/fd"))) {
+      assertThat(descriptors.map(d -> d.getFileName().toString()))
+          .containsExactlyInAnyOrder("0", "1", "2");
+    } finally {
+      daemon.destroy();
+    }
+  }
+
+  @Test
+  void mount_daemonFails_passesItsErrorAndStatusOn() throws Exception {
+    fakeJava("echo half; echo 'pmfs: why' >&2; exit 5");
+
+    assertThat(run("mount", "/a", "/b")).isEqualTo(new Result(5, "half\n", "pmfs: why\n"));
+  }
+
+  @Test
+  void mount_doneWithoutDaemon_isZero() throws Exception {
+    fakeJava("echo 'pmfs: already mounted'");
+
+    assertThat(run("mount", "/a", "/b")).isEqualTo(new Result(0, "pmfs: already mounted\n", ""));
+  }
+
+  @Test
+  void mount_terminatedWhileStarting_stopsTheDaemonFirst() throws Exception {
+    Path stopped = temporary.resolve("stopped");
+    fakeJava(
+        "trap 'echo yes >"
+            + stopped
+            + "; exit 143' TERM; echo starting; while :; do sleep 0.05; done");
+    Process process = start("mount", "/a", "/b");
+    assertThat(process.getInputStream().read()).isEqualTo('s');
+
+    process.destroy();
+
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(process.exitValue()).isEqualTo(143);
+    assertThat(stopped).hasContent("yes\n");
+  }
+
+  @Test
+  void mount_foreground_becomesTheDaemon() throws Exception {
+    fakeJava("echo \"background=${PMFS_BACKGROUND-none} pid=$$\"; printf '%s\\n' \"$@\"; exit 4");
+    Process process = start("mount", "--foreground", "/a", "/b");
+    String out = new String(process.getInputStream().readAllBytes(), UTF_8);
+
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(process.exitValue()).isEqualTo(4);
+    assertThat(out).startsWith("background=none pid=" + process.pid() + "\n").contains("-Xmx192m");
+  }
+
+  @Test
+  void heap_fromEnvironment_isUsedOrRefused() throws Exception {
+    assertThat(run(List.of("PMFS_HEAP=1g"), "mount", "--foreground", "/a").out())
+        .contains("-Xmx1g\n");
+    Result refused = run(List.of("PMFS_HEAP=lots"), "mount", "/a");
+    assertThat(refused.status()).isEqualTo(2);
+    assertThat(refused.err()).startsWith("pmfs: PMFS_HEAP: 'lots' is not a size");
+  }
+
+  @Test
+  void java_tooOld_cannot() throws Exception {
+    Files.writeString(temporary.resolve("jdk/release"), "JAVA_VERSION=\"11.0.2\"\n");
+
+    Result result = run("status");
+
+    assertThat(result.status()).isEqualTo(5);
+    assertThat(result.err()).contains("is Java 11, and pmfs needs 17").hasLineCount(1);
+  }
+
+  @Test
+  void java_withoutReleaseFile_isAsked() throws Exception {
+    Files.delete(temporary.resolve("jdk/release"));
+    fakeJava("[ \"$1\" = -version ] && echo 'openjdk version \"1.8.0_402\"' >&2; exit 0");
+
+    assertThat(run("status").status()).isEqualTo(5);
+  }
+
+  @Test
+  void java_missing_cannot() throws Exception {
+    Files.delete(java);
+
+    Result result = run("status");
+
+    assertThat(result.status()).isEqualTo(5);
+    assertThat(result.err()).contains("PMFS_JAVA").hasLineCount(1);
+  }
+
+  @Test
+  void notBuilt_saysHowToBuild() throws Exception {
+    Files.delete(temporary.resolve("lib/pmfs/lib"));
+
+    Result result = run("status");
+
+    assertThat(result.status()).isEqualTo(5);
+    assertThat(result.err()).contains("mvn -q -DskipTests package").hasLineCount(1);
+  }
+
+  private void fakeJava(String script) throws IOException {
+    Files.writeString(java, "#!/bin/bash\n" + script + "\n", UTF_8);
+    Files.setPosixFilePermissions(java, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private Result run(String... arguments) throws Exception {
+    return run(List.of(), arguments);
+  }
+
+  private Result run(List<String> variables, String... arguments) throws Exception {
+    Path err = temporary.resolve("err");
+    Process process = builder(variables, arguments).redirectError(err.toFile()).start();
+    String out = new String(process.getInputStream().readAllBytes(), UTF_8);
+    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+    return new Result(process.exitValue(), out, Files.readString(err, UTF_8));
+  }
+
+  private Process start(String... arguments) throws IOException {
+    return builder(List.of(), arguments).redirectErrorStream(true).start();
+  }
+
+  private ProcessBuilder builder(List<String> variables, String... arguments) {
+    List<String> command = new ArrayList<>(List.of("env", "-u", "JAVA_HOME", "PMFS_JAVA=" + java));
+    command.addAll(variables);
+    command.add(launcher.toString());
+    command.addAll(Arrays.asList(arguments));
+    return NativeText.process(command);
+  }
+
+  private static ProcessHandle process(Path pidFile) throws IOException {
+    return ProcessHandle.of(Long.parseLong(Files.readString(pidFile).strip())).orElseThrow();
+  }
+
+  /** The bits of SIGINT and SIGQUIT in the process's SigIgn. */
+  private static long ignoredSignals(ProcessHandle process) throws IOException {
+    String line =
+        Files.readAllLines(Path.of("/proc/" + process.pid() + "/status")).stream()
+            .filter(l -> l.startsWith("SigIgn:"))
+            .findFirst()
+            .orElseThrow();
+    return Long.parseUnsignedLong(line.substring(7).strip(), 16) & 0b110;
+  }
+}

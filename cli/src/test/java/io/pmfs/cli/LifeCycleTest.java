@@ -1,0 +1,262 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The commands against a daemon in this process, which mounts a {@link FakeDataset}. */
+@Timeout(120)
+final class LifeCycleTest {
+  @TempDir private Path temporary;
+  private TestWorld world;
+  private TestWorld daemonWorld;
+  private final List<FakeDataset> datasets = new ArrayList<>();
+  private final List<CompletableFuture<Integer>> daemons = new ArrayList<>();
+
+  @BeforeEach
+  void makeWorld() {
+    world = new TestWorld(temporary);
+    daemonWorld = new TestWorld(temporary);
+    daemonWorld.opener =
+        settings -> {
+          FakeDataset dataset = new FakeDataset(settings, world);
+          datasets.add(dataset);
+          return dataset;
+        };
+    world.makeDirectory("src");
+    world.makeDirectory("mnt");
+  }
+
+  @AfterEach
+  void endDaemons() throws Exception {
+    datasets.forEach(FakeDataset::close);
+    for (CompletableFuture<Integer> daemon : daemons) {
+      daemon.get(30, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void mount_ready_saysSoAndServes() throws Exception {
+    mount();
+
+    assertThat(daemonWorld.output())
+        .isEqualTo(
+            "pmfs: %s mounted on %s (pid %d, log %s)\n"
+                .formatted(path("src"), path("mnt"), ProcessHandle.current().pid(), onlyLogFile()));
+    assertThat(world.execute("status", "mnt")).isEqualTo(ExitStatus.DONE);
+    assertThat(world.output()).startsWith(path("src") + " on " + path("mnt") + "\n");
+  }
+
+  @Test
+  void status_json_isOneObjectOrAnArray() throws Exception {
+    mount();
+
+    assertThat(world.execute("status", path("mnt").toString(), "--json")).isZero();
+    JsonObject one = JsonParser.parseString(world.output()).getAsJsonObject();
+    assertThat(one.get("mountpoint").getAsString()).isEqualTo(path("mnt").toString());
+    assertThat(one.get("pid").getAsLong()).isEqualTo(ProcessHandle.current().pid());
+    assertThat(one.get("logFile").getAsString()).isEqualTo(onlyLogFile().toString());
+
+    assertThat(world.execute("status", "--json")).isZero();
+    JsonArray all = JsonParser.parseString(world.output()).getAsJsonArray();
+    assertThat(all).hasSize(1);
+  }
+
+  @Test
+  void umount_running_endsTheDaemonWithZero() throws Exception {
+    mount();
+
+    assertThat(world.execute("umount", "mnt")).isEqualTo(ExitStatus.DONE);
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(datasets.get(0).closed.getCount()).isZero();
+    assertThat(datasets.get(0).purged).isFalse();
+    assertThat(world.registry().running()).isEmpty();
+    assertThat(Files.readString(onlyLogFile())).contains("mounted on", "unmounted and stopped");
+    assertThat(world.execute("umount", "mnt")).isEqualTo(ExitStatus.NOT_MOUNTED);
+  }
+
+  @Test
+  void umount_purge_isAskedForBeforeClosing() throws Exception {
+    mount();
+
+    assertThat(world.execute("umount", "--purge", "mnt")).isZero();
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(datasets.get(0).purged).isTrue();
+  }
+
+  @Test
+  void umount_busy_namesHoldersAndGoesOn() throws Exception {
+    mount();
+    datasets.get(0).busy = true;
+    Path process = world.root.resolve("proc/123");
+    world.write("proc/123/comm", "python3\n");
+    Files.createDirectories(process.resolve("fd"));
+    Files.createSymbolicLink(process.resolve("fd/7"), path("mnt").resolve("x/y.jpg"));
+
+    assertThat(world.execute("umount", "mnt")).isEqualTo(ExitStatus.FAILED);
+
+    assertThat(world.errors())
+        .isEqualTo(
+            "pmfs: %s: busy: pid 123 (python3) has %s open; end that first, or detach with --lazy\n"
+                .formatted(path("mnt"), path("mnt/x/y.jpg")));
+    assertThat(world.execute("status", "mnt")).isZero();
+  }
+
+  @Test
+  void umount_busyButLazy_detaches() throws Exception {
+    mount();
+    datasets.get(0).busy = true;
+
+    assertThat(world.execute("umount", "--lazy", "mnt")).isZero();
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(datasets.get(0).lazily).isTrue();
+  }
+
+  @Test
+  void unmountedByOthers_daemon_endsWithZero() throws Exception {
+    mount();
+
+    datasets.get(0).unmountedByOthers();
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(world.execute("status")).isZero();
+    assertThat(world.output()).isEqualTo("No mounts.\n");
+  }
+
+  @Test
+  void signal_busy_unmountsLazilyAndEnds() throws Exception {
+    mount();
+    datasets.get(0).busy = true;
+
+    assertThat(stop()).isTrue();
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(datasets.get(0).lazily).isTrue();
+    assertThat(stop()).as("a second signal").isTrue();
+  }
+
+  @Test
+  void signal_fileHeldOpenForEver_stillEnds() throws Exception {
+    mount();
+    datasets.get(0).heldOpen = true;
+
+    assertThat(stop()).isTrue();
+
+    assertThat(awaitEnd()).isZero();
+    assertThat(datasets.get(0).closed.getCount()).isZero();
+  }
+
+  @Test
+  void mount_sameSourceAgain_isRefused() throws Exception {
+    mount();
+
+    assertThat(world.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).contains("already mounted: pid ", "pmfs umount ");
+  }
+
+  @Test
+  void mount_otherSourceOnSameMountpoint_isRefused() throws Exception {
+    mount();
+    world.makeDirectory("other");
+
+    assertThat(world.execute("mount", "other", "mnt")).isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors())
+        .startsWith("pmfs: %s: already mounted: pid ".formatted(path("mnt")))
+        .contains(" serves " + path("src") + " there");
+  }
+
+  @Test
+  void mount_pmfsOfAnotherUser_isRefused() {
+    world.mountinfo(TestWorld.line(path("mnt"), "fuse.pmfs", "/theirs"));
+
+    assertThat(world.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).contains("another user or runtime directory (source /theirs)");
+  }
+
+  @Test
+  void mount_startFails_hasItsStatusAndLeavesNothing() throws Exception {
+    daemonWorld.opener =
+        settings -> {
+          FakeDataset dataset = new FakeDataset(settings, world);
+          dataset.startFailure = new MountFailure(ExitStatus.CANNOT, "fusermount: not permitted");
+          datasets.add(dataset);
+          return dataset;
+        };
+
+    assertThat(daemonWorld.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.CANNOT);
+
+    assertThat(daemonWorld.errors()).isEqualTo("pmfs: fusermount: not permitted\n");
+    assertThat(datasets.get(0).closed.getCount()).isZero();
+    assertThat(world.registry().isRunning(path("mnt"))).isFalse();
+    assertThat(stop()).as("a signal after the end").isTrue();
+  }
+
+  @Test
+  void mount_openerFails_leavesTheMountpointFree() throws Exception {
+    daemonWorld.opener =
+        settings -> {
+          throw new MountFailure(ExitStatus.FAILED, "state: locked");
+        };
+
+    assertThat(daemonWorld.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.FAILED);
+    assertThat(world.registry().isRunning(path("mnt"))).isFalse();
+  }
+
+  /** Runs a daemon on a thread; returns once it can be found. */
+  private void mount(String... options) throws Exception {
+    List<String> arguments = new ArrayList<>(List.of("mount"));
+    arguments.addAll(Arrays.asList(options));
+    arguments.addAll(List.of("src", "mnt"));
+    CompletableFuture<Integer> daemon =
+        CompletableFuture.supplyAsync(
+            () -> daemonWorld.execute(arguments.toArray(String[]::new)),
+            task -> new Thread(task, "daemon").start());
+    daemons.add(daemon);
+    await(() -> daemon.isDone() || daemonWorld.output().contains("mounted on"));
+    assertThat(daemon).as(daemonWorld.errors()).isNotDone();
+  }
+
+  private int awaitEnd() throws Exception {
+    return daemons.get(0).get(20, TimeUnit.SECONDS);
+  }
+
+  private boolean stop() {
+    return daemonWorld.stops.get(0).getAsBoolean();
+  }
+
+  private Path path(String name) {
+    return world.directory.resolve(name);
+  }
+
+  private Path onlyLogFile() throws Exception {
+    try (var files = Files.list(path("run"))) {
+      return files.filter(f -> f.toString().endsWith(".log")).findFirst().orElseThrow();
+    }
+  }
+
+  private static void await(BooleanSupplier condition) {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
+      Thread.onSpinWait();
+    }
+  }
+}

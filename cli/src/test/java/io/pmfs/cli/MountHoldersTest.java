@@ -1,0 +1,63 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class MountHoldersTest {
+  private static final Path MOUNTPOINT = Path.of("/mnt/d");
+
+  @TempDir private Path root;
+
+  @Test
+  void of_eachKindOfUse_isNamed() throws Exception {
+    link(1, "cwd", "/mnt/d/sub");
+    link(2, "exe", "/mnt/d/bin/tool");
+    link(3, "root", "/mnt/d");
+    link(4, "fd/3", "/mnt/d/x y.jpg");
+    Files.writeString(
+        Files.createDirectories(root.resolve("proc/5")).resolve("maps"),
+        """
+        7f00-7f01 r--s 00000000 00:2a 5    /etc/passwd
+        7f02-7f03 r--s 00000000 00:2a 5    /mnt/d/shard.tar
+        """);
+    link(6, "cwd", "/mnt/data");
+    link(7, "fd/0", "/mnt/dd/x");
+
+    assertThat(MountHolders.of(MOUNTPOINT, root))
+        .containsExactlyInAnyOrder(
+            "pid 1 (?) works in /mnt/d/sub",
+            "pid 2 (?) has /mnt/d/bin/tool as its exe",
+            "pid 3 (?) has /mnt/d as its root",
+            "pid 4 (?) has /mnt/d/x y.jpg open",
+            "pid 5 (?) has /mnt/d/shard.tar mapped");
+  }
+
+  @Test
+  void of_thisProcess_isFound(@TempDir Path directory) throws Exception {
+    Path real = directory.toRealPath();
+    try (RandomAccessFile open = new RandomAccessFile(real.resolve("f").toFile(), "rw")) {
+      assertThat(open.length()).isZero();
+      assertThat(MountHolders.of(real, Path.of("/")))
+          .anyMatch(
+              l ->
+                  l.startsWith("pid " + ProcessHandle.current().pid() + " (java)")
+                      && l.endsWith("has " + real.resolve("f") + " open"));
+    }
+  }
+
+  @Test
+  void of_withoutProc_isEmpty() {
+    assertThat(MountHolders.of(MOUNTPOINT, root)).isEmpty();
+  }
+
+  private void link(int pid, String name, String target) throws Exception {
+    Path link = root.resolve("proc/" + pid).resolve(name);
+    Files.createDirectories(link.resolveSibling(""));
+    Files.createSymbolicLink(link, Path.of(target));
+  }
+}

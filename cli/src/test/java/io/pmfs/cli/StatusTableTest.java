@@ -1,0 +1,48 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.Gson;
+import org.junit.jupiter.api.Test;
+
+final class StatusTableTest {
+  @Test
+  void of_report_readsLikeThis() {
+    assertThat(StatusTable.of(FakeDataset.report("/mnt/dataset", "/lustre/imagenet")))
+        .isEqualTo(
+            """
+            /lustre/imagenet on /mnt/dataset
+              daemon       pid 1, up 1h 2m
+              reading      page-cache over jnr (read-only)
+              log          /var/log/pmfs/x.log
+              state        /local/pmfs/state
+              tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies, no DAX (not a DAX file system) at /mnt/pmem0/pmfs
+              tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
+              reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
+              staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
+              checks       6 copies verified, 7 mismatches
+              source       33 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs"""
+                .stripTrailing());
+  }
+
+  @Test
+  void json_ofReport_hasThePromisedNames() {
+    String json = new Gson().toJson(FakeDataset.report("/m", "/s"));
+
+    assertThat(json)
+        .startsWith(
+            "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"pid\":1,\"uptimeSeconds\":3725,"
+                + "\"bridge\":\"jnr\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
+                + "\"logFile\":\"/var/log/pmfs/x.log\",\"stateDirectory\":\"/local/pmfs/state\","
+                + "\"tiers\":[{\"name\":\"pm0\",\"kind\":\"pm\",\"path\":\"/mnt/pmem0/pmfs\","
+                + "\"state\":\"full\",\"reason\":\"quota\",\"dax\":{\"real\":false,")
+        .contains(
+            "\"capacityBytes\":214748364800,\"usedBytes\":214748364800,\"copies\":1234567}",
+            "\"reads\":{\"requests\":1000,\"bytes\":4000,\"fromTiers\":3000,\"fromSource\":1000,"
+                + "\"hitRatio\":0.75,\"errors\":0}",
+            "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"failed\":5,"
+                + "\"verified\":6,\"mismatches\":7,\"evicted\":8,\"skippedNoRoom\":9,\"idle\":false}",
+            "\"sourceOperations\":{\"opens\":1,\"reads\":2,\"bytes\":1048576,\"stats\":4,"
+                + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"total\":33}");
+  }
+}

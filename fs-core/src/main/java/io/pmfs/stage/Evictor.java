@@ -1,0 +1,103 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps some room in the tiers by the policy's choice, ahead of need and never on a reader's time:
+ * a file that finds no room is not copied now, but the next one of its size should be.
+ */
+final class Evictor {
+  private static final Logger log = LoggerFactory.getLogger(Evictor.class);
+
+  /** The share of a tier that is kept free, if it is more than the last file's size. */
+  private static final int HEADROOM_DIVISOR = 16;
+
+  /** Copies evicted in one go; what is still missing is the next request's business. */
+  private static final int MAXIMUM_AT_ONCE = 4096;
+
+  private final Namespace namespace;
+  private final Copies copies;
+  private final EvictionPolicy policy;
+  private final Executor thread;
+  private final AtomicBoolean running = new AtomicBoolean();
+  private final LongAdder evicted = new LongAdder();
+
+  Evictor(Namespace namespace, Copies copies, EvictionPolicy policy, Executor thread) {
+    this.namespace = namespace;
+    this.copies = copies;
+    this.policy = policy;
+    this.thread = thread;
+  }
+
+  void touched(long number) {
+    policy.touched(number);
+  }
+
+  /** Copies removed so far. */
+  long evicted() {
+    return evicted.sum();
+  }
+
+  /**
+   * A file of that size found no room anywhere: makes some in the first tier that could hold it.
+   */
+  void makeRoom(long size) {
+    for (Tier tier : copies.tiers()) {
+      // One whose disk is full, or that is being recovered, would refuse all the same.
+      if (tier.couldHold(size) && tier.status().state() == TierStatus.State.ON) {
+        TierStatus status = tier.status();
+        evictBelow(tier, status.usedBytes() - headroom(status, size));
+        return;
+      }
+    }
+  }
+
+  /** A copy of that size was made: sees to it that the next one finds room. */
+  void keepRoom(Tier tier, long size) {
+    TierStatus status = tier.status();
+    long most = status.capacityBytes() - headroom(status, size);
+    if (status.usedBytes() > most) {
+      evictBelow(tier, most);
+    }
+  }
+
+  private static long headroom(TierStatus status, long size) {
+    return Math.max(size, status.capacityBytes() / HEADROOM_DIVISOR);
+  }
+
+  private void evictBelow(Tier tier, long usedBytes) {
+    if (policy == EvictionPolicy.NONE || !running.compareAndSet(false, true)) {
+      return;
+    }
+    try {
+      thread.execute(() -> evict(tier, usedBytes));
+    } catch (RejectedExecutionException e) {
+      running.set(false);
+    }
+  }
+
+  private void evict(Tier tier, long usedBytes) {
+    try {
+      for (int i = 0; i < MAXIMUM_AT_ONCE && tier.status().usedBytes() > usedBytes; i++) {
+        long victim = policy.victim(tier, namespace);
+        if (victim == 0) {
+          return;
+        }
+        copies.evict(victim, tier);
+        evicted.increment();
+      }
+    } catch (RuntimeException e) {
+      log.error("evicting from {} failed", tier.name(), e);
+    } finally {
+      running.set(false);
+    }
+  }
+}

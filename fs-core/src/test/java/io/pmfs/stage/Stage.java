@@ -1,0 +1,182 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Listing;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyTier;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+/** A real namespace, real tiers that can be made to fail, and a flat source of invented files. */
+final class Stage implements AutoCloseable {
+  static final StagerSettings SETTINGS = new StagerSettings(4, 16 << 20, 1000);
+
+  final FakeStore store = new FakeStore();
+  final CountedBackingStore source = new CountedBackingStore(store);
+  final Namespace namespace;
+  final List<FaultyTier> tiers = new ArrayList<>();
+  private final Path directory;
+  private StagerSettings settings = SETTINGS;
+  private EvictionPolicy eviction = EvictionPolicy.NONE;
+  Copies copies;
+  Stager stager;
+
+  /** With as many tiers as there are capacities. */
+  Stage(Path directory, long... capacities) throws IOException {
+    this.directory = directory;
+    this.namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+    for (int i = 0; i < capacities.length; i++) {
+      tiers.add(
+          new FaultyTier(
+              new DirectoryTier(
+                  new TierSettings(
+                      "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
+                  new DirectoryTier.Usage(0, 0))));
+    }
+    copies = new Copies(namespace, List.copyOf(tiers));
+    stager = new Stager(namespace, source, copies, eviction, settings);
+  }
+
+  Stage with(StagerSettings next) {
+    settings = next;
+    restart();
+    return this;
+  }
+
+  Stage with(EvictionPolicy next) {
+    eviction = next;
+    restart();
+    return this;
+  }
+
+  /** Forgets what is known in memory, as a new session does. */
+  void restart() {
+    stager.close();
+    copies = new Copies(namespace, List.copyOf(tiers));
+    stager = new Stager(namespace, source, copies, eviction, settings);
+  }
+
+  /** Takes the names and attributes of the source's root into the namespace. */
+  void importAll() throws FsException {
+    FileName root = FileName.of("");
+    SourceStatus status = store.status(root);
+    namespace.putInode(
+        new Inode(
+            Namespace.ROOT,
+            status.identity(),
+            Namespace.ROOT,
+            root,
+            namespace.session(),
+            null,
+            status.attributes()));
+    List<SourceEntry> entries = new ArrayList<>();
+    for (FileName name : store.paths()) {
+      if (name.size() > 0) {
+        SourceStatus file = store.status(name);
+        entries.add(new SourceEntry(name, file.identity(), file.attributes()));
+      }
+    }
+    Namespace.DirectoryImport listing = namespace.beginImport(Namespace.ROOT);
+    listing.add(entries);
+    listing.finish(status.attributes(), new Listing(namespace.session(), Instant.EPOCH));
+  }
+
+  /** Adds a file of that content to the source and imports it. */
+  Inode file(String name, long seed, long size) throws FsException {
+    store.file(name, seed, size);
+    importAll();
+    return inode(name);
+  }
+
+  Inode inode(String name) {
+    var entry = Objects.requireNonNull(namespace.find(Namespace.ROOT, FileName.of(name)), name);
+    return Objects.requireNonNull(namespace.inode(entry.inode()));
+  }
+
+  byte[] read(Inode inode) throws FsException {
+    return read(inode, 0, Math.toIntExact(inode.attributes().size()));
+  }
+
+  byte[] read(Inode inode, long offset, int size) throws FsException {
+    ByteArrayOutputStream answer = new ByteArrayOutputStream();
+    while (answer.size() < size) {
+      CollectingSink sink = new CollectingSink();
+      int count = stager.read(inode, offset + answer.size(), size - answer.size(), sink);
+      if (count < 1 || count != sink.answer().length) {
+        throw new AssertionError(count + " bytes said, " + sink.answer().length + " given");
+      }
+      answer.writeBytes(sink.answer());
+    }
+    return answer.toByteArray();
+  }
+
+  void awaitIdle() throws Exception {
+    Await.until("staging is idle", () -> stager.status().idle());
+    // Whoever uses a writer last closes it.
+    for (int tier = 0; tier < tiers.size(); tier++) {
+      Path incoming = directory.resolve("tier" + tier).resolve("incoming");
+      Await.until("unfinished copies are gone", () -> isEmpty(incoming));
+    }
+  }
+
+  private static boolean isEmpty(Path incoming) throws IOException {
+    try (Stream<Path> files = Files.list(incoming)) {
+      return files.findAny().isEmpty();
+    }
+  }
+
+  /** Reads a file and waits until it is in a tier. */
+  void stage(Inode inode) throws Exception {
+    read(inode);
+    awaitIdle();
+    if (!copies.has(inode)) {
+      throw new AssertionError(inode.name() + " was not staged: " + stager.status());
+    }
+  }
+
+  /** The file of a copy. */
+  Path copyFile(int tier, Inode inode) {
+    return directory.resolve("tier" + tier).resolve("copies/00/00/%06x".formatted(inode.number()));
+  }
+
+  /** All files in a tier's directory, unfinished ones included. */
+  List<Path> files(int tier) throws IOException {
+    try (Stream<Path> all = Files.walk(directory.resolve("tier" + tier))) {
+      return all.filter(Files::isRegularFile).toList();
+    }
+  }
+
+  static byte[] expected(long seed, Inode inode) {
+    Attributes attributes = inode.attributes();
+    return FakeStore.content(seed, 0, Math.toIntExact(attributes.size()));
+  }
+
+  @Override
+  public void close() {
+    store.before(null);
+    tiers.forEach(FaultyTier::clearFaults);
+    stager.close();
+    copies.close();
+    namespace.close();
+  }
+}

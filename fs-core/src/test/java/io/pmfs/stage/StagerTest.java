@@ -1,0 +1,661 @@
+package io.pmfs.stage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.Inode;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyTier.Fault;
+import io.pmfs.tier.FaultyTier.Point;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Timeout(60)
+final class StagerTest {
+  private static final int BLOCK = Blocks.SIZE;
+  private static final long ROOM = 256L << 20;
+
+  @TempDir private Path directory;
+  private final ExecutorService readers = Executors.newFixedThreadPool(8);
+  private final List<Future<?>> running = new ArrayList<>();
+
+  @AfterEach
+  void stopReaders() {
+    readers.shutdownNow();
+  }
+
+  private interface Task {
+    void run() throws Exception;
+  }
+
+  private void start(Task task) {
+    running.add(
+        readers.submit(
+            () -> {
+              task.run();
+              return true;
+            }));
+  }
+
+  private void join() throws Exception {
+    for (Future<?> task : running) {
+      task.get();
+    }
+    running.clear();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      if (!latch.await(30, TimeUnit.SECONDS)) {
+        throw new AssertionError("nobody opened the latch");
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static boolean isFetchThread() {
+    return Thread.currentThread().getName().startsWith("fetch");
+  }
+
+  private static Errno errnoOf(Task task) {
+    try {
+      task.run();
+    } catch (FsException e) {
+      return e.errno();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+    throw new AssertionError("it did not fail");
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7})
+  void read_eightReadersOfOneFile_readsEachByteOfTheSourceOnce(int size) throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, size);
+      byte[] expected = Stage.expected(1, inode);
+      CyclicBarrier together = new CyclicBarrier(8);
+      for (int reader = 0; reader < 8; reader++) {
+        Random random = new Random(reader);
+        start(
+            () -> {
+              together.await();
+              for (int i = 0; i < 20; i++) {
+                int offset = random.nextInt(size);
+                int count = 1 + random.nextInt(Math.min(size - offset, 200_000));
+                assertThat(stage.read(inode, offset, count))
+                    .isEqualTo(FakeStore.content(1, offset, count));
+              }
+              assertThat(stage.read(inode)).isEqualTo(expected);
+            });
+      }
+      join();
+      stage.awaitIdle();
+
+      assertThat(stage.store.bytesRead("f")).isEqualTo(size);
+      assertThat(stage.stager.status().completed()).isEqualTo(1);
+      // Readers who come together may each open it.
+      assertThat(stage.source.operations().opens()).isBetween(1L, 12L);
+      assertThat(stage.read(inode)).isEqualTo(expected);
+      assertThat(stage.store.bytesRead("f")).isEqualTo(size);
+    }
+  }
+
+  @Test
+  void read_eightReadersRoomForJustThatFile_neitherSkipsNorReadsTwice() throws Exception {
+    for (int round = 0; round < 20; round++) {
+      try (Stage stage = new Stage(directory.resolve("r" + round), 2L * BLOCK)) {
+        Inode inode = stage.file("f", 1, 2L * BLOCK);
+        CyclicBarrier together = new CyclicBarrier(8);
+        for (int reader = 0; reader < 8; reader++) {
+          start(
+              () -> {
+                together.await();
+                assertThat(stage.read(inode, 10, 1000)).isEqualTo(FakeStore.content(1, 10, 1000));
+              });
+        }
+        join();
+        stage.awaitIdle();
+
+        assertThat(stage.stager.status().skippedNoRoom()).isZero();
+        assertThat(stage.store.bytesRead("f")).isEqualTo(2L * BLOCK);
+        assertThat(stage.stager.status().completed()).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
+  void read_manySmallFilesByEightReaders_readsEachOnce() throws Exception {
+    int count = 300;
+    try (Stage stage = new Stage(directory, ROOM)) {
+      for (int i = 0; i < count; i++) {
+        stage.store.file("f" + i, i, 1 + i * 37L);
+      }
+      stage.importAll();
+      for (int reader = 0; reader < 8; reader++) {
+        Random random = new Random(reader);
+        start(
+            () -> {
+              List<Integer> order = new ArrayList<>();
+              for (int i = 0; i < count; i++) {
+                order.add(i);
+              }
+              Collections.shuffle(order, random);
+              for (int i : order) {
+                Inode inode = stage.inode("f" + i);
+                assertThat(stage.read(inode)).isEqualTo(Stage.expected(i, inode));
+              }
+            });
+      }
+      join();
+      stage.awaitIdle();
+
+      for (int i = 0; i < count; i++) {
+        assertThat(stage.store.bytesRead("f" + i)).isEqualTo(1 + i * 37L);
+      }
+      assertThat(stage.stager.status().completed()).isEqualTo(count);
+      assertThat(stage.tiers.get(0).status().copies()).isEqualTo(count);
+      assertThat(stage.source.operations().opens()).isEqualTo(count);
+      Await.until("the source's files are closed", () -> stage.store.openFiles() == 0);
+    }
+  }
+
+  @Test
+  void read_tierDoesNotWriteYet_isAnswered() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      CountDownLatch written = new CountDownLatch(1);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.WRITE) {
+                  await(written);
+                }
+                return Fault.NONE;
+              });
+      Inode inode = stage.file("f", 1, 5000);
+
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      assertThat(stage.read(inode, 100, 50)).isEqualTo(FakeStore.content(1, 100, 50));
+      assertThat(stage.stager.status().active()).isEqualTo(1);
+      assertThat(stage.stager.bytesFromSource()).isEqualTo(5000);
+      assertThat(stage.stager.bytesFromTiers()).isEqualTo(50);
+      written.countDown();
+      stage.awaitIdle();
+      assertThat(stage.stager.status().completed()).isEqualTo(1);
+      assertThat(stage.store.bytesRead("f")).isEqualTo(5000);
+    }
+  }
+
+  @Test
+  void read_buffersUsedUp_isAnsweredAndStagedLater() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100))) {
+      CountDownLatch written = new CountDownLatch(1);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.WRITE) {
+                  await(written);
+                }
+                return Fault.NONE;
+              });
+      for (int i = 0; i < 10; i++) {
+        stage.store.file("f" + i, i, BLOCK);
+      }
+      stage.importAll();
+      for (int i = 0; i < 10; i++) {
+        assertThat(stage.read(stage.inode("f" + i)))
+            .isEqualTo(Stage.expected(i, stage.inode("f" + i)));
+      }
+      assertThat(stage.stager.status().completed()).isZero();
+      written.countDown();
+      stage.awaitIdle();
+
+      assertThat(stage.stager.status().completed()).isEqualTo(10);
+      for (int i = 0; i < 10; i++) {
+        assertThat(stage.store.bytesRead("f" + i)).isEqualTo(i < 8 ? BLOCK : 2L * BLOCK);
+      }
+    }
+  }
+
+  @Test
+  void read_queueFull_dropsIsRightAndStagesWhenReadAgain() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(1, 64 << 20, 1))) {
+      CountDownLatch goOn = new CountDownLatch(1);
+      for (int i = 0; i < 3; i++) {
+        stage.store.file("f" + i, i, 2L * BLOCK);
+      }
+      stage.importAll();
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && isFetchThread()) {
+              await(goOn);
+            }
+          });
+      assertThat(stage.read(stage.inode("f0"), 0, 100)).isEqualTo(FakeStore.content(0, 0, 100));
+      Await.until("the fetch thread is busy", () -> stage.stager.status().queued() == 0);
+      assertThat(stage.read(stage.inode("f1"), 0, 100)).isEqualTo(FakeStore.content(1, 0, 100));
+      assertThat(stage.stager.status().queued()).isEqualTo(1);
+      assertThat(stage.stager.status().dropped()).isZero();
+
+      assertThat(stage.read(stage.inode("f2"), 0, 100)).isEqualTo(FakeStore.content(2, 0, 100));
+      assertThat(stage.stager.status().dropped()).isEqualTo(1);
+      goOn.countDown();
+      stage.awaitIdle();
+      assertThat(stage.stager.status().completed()).isEqualTo(2);
+      stage.stage(stage.inode("f2"));
+      assertThat(stage.stager.status().completed()).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void read_noRoom_isSkippedOnceAndSmallerFilesAreStillPlaced() throws Exception {
+    try (Stage stage = new Stage(directory, 10 * 4096, 20 * 4096)) {
+      Inode large = stage.file("large", 1, 20 * 4096 + 1);
+      Inode small = stage.file("small", 2, 5000);
+      Inode medium = stage.file("medium", 3, 9 * 4096);
+      for (int i = 0; i < 3; i++) {
+        assertThat(stage.read(large)).isEqualTo(Stage.expected(1, large));
+      }
+      stage.stage(small);
+      stage.stage(medium);
+
+      assertThat(stage.stager.status().skippedNoRoom()).isEqualTo(1);
+      assertThat(stage.copyFile(0, small)).exists();
+      assertThat(stage.copyFile(1, medium)).exists();
+    }
+  }
+
+  @Test
+  void read_sourceFailsAtALaterBlock_onlyItsReadersFail() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 4L * BLOCK);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && offset >= 2L * BLOCK && offset < 3L * BLOCK) {
+              throw new FsException(Errno.EREMOTEIO, "injected");
+            }
+          });
+      for (int i = 0; i < 3; i++) {
+        for (int block : new int[] {3, 0, 1}) {
+          long offset = (long) block * BLOCK;
+          assertThat(stage.read(inode, offset, BLOCK))
+              .isEqualTo(FakeStore.content(1, offset, BLOCK));
+        }
+        assertThat(errnoOf(() -> stage.read(inode, 2L * BLOCK + 5, 100)))
+            .isEqualTo(Errno.EREMOTEIO);
+      }
+      stage.awaitIdle();
+      assertThat(stage.files(0)).isEmpty();
+      assertThat(stage.tiers.get(0).status().usedBytes()).isZero();
+
+      stage.store.before(null);
+      stage.stage(inode);
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"OPEN", "FILE_STATUS", "READ"})
+  void read_sourceFails_givesItsErrnoAndWorksAgainAfterwards(Operation operation) throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      stage.store.fail(operation, "f", Errno.EACCES);
+      assertThat(errnoOf(() -> stage.read(inode))).isEqualTo(Errno.EACCES);
+      stage.awaitIdle();
+      assertThat(stage.stager.status().failed()).isEqualTo(1);
+
+      stage.store.before(null);
+      stage.stage(inode);
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void read_fileChangesWhenABlockIsRead_isNotCopied(int block) throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 3L * BLOCK);
+      AtomicBoolean changed = new AtomicBoolean();
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ
+                && offset == (long) block * BLOCK
+                && changed.compareAndSet(false, true)) {
+              stage.store.write("f", 2, 3L * BLOCK);
+            }
+          });
+      stage.read(inode);
+      stage.awaitIdle();
+
+      assertThat(stage.files(0)).isEmpty();
+      assertThat(stage.stager.status().completed()).isZero();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(2, inode));
+    }
+  }
+
+  @Test
+  void read_lastBlockFirstThenTheFileChanges_isNotCopied() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 3L * BLOCK);
+      CountDownLatch changed = new CountDownLatch(1);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && isFetchThread()) {
+              await(changed);
+            }
+          });
+      assertThat(stage.read(inode, 2L * BLOCK, 10)).isEqualTo(FakeStore.content(1, 2L * BLOCK, 10));
+      stage.store.write("f", 2, 3L * BLOCK);
+      changed.countDown();
+      stage.awaitIdle();
+
+      assertThat(stage.copies.has(inode)).isFalse();
+      assertThat(stage.files(0)).isEmpty();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(2, inode));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {100, 3 * BLOCK})
+  void read_pathIsAnotherFileNow_isStaleAndNeverTheOthersContent(int size) throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, size);
+      stage.store.file("f", 2, size);
+
+      for (int i = 0; i < 3; i++) {
+        assertThat(errnoOf(() -> stage.read(inode, 0, 10))).isEqualTo(Errno.ESTALE);
+        assertThat(errnoOf(() -> stage.read(inode, size - 10, 10))).isEqualTo(Errno.ESTALE);
+      }
+      stage.awaitIdle();
+      assertThat(stage.files(0)).isEmpty();
+    }
+  }
+
+  @Test
+  void read_pathIsASymbolicLinkNow_isNotFollowed() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      stage.store.file("secret", 2, 100);
+      stage.store.symbolicLink("f", "secret");
+
+      assertThat(errnoOf(() -> stage.read(inode))).isEqualTo(Errno.ELOOP);
+    }
+  }
+
+  @Test
+  void read_sourceIsShorterThanItSays_servesWhatIsThereAndIsNotCopied() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      stage.store.file("f", 1, 5000);
+      stage.store.lieAboutSize("f", 6000);
+      stage.importAll();
+      Inode inode = stage.inode("f");
+
+      assertThat(stage.read(inode, 0, 5000)).isEqualTo(FakeStore.content(1, 0, 5000));
+      assertThat(errnoOf(() -> stage.read(inode, 4000, 2000))).isEqualTo(Errno.EIO);
+      stage.awaitIdle();
+      assertThat(stage.files(0)).isEmpty();
+    }
+  }
+
+  @Test
+  void read_noTiers_isAnsweredFromTheSource() throws Exception {
+    try (Stage stage = new Stage(directory)) {
+      Inode inode = stage.file("f", 1, 3L * BLOCK + 7);
+
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      assertThat(stage.stager.status().idle()).isTrue();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"WRITE", "COMMIT"})
+  void read_tierFailsWhileItTakesACopy_goesOnInTheNextTier(Point point) throws Exception {
+    try (Stage stage = new Stage(directory, ROOM, ROOM)) {
+      Inode inode = stage.file("f", 1, 2L * BLOCK);
+      stage.tiers.get(0).failAt(point);
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      stage.awaitIdle();
+      assertThat(stage.tiers.get(0).hasFailed()).isTrue();
+      assertThat(stage.stager.status().failed()).isEqualTo(1);
+
+      stage.stage(inode);
+      assertThat(stage.copyFile(1, inode)).exists();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"FAIL", "SHORT"})
+  void read_blockIsStoredButTheTierCannotReadIt_isAnsweredFromTheSource(Fault fault)
+      throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 2L * BLOCK);
+      CountDownLatch goOn = new CountDownLatch(1);
+      CountDownLatch stored = new CountDownLatch(1);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && isFetchThread() && offset > 0) {
+              stored.countDown();
+              await(goOn);
+            }
+          });
+      stage.read(inode, 0, 10);
+      await(stored);
+      stage.tiers.get(0).faults((point, number) -> point == Point.READ ? fault : Fault.NONE);
+
+      assertThat(stage.read(inode, 5, 1000)).isEqualTo(FakeStore.content(1, 5, 1000));
+      goOn.countDown();
+      stage.awaitIdle();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    }
+  }
+
+  @Test
+  void close_inTheMiddleOfStaging_leavesNothingHalfDone() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 5L * BLOCK);
+      CountDownLatch reached = new CountDownLatch(1);
+      CountDownLatch goOn = new CountDownLatch(1);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && offset == 2L * BLOCK) {
+              reached.countDown();
+              await(goOn);
+            }
+          });
+      stage.read(inode, 0, 10);
+      await(reached);
+      start(stage.stager::close);
+      goOn.countDown();
+      join();
+
+      assertThat(stage.files(0)).isEmpty();
+      assertThat(stage.tiers.get(0).status().usedBytes()).isZero();
+      assertThat(stage.namespace.copies(inode.number())).isEmpty();
+      assertThat(stage.stager.status().idle()).isTrue();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      assertThat(stage.files(0)).isEmpty();
+    }
+  }
+
+  @Test
+  void close_readersGoOn_areAnswered() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 5L * BLOCK);
+      for (int reader = 0; reader < 8; reader++) {
+        int at = reader * 500_000;
+        start(
+            () -> {
+              for (int i = 0; i < 20; i++) {
+                assertThat(stage.read(inode, at + i, 1000))
+                    .isEqualTo(FakeStore.content(1, at + i, 1000));
+              }
+            });
+      }
+      stage.stager.close();
+      join();
+      assertThat(stage.stager.status().idle()).isTrue();
+    }
+  }
+
+  @Test
+  void read_tierFullWithLru_evictsAndTakesNewCopies() throws Exception {
+    try (Stage stage = new Stage(directory, 32 * 4096).with(new LeastRecentlyUsed(new Random(1)))) {
+      for (int i = 0; i < 64; i++) {
+        stage.store.file("f" + i, i, 4000);
+      }
+      stage.importAll();
+      for (int i = 0; i < 32; i++) {
+        stage.stage(stage.inode("f" + i));
+      }
+      for (int i = 32; i < 64; i++) {
+        Inode inode = stage.inode("f" + i);
+        int seed = i;
+        Await.until(
+            "f" + i + " is in the tier",
+            () -> {
+              assertThat(stage.read(inode)).isEqualTo(Stage.expected(seed, inode));
+              stage.awaitIdle();
+              return stage.copies.has(inode);
+            });
+        assertThat(stage.tiers.get(0).status().usedBytes()).isBetween(4096L, 32L * 4096);
+      }
+      assertThat(stage.stager.status().evicted()).isGreaterThanOrEqualTo(32);
+      for (int i = 0; i < 64; i++) {
+        Inode inode = stage.inode("f" + i);
+        assertThat(stage.read(inode)).isEqualTo(Stage.expected(i, inode));
+      }
+    }
+  }
+
+  @Test
+  void read_lruButTheTierTakesNoCopies_evictsNothing() throws Exception {
+    try (Stage stage = new Stage(directory, 32 * 4096).with(new LeastRecentlyUsed(new Random(1)))) {
+      for (int i = 0; i < 20; i++) {
+        stage.store.file("f" + i, i, 4000);
+      }
+      stage.importAll();
+      for (int i = 0; i < 10; i++) {
+        stage.stage(stage.inode("f" + i));
+      }
+      stage.stager.close();
+      // After an unclean stop a tier takes nothing until it was compared with the records.
+      Tier tier =
+          new DirectoryTier(
+              new TierSettings("ssd:0", TierKind.SSD, directory.resolve("tier0"), 32 * 4096, 0),
+              null);
+      Copies copies = new Copies(stage.namespace, List.of(tier));
+      Stager stager =
+          new Stager(
+              stage.namespace,
+              stage.source,
+              copies,
+              new LeastRecentlyUsed(new Random(1)),
+              Stage.SETTINGS);
+      for (int i = 10; i < 20; i++) {
+        CollectingSink sink = new CollectingSink();
+        stager.read(stage.inode("f" + i), 0, 4000, sink);
+        assertThat(sink.answer()).isEqualTo(FakeStore.content(i, 0, 4000));
+      }
+      stager.close();
+
+      assertThat(stager.status().evicted()).isZero();
+      assertThat(stage.files(0)).hasSize(10);
+    }
+  }
+
+  @Test
+  void read_tierFullWithNone_keepsWhatIsThere() throws Exception {
+    try (Stage stage = new Stage(directory, 8 * 4096)) {
+      for (int i = 0; i < 16; i++) {
+        stage.store.file("f" + i, i, 4000);
+      }
+      stage.importAll();
+      for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 16; i++) {
+          Inode inode = stage.inode("f" + i);
+          assertThat(stage.read(inode)).isEqualTo(Stage.expected(i, inode));
+          stage.awaitIdle();
+        }
+      }
+
+      for (int i = 0; i < 16; i++) {
+        assertThat(stage.copies.has(stage.inode("f" + i))).isEqualTo(i < 8);
+      }
+      assertThat(stage.stager.status().evicted()).isZero();
+      assertThat(stage.stager.status().skippedNoRoom()).isEqualTo(8);
+    }
+  }
+
+  @Test
+  void read_sinkFails_isEioAndTheSourceIsReadOnce() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      assertThatThrownBy(
+              () ->
+                  stage.stager.read(
+                      inode,
+                      0,
+                      100,
+                      new io.pmfs.tier.ReadSink() {
+                        @Override
+                        public java.nio.ByteBuffer buffer(int size) {
+                          return java.nio.ByteBuffer.allocateDirect(size);
+                        }
+
+                        @Override
+                        public void accept(io.pmfs.tier.ReadResult piece) throws IOException {
+                          throw new IOException("no");
+                        }
+                      }))
+          .isInstanceOfSatisfying(
+              FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EIO));
+      stage.awaitIdle();
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      assertThat(stage.store.bytesRead("f")).isEqualTo(100);
+    }
+  }
+
+  @Test
+  void settings_outOfRange_areRefused() {
+    for (Task wrong :
+        List.<Task>of(
+            () -> new StagerSettings(0, 64 << 20, 1),
+            () -> new StagerSettings(257, 64 << 20, 1),
+            () -> new StagerSettings(1, 8 * BLOCK - 1, 1),
+            () -> new StagerSettings(1, 64 << 20, 0))) {
+      assertThatThrownBy(wrong::run).isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package io.pmfs.tier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import java.nio.ByteBuffer;
+import org.junit.jupiter.api.Test;
+
+final class CountedBackingStoreTest {
+  private final FakeStore fake = new FakeStore();
+  private final CountedBackingStore store = new CountedBackingStore(fake);
+
+  @Test
+  void operations_eachKind_isCountedOnce() throws Exception {
+    fake.file("f", 1, 1000);
+    fake.symbolicLink("l", "f");
+    FileName file = FileName.of("f");
+    assertThat(store.operations().total()).isZero();
+
+    store.status(FileName.of(""));
+    store.list(FileName.of(""), names -> {});
+    store.readSymbolicLink(FileName.of("l"));
+    store.extendedAttributes(file);
+    store.statistics();
+    try (SourceFile open = store.open(file)) {
+      open.read(900, ByteBuffer.allocateDirect(500));
+      open.read(0, ByteBuffer.allocateDirect(10));
+      open.status();
+    }
+
+    assertThat(store.operations()).isEqualTo(new SourceOperations(1, 2, 110, 2, 1, 1, 1, 1));
+    assertThat(store.operations().total()).isEqualTo(9);
+    assertThat(fake.openFiles()).isZero();
+  }
+
+  @Test
+  void operations_failures_areCounted() {
+    FileName missing = FileName.of("none");
+    assertThatThrownBy(() -> store.status(missing)).isInstanceOf(FsException.class);
+    assertThatThrownBy(() -> store.open(missing)).isInstanceOf(FsException.class);
+
+    assertThat(store.operations()).isEqualTo(new SourceOperations(1, 0, 0, 1, 0, 0, 0, 0));
+  }
+}

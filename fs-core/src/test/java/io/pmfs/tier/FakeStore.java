@@ -1,0 +1,451 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileIdentity;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A source in memory: a tree whose contents are generated from seeds, that changes when told to,
+ * and whose every operation a hook may delay, refuse, or use to change something in the middle.
+ * Each change moves the clock by a second.
+ */
+public final class FakeStore implements BackingStore {
+  private static final int BATCH_NAMES = 500;
+
+  /** What a store is asked. */
+  public enum Operation {
+    STATUS,
+    LIST,
+    READ_LINK,
+    OPEN,
+    READ,
+    FILE_STATUS,
+    XATTRS,
+    STATFS
+  }
+
+  /** Called before an operation, without locks; the offset is that of a read, else 0. */
+  @FunctionalInterface
+  public interface Hook {
+    void before(Operation operation, FileName path, long offset) throws FsException;
+  }
+
+  private static final Hook NOTHING = (operation, path, offset) -> {};
+
+  private final Node root; // the tree is GUARDED_BY(this)
+  private long lastInode = 1000; // GUARDED_BY(this)
+  private Instant now = Instant.parse("2024-01-01T00:00:00.123456789Z"); // GUARDED_BY(this)
+  private final AtomicInteger openFiles = new AtomicInteger();
+  private volatile Hook hook = NOTHING;
+
+  public FakeStore() {
+    root = new Node(++lastInode, FileType.DIRECTORY, 0755);
+    touch(root);
+  }
+
+  /** A file, by whatever names. */
+  public static final class Node {
+    private final long inode;
+    private final FileType type;
+    private final Map<FileName, Node> children = new LinkedHashMap<>();
+    private final Map<FileName, byte[]> xattrs = new LinkedHashMap<>();
+    private final AtomicLong bytesRead = new AtomicLong();
+    private final int permissions;
+    private int linkCount = 1;
+    private long seed;
+    private long size;
+    private long claimedSize = -1;
+    private FileName target = FileName.of("");
+    private Instant modified = Instant.EPOCH;
+    private Instant changed = Instant.EPOCH;
+
+    private Node(long inode, FileType type, int permissions) {
+      this.inode = inode;
+      this.type = type;
+      this.permissions = permissions;
+    }
+  }
+
+  /** The byte of generated content at an offset; no two blocks are alike. */
+  public static byte contentAt(long seed, long offset) {
+    return (byte) ((((seed + 1) * 0xD1B54A32D192ED03L) ^ (offset * 0x9E3779B97F4A7C15L)) >>> 56);
+  }
+
+  public static byte[] content(long seed, long offset, int size) {
+    byte[] bytes = new byte[size];
+    for (int i = 0; i < size; i++) {
+      bytes[i] = contentAt(seed, offset + i);
+    }
+    return bytes;
+  }
+
+  /** Replaces the hook; null for none. */
+  public void before(@Nullable Hook next) {
+    hook = next == null ? NOTHING : next;
+  }
+
+  /** Has an operation on a path fail. */
+  public void fail(Operation failing, String at, Errno errno) {
+    FileName failingPath = FileName.of(at);
+    before(
+        (operation, path, offset) -> {
+          if (operation == failing && path.equals(failingPath)) {
+            throw new FsException(errno, at);
+          }
+        });
+  }
+
+  // Changes.
+
+  public synchronized void directory(String path) {
+    put(path, new Node(++lastInode, FileType.DIRECTORY, 0755));
+  }
+
+  public synchronized void file(String path, long seed, long size) {
+    file(FileName.of(path), seed, size);
+  }
+
+  /** Adds a file, or puts a new one in the place of an old. */
+  public synchronized void file(FileName path, long seed, long size) {
+    Node node = new Node(++lastInode, FileType.REGULAR, 0644);
+    node.seed = seed;
+    node.size = size;
+    put(path, node);
+  }
+
+  /** Changes a file in place, all its names. */
+  public synchronized void write(String path, long seed, long size) {
+    Node node = require(path);
+    node.seed = seed;
+    node.size = size;
+    touch(node);
+  }
+
+  /** Changes a file in place behind its times' back. */
+  public synchronized void writeSecretly(String path, long seed, long size) {
+    Node node = require(path);
+    node.seed = seed;
+    node.size = size;
+  }
+
+  public synchronized void symbolicLink(String path, String target) {
+    Node node = new Node(++lastInode, FileType.SYMBOLIC_LINK, 0777);
+    node.target = FileName.of(target);
+    node.size = node.target.size();
+    put(path, node);
+  }
+
+  /** Replaces a link by one that got the old one's inode number, as file systems do. */
+  public synchronized void relink(String path, String target) {
+    Node node = new Node(require(path).inode, FileType.SYMBOLIC_LINK, 0777);
+    node.target = FileName.of(target);
+    node.size = node.target.size();
+    put(path, node);
+  }
+
+  public synchronized void special(String path, FileType type) {
+    put(path, new Node(++lastInode, type, 0600));
+  }
+
+  public synchronized void hardLink(String path, String existing) {
+    Node node = require(existing);
+    node.linkCount++;
+    put(path, node);
+    node.changed = now;
+  }
+
+  public synchronized void xattr(String path, String name, byte[] value) {
+    Node node = require(path);
+    node.xattrs.put(FileName.of(name), value);
+    tick();
+    node.changed = now;
+  }
+
+  public synchronized void remove(String path) {
+    Node parent = parent(FileName.of(path));
+    Node gone = parent.children.remove(name(FileName.of(path)));
+    if (gone == null) {
+      throw new IllegalArgumentException(path);
+    }
+    touch(parent);
+    gone.linkCount--;
+    gone.changed = now;
+  }
+
+  public synchronized void rename(String from, String to) {
+    Node node = require(from);
+    touch(parent(FileName.of(from)));
+    parent(FileName.of(from)).children.remove(name(FileName.of(from)));
+    put(to, node);
+  }
+
+  /** Gives the root another inode number and other children, and its old times. */
+  public synchronized FakeStore successor() {
+    FakeStore next = new FakeStore();
+    synchronized (next) {
+      next.lastInode = lastInode + 1000;
+      next.root.modified = root.modified;
+    }
+    return next;
+  }
+
+  public synchronized void setModified(String path, Instant time) {
+    require(path).modified = time;
+  }
+
+  /** Has stat answer another size than there is; -1 for the truth. */
+  public synchronized void lieAboutSize(String path, long size) {
+    require(path).claimedSize = size;
+  }
+
+  public synchronized Instant now() {
+    return now;
+  }
+
+  // What was asked.
+
+  /** Bytes of content that were read of a file so far. */
+  public synchronized long bytesRead(String path) {
+    return require(path).bytesRead.get();
+  }
+
+  public int openFiles() {
+    return openFiles.get();
+  }
+
+  private Instant tick() {
+    now = now.plus(Duration.ofSeconds(1));
+    return now;
+  }
+
+  private void touch(Node node) {
+    node.modified = tick();
+    node.changed = node.modified;
+  }
+
+  private void put(String path, Node node) {
+    put(FileName.of(path), node);
+  }
+
+  private void put(FileName path, Node node) {
+    Node parent = parent(path);
+    Node old = parent.children.put(name(path), node);
+    if (old != null) {
+      old.linkCount--;
+    }
+    touch(parent);
+    if (node.modified.equals(Instant.EPOCH)) {
+      touch(node);
+    }
+  }
+
+  private Node parent(FileName path) {
+    String text = path.toLatin1();
+    int slash = text.lastIndexOf('/');
+    return slash < 0 ? root : require(FileName.ofLatin1(text.substring(0, slash)));
+  }
+
+  private static FileName name(FileName path) {
+    String text = path.toLatin1();
+    return FileName.ofLatin1(text.substring(text.lastIndexOf('/') + 1));
+  }
+
+  private Node require(String path) {
+    return require(FileName.of(path));
+  }
+
+  private Node require(FileName path) {
+    try {
+      return node(path);
+    } catch (FsException e) {
+      throw new IllegalArgumentException(path.toString(), e);
+    }
+  }
+
+  private Node node(FileName path) throws FsException {
+    Node at = root;
+    if (path.size() > 0) {
+      for (String name : path.toLatin1().split("/", -1)) {
+        if (at.type != FileType.DIRECTORY) {
+          throw new FsException(Errno.ENOTDIR, path.toString());
+        }
+        Node next = at.children.get(FileName.ofLatin1(name));
+        if (next == null) {
+          throw new FsException(Errno.ENOENT, path.toString());
+        }
+        at = next;
+      }
+    }
+    return at;
+  }
+
+  private static SourceStatus status(Node node) {
+    long size = node.claimedSize >= 0 ? node.claimedSize : node.size;
+    return new SourceStatus(
+        new FileIdentity(0, node.inode),
+        new Attributes(
+            node.type.number() << 12 | node.permissions,
+            node.linkCount,
+            1000,
+            100,
+            0,
+            size,
+            (size + 511) / 512,
+            node.modified,
+            node.modified,
+            node.changed));
+  }
+
+  // The store.
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    hook.before(Operation.STATUS, path, 0);
+    synchronized (this) {
+      return status(node(path));
+    }
+  }
+
+  @Override
+  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+    hook.before(Operation.LIST, directory, 0);
+    List<FileName> names;
+    synchronized (this) {
+      Node node = node(directory);
+      if (node.type != FileType.DIRECTORY) {
+        throw new FsException(Errno.ENOTDIR, directory.toString());
+      }
+      names = List.copyOf(node.children.keySet());
+    }
+    for (int from = 0; from < names.size(); from += BATCH_NAMES) {
+      batches.accept(names.subList(from, Math.min(names.size(), from + BATCH_NAMES)));
+    }
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException {
+    hook.before(Operation.READ_LINK, path, 0);
+    synchronized (this) {
+      return node(path).target;
+    }
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    hook.before(Operation.OPEN, path, 0);
+    synchronized (this) {
+      Node node = node(path);
+      if (node.type == FileType.SYMBOLIC_LINK) {
+        throw new FsException(Errno.ELOOP, path.toString());
+      }
+      openFiles.incrementAndGet();
+      return new OpenFile(path, node);
+    }
+  }
+
+  @Override
+  public synchronized Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+    hook.before(Operation.XATTRS, path, 0);
+    return new LinkedHashMap<>(node(path).xattrs);
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    hook.before(Operation.STATFS, FileName.of(""), 0);
+    return new StoreStatistics(4096, 4096, 1000, 500, 400, 100, 50, 255);
+  }
+
+  @Override
+  public void close() {}
+
+  /** All paths, parents first, of the tree as it is. */
+  public synchronized Collection<FileName> paths() {
+    List<FileName> paths = new ArrayList<>(List.of(FileName.of("")));
+    for (int i = 0; i < paths.size(); i++) {
+      FileName path = paths.get(i);
+      require(path).children.keySet().forEach(name -> paths.add(path.resolve(name)));
+    }
+    return paths;
+  }
+
+  /** What a reader of a file must get: a range, less where it reaches past the end. */
+  public synchronized byte[] expected(FileName path, long offset, int size) {
+    Node node = require(path);
+    return content(node.seed, offset, (int) Math.max(0, Math.min(size, node.size - offset)));
+  }
+
+  public synchronized SourceStatus expectedStatus(FileName path) {
+    return status(require(path));
+  }
+
+  public synchronized FileName expectedTarget(FileName path) {
+    return require(path).target;
+  }
+
+  private final class OpenFile implements SourceFile {
+    private final FileName path;
+    private final Node node;
+    private volatile boolean closed;
+
+    OpenFile(FileName path, Node node) {
+      this.path = path;
+      this.node = node;
+    }
+
+    @Override
+    public int read(long offset, ByteBuffer destination) throws FsException {
+      checkOpen();
+      hook.before(Operation.READ, path, offset);
+      long seed;
+      long size;
+      synchronized (FakeStore.this) {
+        seed = node.seed;
+        size = node.size;
+      }
+      int count = (int) Math.max(0, Math.min(destination.remaining(), size - offset));
+      for (int i = 0; i < count; i++) {
+        destination.put(contentAt(seed, offset + i));
+      }
+      checkOpen();
+      node.bytesRead.addAndGet(count);
+      return count;
+    }
+
+    @Override
+    public SourceStatus status() throws FsException {
+      checkOpen();
+      hook.before(Operation.FILE_STATUS, path, 0);
+      synchronized (FakeStore.this) {
+        return FakeStore.status(node);
+      }
+    }
+
+    /** A real descriptor might be another file's by now. */
+    private void checkOpen() {
+      if (closed) {
+        throw new IllegalStateException(path + " was closed while it was used");
+      }
+    }
+
+    @Override
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        openFiles.decrementAndGet();
+      }
+    }
+  }
+}

@@ -1,0 +1,234 @@
+package io.pmfs.tier;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+
+/** A tier in which things go wrong when a test says so, around one in which they do not. */
+public final class FaultyTier implements Tier {
+  /** Where something may go wrong. */
+  public enum Point {
+    OPEN,
+    CREATE,
+    READ,
+    WRITE,
+    COMMIT
+  }
+
+  /** What is to happen there. */
+  public enum Fault {
+    NONE,
+    /** An IOException; from CREATE, no room. */
+    FAIL,
+    /** The end of the file comes early; a copy that is opened is not there. */
+    SHORT,
+    /** A byte is another; a copy that is opened was dropped. */
+    CORRUPT
+  }
+
+  /** Called before each step, without locks; may also block. */
+  @FunctionalInterface
+  public interface Faults {
+    Fault at(Point point, long number) throws IOException;
+  }
+
+  private final Tier tier;
+  private volatile Faults faults = (point, number) -> Fault.NONE;
+
+  public FaultyTier(Tier tier) {
+    this.tier = tier;
+  }
+
+  public void faults(Faults next) {
+    faults = next;
+  }
+
+  public void clearFaults() {
+    faults = (point, number) -> Fault.NONE;
+  }
+
+  /** Has every step of a kind fail. */
+  public void failAt(Point failing) {
+    faults = (point, number) -> point == failing ? Fault.FAIL : Fault.NONE;
+  }
+
+  private Fault step(Point point, long number) throws IOException {
+    Fault fault = faults.at(point, number);
+    if (fault == Fault.FAIL && point != Point.CREATE) {
+      throw new IOException("injected at " + point);
+    }
+    return fault;
+  }
+
+  @Override
+  public String name() {
+    return tier.name();
+  }
+
+  @Override
+  public @Nullable CopyReader open(long number) throws IOException {
+    Fault fault;
+    try {
+      fault = step(Point.OPEN, number);
+    } catch (IOException e) {
+      tier.fail(String.valueOf(e.getMessage()));
+      throw e;
+    }
+    if (fault == Fault.SHORT) {
+      return null;
+    }
+    if (fault == Fault.CORRUPT) {
+      tier.remove(number);
+    }
+    CopyReader reader = tier.open(number);
+    return reader == null ? null : new FaultyReader(number, reader);
+  }
+
+  private final class FaultyReader implements CopyReader {
+    private final long number;
+    private final CopyReader reader;
+
+    FaultyReader(long number, CopyReader reader) {
+      this.number = number;
+      this.reader = reader;
+    }
+
+    @Override
+    public long size() {
+      return reader.size();
+    }
+
+    @Override
+    public ReadResult read(long offset, int size) {
+      ReadResult result = reader.read(offset, size);
+      return faulty(number, result);
+    }
+
+    @Override
+    public void close() {
+      reader.close();
+    }
+  }
+
+  private ReadResult faulty(long number, ReadResult result) {
+    try {
+      return switch (step(Point.READ, number)) {
+        case SHORT -> new ReadResult.FileRange(new BadFile(null), 0, result.size());
+        case CORRUPT -> corrupted(result);
+        default -> result;
+      };
+    } catch (IOException e) {
+      return new ReadResult.FileRange(new BadFile(e), 0, result.size());
+    }
+  }
+
+  private static ReadResult corrupted(ReadResult result) throws IOException {
+    ByteBuffer bytes = ByteBuffer.allocate(result.size());
+    result.copyTo(bytes);
+    bytes.flip();
+    bytes.put(0, (byte) (bytes.get(0) ^ 0x10));
+    return new ReadResult.Bytes(bytes);
+  }
+
+  @Override
+  public @Nullable CopyWriter create(long number, long sizeBytes) {
+    try {
+      if (step(Point.CREATE, number) != Fault.NONE) {
+        return null;
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+    CopyWriter writer = tier.create(number, sizeBytes);
+    return writer == null ? null : new FaultyWriter(number, writer);
+  }
+
+  private final class FaultyWriter implements CopyWriter {
+    private final long number;
+    private final CopyWriter writer;
+
+    FaultyWriter(long number, CopyWriter writer) {
+      this.number = number;
+      this.writer = writer;
+    }
+
+    /** The faulty one: copies are recorded as the tier's that is in the list. */
+    @Override
+    public Tier tier() {
+      return FaultyTier.this;
+    }
+
+    @Override
+    public void write(long offset, ByteBuffer source) throws IOException {
+      Fault fault = failing(Point.WRITE);
+      if (fault == Fault.CORRUPT && source.hasRemaining()) {
+        ByteBuffer bad = ByteBuffer.allocate(source.remaining()).put(source).flip();
+        bad.put(0, (byte) (bad.get(0) ^ 0x20));
+        writer.write(offset, bad);
+      } else {
+        writer.write(offset, source);
+      }
+    }
+
+    @Override
+    public ReadResult read(long offset, int size) throws IOException {
+      return faulty(number, writer.read(offset, size));
+    }
+
+    @Override
+    public void commit() throws IOException {
+      failing(Point.COMMIT);
+      writer.commit();
+    }
+
+    private Fault failing(Point point) throws IOException {
+      try {
+        return step(point, number);
+      } catch (IOException e) {
+        tier.fail(String.valueOf(e.getMessage()));
+        throw e;
+      }
+    }
+
+    @Override
+    public void close() {
+      writer.close();
+    }
+  }
+
+  @Override
+  public void remove(long number) {
+    tier.remove(number);
+  }
+
+  @Override
+  public boolean couldHold(long sizeBytes) {
+    return tier.couldHold(sizeBytes);
+  }
+
+  @Override
+  public void fail(String reason) {
+    tier.fail(reason);
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return tier.hasFailed();
+  }
+
+  @Override
+  public void recover(LongPredicate known) {
+    tier.recover(known);
+  }
+
+  @Override
+  public TierStatus status() {
+    return tier.status();
+  }
+
+  @Override
+  public void close() {
+    tier.close();
+  }
+}

@@ -1,0 +1,120 @@
+package io.pmfs.it;
+
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.name;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Who may import whom, as docs/architecture.md draws it. */
+final class ArchitectureTest {
+  private static final JavaClasses CLASSES =
+      new ClassFileImporter()
+          .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+          .importPackages("io.pmfs");
+
+  /** Top first: a package imports only what stands after it. */
+  private static final List<String> LAYERS = List.of("cli", "fuse", "fs", "stage", "tier");
+
+  @ParameterizedTest
+  @ValueSource(strings = {"cli", "fuse", "fs", "stage", "tier", "metadata", "compression"})
+  void packages_areAllSeen(String name) {
+    assertThat(CLASSES.stream().filter(c -> c.getPackageName().startsWith("io.pmfs." + name)))
+        .as("classes of io.pmfs.%s on the class path", name)
+        .isNotEmpty();
+  }
+
+  @Test
+  void packages_areAllKnownHere() {
+    assertThat(CLASSES.stream().map(c -> c.getPackageName().split("\\.", -1)[2]).distinct())
+        .as("a new package needs its place in these rules")
+        .isSubsetOf("cli", "fuse", "fs", "stage", "tier", "metadata", "compression");
+  }
+
+  @Test
+  void imports_pointDown() {
+    for (int i = 1; i < LAYERS.size(); i++) {
+      String[] above =
+          LAYERS.subList(0, i).stream().map(n -> "io.pmfs." + n + "..").toArray(String[]::new);
+      noClasses()
+          .that()
+          .resideInAPackage("io.pmfs." + LAYERS.get(i) + "..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage(above)
+          .check(CLASSES);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"metadata, compression", "compression, metadata"})
+  void lowestPackages_importNoOther(String name, String beside) {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs." + name + "..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(
+            "io.pmfs.cli..",
+            "io.pmfs.fuse..",
+            "io.pmfs.fs..",
+            "io.pmfs.stage..",
+            "io.pmfs.tier..",
+            "io.pmfs." + beside + "..")
+        .check(CLASSES);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "org.rocksdb.., metadata",
+    "com.github.luben.zstd.., compression",
+    "jnr.., fuse",
+    "ru.serce.., fuse",
+    "com.kenai.., fuse",
+    "picocli.., cli",
+    "org.tomlj.., cli",
+    "com.google.gson.., cli",
+    "ch.qos.logback.., cli",
+    "io.netty.., cli"
+  })
+  void libraries_areImportedByOnePackage(String library, String importer) {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.pmfs." + importer + "..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage(library)
+        .check(CLASSES);
+  }
+
+  @Test
+  void environmentAndExit_areTouchedByTheCommandLineOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.pmfs.cli..")
+        .should()
+        .callMethodWhere(
+            target(owner(name("java.lang.System")))
+                .and(target(nameMatching("getenv|getProperty|getProperties|setProperty|exit"))))
+        .orShould()
+        .callMethodWhere(
+            target(owner(name("java.lang.Runtime"))).and(target(nameMatching("exit|halt"))))
+        .check(CLASSES);
+  }
+
+  @Test
+  void packages_haveNoCycles() {
+    slices().matching("io.pmfs.(*)..").should().beFreeOfCycles().check(CLASSES);
+  }
+}

@@ -1,0 +1,217 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What the commands answer to wrong and to awkward requests. */
+final class CommandIT {
+  private Installation pmfs;
+  private Path source;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+    source = Dataset.create(pmfs.directory("source"), 1000).root();
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private Command tryMount(Path from, Path mountpoint, String... options) {
+    return pmfs.run(pmfs.mountArguments(from, mountpoint, options));
+  }
+
+  private void assertRefused(Command command, int exit, Object culprit) {
+    command.expect(exit);
+    assertThat(command.errorLines()).as("%s", command).hasSize(1);
+    assertThat(command.err()).contains(culprit.toString()).doesNotContain("Exception");
+    assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
+  }
+
+  @Test
+  void mount_ofMissingSource_isRefused() {
+    Path missing = pmfs.scratch().root().resolve("missing");
+    assertRefused(tryMount(missing, pmfs.mountpoint()), 2, missing);
+  }
+
+  @Test
+  void mount_ofFile_isRefused() throws IOException {
+    Path file = Files.createFile(pmfs.scratch().root().resolve("file"));
+    assertRefused(tryMount(file, pmfs.mountpoint()), 2, file);
+  }
+
+  @Test
+  void mount_onMissingMountpoint_isRefused() {
+    Path missing = pmfs.scratch().root().resolve("missing");
+    assertRefused(tryMount(source, missing), 2, missing);
+    assertThat(missing).doesNotExist();
+  }
+
+  @Test
+  void mount_onFile_isRefused() throws IOException {
+    Path file = Files.createFile(pmfs.scratch().root().resolve("file"));
+    assertRefused(tryMount(source, file), 2, file);
+  }
+
+  @Test
+  void mount_onNonEmptyDirectory_isRefusedAndLeavesIt() throws IOException {
+    Path full = pmfs.directory("full");
+    Path file = Files.createFile(full.resolve("file"));
+    assertRefused(tryMount(source, full), 2, full);
+    assertThat(file).exists();
+  }
+
+  @Test
+  void mount_withTierBelowAFile_isRefused() throws IOException {
+    Path tier = Files.createFile(pmfs.scratch().root().resolve("file")).resolve("tier");
+    assertRefused(tryMount(source, pmfs.mountpoint(), "--tier", "ssd:" + tier), 2, tier);
+  }
+
+  @Test
+  void mount_withReadOnlyTier_isRefused() {
+    Machine.requireRoot();
+    Path tier = pmfs.scratch().tmpfs("tmpfs", "size=1M");
+    Command.run("mount", "-o", "remount,ro", tier.toString()).expect(0);
+    Command refused = tryMount(source, pmfs.mountpoint(), "--tier", "ssd:" + tier);
+    refused.expect(2);
+    assertThat(refused.errorLines()).as("%s", refused).hasSize(1);
+    assertThat(refused.err()).contains(tier.toString());
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+  }
+
+  @Test
+  void mount_withUnknownOptionOrBadSize_isRefused() {
+    assertThat(tryMount(source, pmfs.mountpoint(), "--no-such-option").exit()).isEqualTo(2);
+    String tier = "ssd:" + pmfs.tier() + ":7bananas";
+    Command bad = tryMount(source, pmfs.mountpoint(), "--tier", tier);
+    assertRefused(bad, 2, "7bananas");
+    Command kind = tryMount(source, pmfs.mountpoint(), "--tier", "tape:" + pmfs.tier());
+    assertRefused(kind, 2, "tape");
+  }
+
+  @Test
+  void mount_ofTwice_isRefusedAndTheFirstServesOn() {
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Command second = tryMount(source, pmfs.mountpoint());
+      assertThat(second.exit()).as("%s", second).isIn(1, 2);
+      assertThat(second.errorLines()).as("%s", second).hasSize(1);
+      assertThat(Mounts.count(pmfs.mountpoint())).isEqualTo(1);
+      assertThat(Posix.readByte(mount.path("part-000/file-00000"))).isEqualTo(1);
+      assertThat(mount.status().number("pid")).isEqualTo(mount.pid());
+    }
+  }
+
+  @Test
+  void mount_inBackground_printsOneLineAndClosesItsOutput() throws Exception {
+    String[] arguments = pmfs.mountArguments(source, pmfs.mountpoint());
+    Process process = pmfs.start(Redirect.PIPE, arguments);
+    java.util.concurrent.Future<byte[]> output =
+        java.util.concurrent.CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return process.getInputStream().readAllBytes();
+              } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+              }
+            });
+    try {
+      assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+      // A daemon that kept the pipe open would hang every `$(pmfs mount ...)`.
+      String text =
+          new String(output.get(10, TimeUnit.SECONDS), java.nio.charset.StandardCharsets.UTF_8);
+      assertThat(process.exitValue()).as(text).isEqualTo(0);
+      assertThat(text.lines()).hasSize(1);
+      assertThat(text).contains(pmfs.mountpoint().toString());
+    } finally {
+      pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+    }
+  }
+
+  @Test
+  void mount_twoAtOnce_serveTheirOwnSources() {
+    Path other = Dataset.create(pmfs.directory("other"), 2000).root();
+    Path second = pmfs.directory("mnt2");
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      String state = pmfs.directory("state2").toString();
+      String tier = "ssd:" + pmfs.directory("tier2");
+      tryMount(other, second, "--state-dir", state, "--tier", tier).expect(0);
+      try {
+        assertThat(Posix.stat(mount.path("part-000/file-00000")).size()).isEqualTo(1000);
+        assertThat(Posix.stat(second + "/part-000/file-00000").size()).isEqualTo(2000);
+      } finally {
+        pmfs.run("umount", second.toString()).expect(0);
+      }
+      assertThat(Posix.readByte(mount.path("part-000/file-00000"))).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void umountAndStatus_ofWhatIsNotMounted_exitWith3() {
+    assertRefused(pmfs.run("umount", pmfs.mountpoint().toString()), 3, pmfs.mountpoint());
+    assertRefused(pmfs.run("status", pmfs.mountpoint().toString()), 3, pmfs.mountpoint());
+    Path missing = pmfs.scratch().root().resolve("missing");
+    assertRefused(pmfs.run("umount", missing.toString()), 3, missing);
+  }
+
+  @Test
+  void umount_ofBusyMount_namesTheHolderAndServesOn() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Path file = mount.mountpoint().resolve("part-000/file-00000");
+      Process holder =
+          new ProcessBuilder("sleep", "60").redirectInput(Redirect.from(file.toFile())).start();
+      try {
+        Command umount = pmfs.run("umount", mount.mountpoint().toString());
+        umount.expect(1);
+        assertThat(umount.err()).contains(Long.toString(holder.pid())).contains("sleep");
+        assertThat(Mounts.at(mount.mountpoint())).isTrue();
+        assertThat(Posix.readByte(file.toString())).isEqualTo(1);
+        assertThat(mount.status().number("pid")).isEqualTo(mount.pid());
+      } finally {
+        holder.destroyForcibly().waitFor();
+      }
+    }
+  }
+
+  @Test
+  void umount_ofBusyWorkingDirectory_namesTheHolder() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Path directory = mount.mountpoint().resolve("part-000");
+      Process holder = new ProcessBuilder("sleep", "60").directory(directory.toFile()).start();
+      try {
+        Command umount = pmfs.run("umount", mount.mountpoint().toString());
+        umount.expect(1);
+        assertThat(umount.err()).contains(Long.toString(holder.pid()));
+      } finally {
+        holder.destroyForcibly().waitFor();
+      }
+    }
+  }
+
+  @Test
+  void status_ofMount_saysWhatItIs() {
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Status status = mount.status();
+      assertThat(status.text("mountpoint")).isEqualTo(mount.mountpoint().toString());
+      assertThat(status.text("source")).isEqualTo(source.toString());
+      assertThat(status.text("readMode")).isNotEmpty();
+      assertThat(status.size("tiers")).isEqualTo(1);
+      assertThat(status.text("tiers.0.kind")).isEqualTo("ssd");
+      assertThat(MountedPmfs.runs(status.number("pid"))).isTrue();
+      Command plain = pmfs.run("status", mount.mountpoint().toString()).expect(0);
+      assertThat(plain.out()).contains(source.toString());
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Daemons that end without being asked to, and what the next one finds. */
+final class CrashIT {
+  private Installation pmfs;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  @Test
+  void kill9_duringStaging_nextMountServesEveryByte() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(300, 1_000_003));
+    for (int round = 1; round <= 2; round++) {
+      MountedPmfs mount = pmfs.mount(dataset.root());
+      Thread reader = new Thread(() -> touchAll(dataset, mount));
+      long before = staged();
+      reader.start();
+      Await.until("a copy begun", Duration.ofSeconds(30), () -> staged() > before);
+      mount.kill9();
+      assertThat(staged()).as("staging was not done").isLessThan(dataset.bytes());
+      assertEnds(reader);
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(dataset.items().size());
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("sourceOperations.reads")).isZero();
+    }
+  }
+
+  private long staged() {
+    return Installation.files(pmfs.tier()).stream().mapToLong(f -> f.toFile().length()).sum();
+  }
+
+  private static void touchAll(Dataset dataset, MountedPmfs mount) {
+    for (Dataset.Item item : dataset.items()) {
+      // Fails from the moment the daemon is killed.
+      if (Posix.readByte(mount.path(item.name())) < 0) {
+        return;
+      }
+    }
+  }
+
+  private static void assertEnds(Thread thread) {
+    Await.until("reader ended", Duration.ofSeconds(30), () -> !thread.isAlive());
+  }
+
+  @Test
+  void kill9_afterStaging_copiesSurvive() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 50_000));
+    stageAll(dataset).kill9();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("sourceOperations.reads")).isZero();
+    }
+  }
+
+  @Test
+  void kill9_andCopyDamaged_nothingIsServedUnverified() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(5, 300_000));
+    stageAll(dataset).kill9();
+    for (Dataset.Item item : dataset.items()) {
+      Faults.flipByte(Dataset.copyOf(item, pmfs.tier()), 250_000);
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("staging.mismatches")).isPositive();
+    }
+  }
+
+  private MountedPmfs stageAll(Dataset dataset) {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    dataset.assertEqualBelow(mount.mountpoint());
+    mount.awaitCopies(dataset.items().size());
+    return mount;
+  }
+
+  @Test
+  void mount_overStaleMount_cleansItUp() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), 1000);
+    pmfs.mount(dataset.root()).kill9();
+    // Only a forced stat sees that the daemon is gone: the attributes were to last for long.
+    String mountpoint = pmfs.mountpoint().toString();
+    assertThat(Posix.outcome(Posix.statOutcome(mountpoint, Posix.AT_STATX_FORCE_SYNC)))
+        .isEqualTo("ENOTCONN");
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      assertThat(Mounts.count(mount.mountpoint())).isEqualTo(1);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void umount_ofStaleMount_cleansItUp() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), 1000);
+    pmfs.mount(dataset.root()).kill9();
+    pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+  }
+
+  @Test
+  void status_ofStaleMount_failsWithOneLine() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), 1000);
+    pmfs.mount(dataset.root()).kill9();
+    Command status = pmfs.run("status", pmfs.mountpoint().toString(), "--json");
+    assertThat(status.exit()).as("%s", status).isIn(1, 3);
+    assertThat(status.errorLines()).hasSize(1);
+  }
+
+  @Test
+  void sigterm_ofDaemon_unmountsAndKeepsTheCopies() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(10, 50_000));
+    MountedPmfs mount = stageAll(dataset);
+    mount.signal("TERM");
+    mount.awaitGone();
+    mount.ended();
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+    try (MountedPmfs again = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(again.mountpoint());
+      assertThat(again.status().number("sourceOperations.reads")).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"INT", "TERM"})
+  void signal_inForeground_unmountsAndEnds(String signal) throws InterruptedException {
+    Path source = Dataset.create(pmfs.directory("source"), 1000).root();
+    Process process = pmfs.mountInForeground(source);
+    try {
+      Await.until(
+          "answers",
+          Duration.ofSeconds(30),
+          () -> Posix.readByte(pmfs.mountpoint() + "/part-000/file-00000") == 1);
+      Command.run("kill", "-" + signal, Long.toString(process.pid())).expect(0);
+      assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("ends after SIG" + signal).isTrue();
+      assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+}

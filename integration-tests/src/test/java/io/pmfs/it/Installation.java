@@ -1,0 +1,194 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * One pmfs with its own home, runtime, state and tier directories, which stay from one mount to the
+ * next. Close removes all of it, whatever is still mounted.
+ */
+final class Installation implements AutoCloseable {
+  private final Scratch scratch;
+  private final Path launcher;
+  private final List<String> prefix;
+  private final Map<String, String> environment = new HashMap<>();
+  private final List<MountedPmfs> mounts = new ArrayList<>();
+
+  Installation() {
+    this(launcherOfCheckout(), List.of());
+  }
+
+  /**
+   * An installation that somebody else runs.
+   *
+   * @param prefix the command that runs commands as that user
+   */
+  Installation(Path launcher, List<String> prefix) {
+    this.launcher = launcher;
+    this.prefix = prefix;
+    if (!Files.isExecutable(launcher)) {
+      throw new AssertionError("no launcher at " + launcher + ": build the module cli first");
+    }
+    this.scratch = new Scratch();
+    for (String inherited : System.getenv().keySet()) {
+      if (inherited.startsWith("PMFS_") || inherited.startsWith("XDG_")) {
+        environment.put(inherited, "");
+      }
+    }
+    environment.put("HOME", directory("home").toString());
+    environment.put("PMFS_RUNTIME_DIR", privateDirectory("run").toString());
+    privateDirectory("tier");
+    privateDirectory("state");
+    directory("mnt");
+  }
+
+  static Path launcherOfCheckout() {
+    return Path.of(System.getProperty("pmfs.launcher", "../scripts/pmfs")).toAbsolutePath();
+  }
+
+  Scratch scratch() {
+    return scratch;
+  }
+
+  Path directory(String name) {
+    return scratch.directory(name);
+  }
+
+  private Path privateDirectory(String name) {
+    Path directory = directory(name);
+    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c(directory.toString()), 0700)));
+    return directory;
+  }
+
+  Path tier() {
+    return scratch.root().resolve("tier");
+  }
+
+  Path state() {
+    return scratch.root().resolve("state");
+  }
+
+  Path mountpoint() {
+    return scratch.root().resolve("mnt");
+  }
+
+  /** Gives the private directories to the user who is going to run the commands. */
+  void giveTo(int uid, int gid) {
+    for (String name : List.of("home", "run", "tier", "state", "mnt")) {
+      byte[] path = Posix.c(scratch.root().resolve(name).toString());
+      Posix.check(Posix.result(Posix.LIBC.chown(path, uid, gid)));
+    }
+  }
+
+  Command run(String... arguments) {
+    return Command.run(environment, Command.DEADLINE, line(arguments));
+  }
+
+  /** Starts a command whose errors are thrown away. */
+  Process start(ProcessBuilder.Redirect output, String... arguments) {
+    try {
+      return Command.builder(environment, line(arguments))
+          .redirectOutput(output)
+          .redirectError(ProcessBuilder.Redirect.DISCARD)
+          .start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private List<String> line(String... arguments) {
+    List<String> line = new ArrayList<>(prefix);
+    line.add(launcher.toString());
+    line.addAll(Arrays.asList(arguments));
+    return line;
+  }
+
+  /** The arguments of a mount with this installation's directories where the options name none. */
+  String[] mountArguments(Path source, Path mountpoint, String... options) {
+    List<String> given = List.of(options);
+    List<String> arguments =
+        new ArrayList<>(List.of("mount", source.toString(), mountpoint.toString()));
+    if (!given.contains("--tier")) {
+      arguments.addAll(List.of("--tier", "ssd:" + tier()));
+    }
+    if (!given.contains("--state-dir")) {
+      arguments.addAll(List.of("--state-dir", state().toString()));
+    }
+    if (!given.contains("--keep-free")) {
+      arguments.addAll(List.of("--keep-free", "0"));
+    }
+    arguments.addAll(given);
+    return arguments.toArray(String[]::new);
+  }
+
+  /** Mounts in the background, as a job script does, for at most two minutes. */
+  MountedPmfs mount(Path source, String... options) {
+    return mount(Duration.ofMinutes(2), source, options);
+  }
+
+  MountedPmfs mount(Duration lifetime, Path source, String... options) {
+    Command mounted = run(mountArguments(source, mountpoint(), options));
+    if (mounted.exit() != 0 && Mounts.at(mountpoint())) {
+      MountedPmfs.detach(mountpoint());
+    }
+    mounted.expect(0);
+    assertThat(Mounts.at(mountpoint())).as("mounted after: %s", mounted).isTrue();
+    MountedPmfs mount = new MountedPmfs(this, source, mountpoint(), lifetime);
+    mounts.add(mount);
+    return mount;
+  }
+
+  /** Mounts with {@code --foreground}; answers the process when the mount is there. */
+  Process mountInForeground(Path source, String... options) {
+    List<String> given = new ArrayList<>(List.of(options));
+    given.add("--foreground");
+    String[] arguments = mountArguments(source, mountpoint(), given.toArray(String[]::new));
+    try {
+      Process process =
+          Command.builder(environment, line(arguments))
+              .redirectErrorStream(true)
+              .redirectOutput(scratch.root().resolve("foreground.log").toFile())
+              .start();
+      Await.until(
+          "mount in the foreground",
+          Duration.ofSeconds(60),
+          () -> Mounts.at(mountpoint()) || !process.isAlive());
+      assertThat(process.isAlive()).as("pmfs in the foreground runs").isTrue();
+      return process;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The plain files below a directory of this installation. */
+  static List<Path> files(Path directory) {
+    try (Stream<Path> walk = Files.walk(directory)) {
+      return walk.filter(Files::isRegularFile).toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (UncheckedIOException e) {
+      // A staging thread renames and removes while we look.
+      return List.of();
+    }
+  }
+
+  @Override
+  public void close() {
+    for (MountedPmfs mount : mounts) {
+      mount.abandon();
+    }
+    Mounts.below(scratch.root()).forEach(m -> MountedPmfs.detach(Path.of(m)));
+    scratch.close();
+  }
+}

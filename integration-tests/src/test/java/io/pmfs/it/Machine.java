@@ -1,0 +1,85 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * What this machine can do. A test that needs more is reported skipped, with the reason;
+ * PMFS_REQUIRE_FUSE=1 in the environment makes a missing FUSE a failure.
+ */
+final class Machine {
+  private static final Path FUSE = Path.of("/dev/fuse");
+
+  private Machine() {}
+
+  static boolean isRoot() {
+    return uid() == 0;
+  }
+
+  static int uid() {
+    try {
+      return (Integer) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  static void requireRoot() {
+    assumeTrue(isRoot(), "needs root");
+  }
+
+  static void requireFuse() {
+    String missing = missingForFuse();
+    if (missing.isEmpty()) {
+      return;
+    }
+    if ("1".equals(System.getenv("PMFS_REQUIRE_FUSE"))) {
+      fail("PMFS_REQUIRE_FUSE=1, but " + missing);
+    }
+    assumeTrue(false, missing);
+  }
+
+  private static String missingForFuse() {
+    if (!Files.exists(FUSE)) {
+      return "no /dev/fuse";
+    }
+    long opened = Posix.withFile(FUSE.toString(), Posix.O_RDWR, fd -> 0);
+    if (opened < 0) {
+      return "/dev/fuse cannot be opened: " + Posix.outcome(opened);
+    }
+    String libraries = Command.run("sh", "-c", "PATH=$PATH:/sbin:/usr/sbin ldconfig -p").out();
+    if (!libraries.contains("libfuse.so.2")) {
+      return "no libfuse.so.2";
+    }
+    return isRoot() || onPath("fusermount3") || onPath("fusermount") ? "" : "no fusermount3";
+  }
+
+  static boolean onPath(String command) {
+    return Command.run("sh", "-c", "PATH=$PATH:/sbin:/usr/sbin; command -v " + command).exit() == 0;
+  }
+
+  static void requireCommand(String command) {
+    assumeTrue(onPath(command), "needs " + command);
+  }
+
+  static void requireLoopDevice() {
+    String path = "PATH=$PATH:/sbin:/usr/sbin ";
+    assumeTrue(
+        Command.run("sh", "-c", path + "losetup -f").exit() == 0, "needs a free loop device");
+  }
+
+  /** Makes the kernel forget names, attributes and file data that it can read again. */
+  static void dropCaches() {
+    try {
+      Command.run("sync").expect(0);
+      Files.writeString(Path.of("/proc/sys/vm/drop_caches"), "3");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

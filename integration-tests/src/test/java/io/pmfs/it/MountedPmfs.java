@@ -1,0 +1,161 @@
+package io.pmfs.it;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A mount and its daemon. Close unmounts with {@code pmfs umount} and fails if that does.
+ *
+ * <p>A reader that waits for a daemon that never answers cannot be interrupted. So a mount has a
+ * lifetime: at its end the daemon is killed and the mount detached, and the reader gets an error.
+ */
+final class MountedPmfs implements AutoCloseable {
+  private static final ScheduledExecutorService WATCHDOG =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "mount watchdog");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final Installation installation;
+  private final Path source;
+  private final Path mountpoint;
+  private final long pid;
+  private final ScheduledFuture<?> watch;
+  private volatile boolean expired;
+  private boolean gone;
+
+  MountedPmfs(Installation installation, Path source, Path mountpoint, Duration lifetime) {
+    this.installation = installation;
+    this.source = source;
+    this.mountpoint = mountpoint;
+    this.pid = status().number("pid");
+    this.watch = WATCHDOG.schedule(this::expire, lifetime.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private void expire() {
+    expired = true;
+    abandon();
+  }
+
+  Path source() {
+    return source;
+  }
+
+  Path mountpoint() {
+    return mountpoint;
+  }
+
+  /** A path in the mount as a byte string. */
+  String path(String relative) {
+    return mountpoint + "/" + relative;
+  }
+
+  long pid() {
+    return pid;
+  }
+
+  Status status() {
+    return Status.parse(
+        installation.run("status", mountpoint.toString(), "--json").expect(0).out());
+  }
+
+  /** Waits until nothing is being staged or waits for it; answers the status that says so. */
+  Status awaitStagingIdle() {
+    return awaitCopies(0, Duration.ofSeconds(90));
+  }
+
+  /** Waits until the first tier holds that many copies and staging has nothing left to do. */
+  Status awaitCopies(int count) {
+    return awaitCopies(count, Duration.ofSeconds(90));
+  }
+
+  Status awaitCopies(int count, Duration deadline) {
+    Status[] last = new Status[1];
+    Await.until(
+        () -> count + " copies and staging idle: " + last[0],
+        deadline,
+        () -> {
+          last[0] = status();
+          return last[0].number("tiers.0.copies") >= count && last[0].flag("staging.idle");
+        });
+    return last[0];
+  }
+
+  /** Kills the daemon as a crash would, and leaves the dead mount behind. */
+  void kill9() {
+    signal("KILL");
+    gone = true;
+    watch.cancel(false);
+    awaitGone();
+  }
+
+  void signal(String name) {
+    Command.run("kill", "-" + name, Long.toString(pid)).expect(0);
+  }
+
+  void awaitGone() {
+    Await.until("daemon " + pid + " ended", Duration.ofSeconds(30), () -> !runs(pid));
+  }
+
+  /** Says that the daemon was told to end in another way, so close has nothing to unmount. */
+  void ended() {
+    gone = true;
+    watch.cancel(false);
+  }
+
+  /** Whether a process runs; one that only waits for its parent to look does not. */
+  static boolean runs(long pid) {
+    try {
+      String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
+      return stat.charAt(stat.lastIndexOf(')') + 2) != 'Z';
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** The last resort: nothing is left running or mounted. */
+  void abandon() {
+    watch.cancel(false);
+    if (!gone && runs(pid)) {
+      Command.run("kill", "-KILL", Long.toString(pid));
+      detach(mountpoint);
+    }
+    gone = true;
+  }
+
+  static void detach(Path mountpoint) {
+    if (Command.run("umount", "-l", mountpoint.toString()).exit() != 0) {
+      Command.run("fusermount3", "-uz", mountpoint.toString());
+    }
+  }
+
+  @Override
+  public void close() {
+    watch.cancel(false);
+    if (expired) {
+      throw new AssertionError("the mount's lifetime ended: its daemon was killed");
+    }
+    if (gone) {
+      return;
+    }
+    Command umount = installation.run("umount", mountpoint.toString());
+    if (umount.exit() != 0) {
+      abandon();
+      throw new AssertionError("umount failed: " + umount);
+    }
+    gone = true;
+    if (Mounts.at(mountpoint)) {
+      detach(mountpoint);
+      throw new AssertionError("still mounted after umount: " + umount);
+    }
+    Await.until("daemon ended after umount", Duration.ofSeconds(30), () -> !runs(pid));
+  }
+}

@@ -1,0 +1,84 @@
+package io.pmfs.it;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * A temporary directory with mounts of its own. Close unmounts and removes them; with
+ * PMFS_KEEP_SCRATCH=1 in the environment the directory stays, to be looked at.
+ */
+final class Scratch implements AutoCloseable {
+  private final Path root;
+  private final Deque<Path> mounts = new ArrayDeque<>();
+
+  Scratch() {
+    try {
+      root = Files.createTempDirectory("pmfs-it-").toRealPath();
+      // Other users must get as far as to be refused by what lies below.
+      Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  Path root() {
+    return root;
+  }
+
+  Path directory(String name) {
+    try {
+      return Files.createDirectories(root.resolve(name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A directory with a memory file system mounted on it, for which it takes root. */
+  Path tmpfs(String name, String options) {
+    Path directory = directory(name);
+    mount(directory, "-t", "tmpfs", "-o", options, "tmpfs", directory.toString());
+    return directory;
+  }
+
+  /** A read-only view of a directory, for which it takes root. */
+  Path readOnlyBind(String name, Path of) {
+    Path directory = directory(name);
+    mount(directory, "--bind", of.toString(), directory.toString());
+    Command.run("mount", "-o", "remount,bind,ro", directory.toString()).expect(0);
+    return directory;
+  }
+
+  /** A directory on an ext4 file system of its own, for which it takes root and a loop device. */
+  Path loopExt4(String name, String size) {
+    Path directory = directory(name);
+    String image = root.resolve(name + ".img").toString();
+    Command.run("truncate", "-s", size, image).expect(0);
+    Command.run("mkfs.ext4", "-q", "-F", image).expect(0);
+    mount(directory, "-o", "loop", image, directory.toString());
+    return directory;
+  }
+
+  private void mount(Path directory, String... arguments) {
+    List<String> line = new java.util.ArrayList<>(List.of("mount"));
+    line.addAll(List.of(arguments));
+    Command.run(line.toArray(String[]::new)).expect(0);
+    mounts.push(directory);
+  }
+
+  @Override
+  public void close() {
+    while (!mounts.isEmpty()) {
+      Command.run("umount", "-l", mounts.pop().toString());
+    }
+    Mounts.below(root).forEach(m -> Command.run("umount", "-l", m));
+    if (!"1".equals(System.getenv("PMFS_KEEP_SCRATCH"))) {
+      Command.run("rm", "-rf", "--one-file-system", root.toString()).expect(0);
+    }
+  }
+}

@@ -1,0 +1,255 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.it.Dataset.Item;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Tiers that lose, damage or refuse copies. The reader never notices. */
+final class TierFaultIT {
+  private static final int SIZE = 300_000;
+  private static final int COUNT = 6;
+
+  private Installation pmfs;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private void fillTier() {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(COUNT);
+    }
+  }
+
+  private Path copy(int index) {
+    return Dataset.copyOf(dataset.items().get(index), pmfs.tier());
+  }
+
+  @Test
+  void copy_damagedWhileUnmounted_isDroppedAndTheSourceServed() {
+    fillTier();
+    Faults.flipByte(copy(0), 0);
+    Faults.flipByte(copy(1), SIZE / 2);
+    Faults.flipByte(copy(2), SIZE - 1);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.awaitCopies(COUNT);
+      assertThat(status.number("staging.mismatches")).as("%s", status).isEqualTo(3);
+      assertThat(status.number("sourceOperations.bytes")).isBetween(3L * SIZE, 6L * SIZE);
+    }
+    assertTierIsWholeAgain();
+  }
+
+  @Test
+  void copy_damagedWhileMountedBeforeItsFirstRead_isDroppedAndTheSourceServed() {
+    fillTier();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      Faults.flipByte(copy(3), 123_456);
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.awaitCopies(COUNT);
+      assertThat(status.number("staging.mismatches")).as("%s", status).isEqualTo(1);
+    }
+    assertTierIsWholeAgain();
+  }
+
+  private void assertTierIsWholeAgain() {
+    for (Item item : dataset.items()) {
+      assertThat(Dataset.copyOf(item, pmfs.tier())).isRegularFile();
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.status();
+      assertThat(status.number("sourceOperations.reads")).as("%s", status).isZero();
+    }
+  }
+
+  @Test
+  void copy_swappedWithAnother_isNotServed() {
+    fillTier();
+    Command.run("cp", copy(0).toString(), copy(1).toString()).expect(0);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void copy_truncatedOrDeletedWhileUnmounted_theSourceIsServed() {
+    fillTier();
+    Faults.truncate(copy(0), 0);
+    Faults.truncate(copy(1), SIZE - 1);
+    Faults.delete(copy(2));
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(COUNT);
+    }
+    assertTierIsWholeAgain();
+  }
+
+  @Test
+  void copy_truncatedOrDeletedAfterItWasRead_theSourceIsServed() {
+    Machine.requireRoot();
+    fillTier();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      Faults.truncate(copy(0), 4096);
+      Faults.truncate(copy(1), 0);
+      Faults.delete(copy(2));
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(MountedPmfs.runs(mount.pid())).isTrue();
+    }
+  }
+
+  @Test
+  void tier_deletedWhileMounted_theSourceIsServed() {
+    fillTier();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
+      Faults.delete(pmfs.tier());
+      if (Machine.isRoot()) {
+        Machine.dropCaches();
+      }
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void tier_emptiedBetweenMounts_isFilledAgain() {
+    fillTier();
+    Installation.files(pmfs.tier()).forEach(Faults::delete);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(COUNT);
+    }
+    assertTierIsWholeAgain();
+  }
+
+  @Test
+  void state_deletedBetweenMounts_nothingWrongIsServed() {
+    fillTier();
+    Installation.files(pmfs.state()).forEach(Faults::delete);
+    Faults.flipByte(copy(0), 1000);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void tier_withoutRoomForOneFile_takesLaterSmallerOnes() {
+    int[] sizes = {5_000_000, 6_000_000, 1_000_000, 1_000_001, 3_000_000, 500_000};
+    Dataset mixed = Dataset.create(pmfs.directory("mixed"), sizes);
+    try (MountedPmfs mount = pmfs.mount(mixed.root(), "--tier", "ssd:" + pmfs.tier() + ":8M")) {
+      for (int i = 0; i < sizes.length; i++) {
+        Dataset.assertEqualBelow(mount.mountpoint(), mixed.items().get(i));
+        mount.awaitStagingIdle();
+      }
+      Status status = mount.awaitCopies(4);
+      assertThat(status.number("tiers.0.copies")).as("%s", status).isEqualTo(4);
+      assertThat(status.number("tiers.0.usedBytes")).isBetween(7_500_001L, 8L << 20);
+      assertThat(status.number("tiers.0.capacityBytes")).isEqualTo(8L << 20);
+    }
+    for (int i : List.of(0, 2, 3, 5)) {
+      assertThat(Dataset.copyOf(mixed.items().get(i), pmfs.tier())).isRegularFile();
+    }
+  }
+
+  @Test
+  void tiers_inOrder_theSecondTakesWhatTheFirstHasNoRoomFor() {
+    Path second = pmfs.directory("second");
+    String first = "ssd:" + pmfs.tier() + ":" + 2 * (SIZE + 8192);
+    try (MountedPmfs mount =
+        pmfs.mount(dataset.root(), "--tier", first, "--tier", "ssd:" + second)) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      Await.until(
+          "all copies",
+          java.time.Duration.ofSeconds(60),
+          () -> mount.status().number("tiers.1.copies") >= COUNT - 2);
+      Status status = mount.awaitStagingIdle();
+      assertThat(status.number("tiers.0.copies")).as("%s", status).isEqualTo(2);
+      assertThat(status.number("tiers.1.copies")).as("%s", status).isEqualTo(COUNT - 2);
+    }
+  }
+
+  @Test
+  void tier_smallerThanItsCapacity_servesWhatFitsAndTheSourceTheRest() {
+    Machine.requireRoot();
+    Path small = pmfs.scratch().tmpfs("small", "size=1M,mode=700");
+    assertFullTierHarmless("ssd:" + small + ":1G");
+  }
+
+  /** Without inodes a disk has bytes free and answers ENOSPC to each new file. */
+  @Test
+  void tier_answeringEnospc_isTurnedOffAndTheSourceServed() {
+    Machine.requireRoot();
+    Path full = pmfs.scratch().tmpfs("full", "size=100M,nr_inodes=7,mode=700");
+    Status status = assertFullTierHarmless("ssd:" + full);
+    assertThat(status.text("tiers.0.reason")).as("%s", status).isNotEmpty();
+  }
+
+  private Status assertFullTierHarmless(String tier) {
+    Status status;
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", tier)) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      status = mount.awaitStagingIdle();
+      assertThat(status.number("tiers.0.copies")).as("%s", status).isLessThan(COUNT);
+      if (Machine.isRoot()) {
+        Machine.dropCaches();
+      }
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+    return status;
+  }
+
+  @Test
+  void tier_turnedReadOnly_theReadsGoOn() {
+    Machine.requireRoot();
+    Path tier = pmfs.scratch().tmpfs("turned", "size=100M,mode=700");
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
+      mount.awaitCopies(1);
+      Command.run("mount", "-o", "remount,ro", tier.toString()).expect(0);
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.awaitStagingIdle();
+      assertThat(status.text("tiers.0.reason")).as("%s", status).isNotEmpty();
+    }
+  }
+
+  @Test
+  void tier_failingWithEio_isTurnedOffAndTheSourceServed() {
+    Machine.requireRoot();
+    Machine.requireCommand("mkfs.ext4");
+    Machine.requireLoopDevice();
+    Path disk = pmfs.scratch().loopExt4("disk", "64M");
+    Path tier = pmfs.directory("disk/tier");
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
+      for (Item item : dataset.items().subList(0, COUNT / 2)) {
+        Dataset.assertEqualBelow(mount.mountpoint(), item);
+      }
+      String healthy = mount.awaitCopies(COUNT / 2).text("tiers.0.state");
+      Faults.shutDown(disk);
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.awaitStagingIdle();
+      assertThat(status.text("tiers.0.state")).as("%s", status).isNotEqualTo(healthy);
+      assertThat(status.text("tiers.0.reason")).as("%s", status).isNotEmpty();
+      assertThat(status.number("reads.errors")).as("%s", status).isZero();
+    }
+  }
+}
