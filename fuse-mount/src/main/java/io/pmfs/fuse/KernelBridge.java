@@ -45,6 +45,14 @@ public final class KernelBridge implements Bridge {
     this.operations = new KernelOperations(fileSystem, options.timeout().toSeconds());
   }
 
+  /**
+   * Whether this process may mount: root in the initial user namespace may, others need a
+   * set-user-id program.
+   */
+  public static boolean isAvailable() {
+    return LIBC.geteuid() == 0;
+  }
+
   @Override
   public String name() {
     return "kernel";
