@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param stateDirectory below which every dataset has its own state; with the last local tier when
  *     not configured; null only when no tier is on a local disk
  * @param bridge {@code auto}, {@code kernel} or {@code jnr}
+ * @param readMode {@code auto}, {@code page-cache} or {@code passthrough}
  * @param eviction {@code none} or {@code lru}
  * @param fetchThreads 1 to 256
  * @param metadataThreads 1 to 256
@@ -32,6 +33,7 @@ record MountSettings(
     Capacity keepFree,
     @Nullable Path stateDirectory,
     String bridge,
+    String readMode,
     String eviction,
     int fetchThreads,
     int metadataThreads,

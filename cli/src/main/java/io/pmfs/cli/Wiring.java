@@ -10,6 +10,7 @@ import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
@@ -147,8 +148,14 @@ final class Wiring implements MountOpener {
           default -> KernelBridge.isAvailable();
         };
     return kernel
-        ? new KernelBridge(fileSystem, options, WORKERS)
+        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS)
         : new JnrBridge(fileSystem, options);
+  }
+
+  private static ReadMode readMode(MountSettings settings) {
+    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+        ? ReadMode.PASSTHROUGH
+        : ReadMode.PAGE_CACHE;
   }
 
   private static Path stateDirectory(MountSettings settings) throws MountFailure {

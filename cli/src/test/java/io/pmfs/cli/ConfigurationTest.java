@@ -141,6 +141,7 @@ final class ConfigurationTest {
                 Capacity.ofPercent(10),
                 world.directory.resolve("cache/state"),
                 "auto",
+                "auto",
                 "none",
                 4,
                 8,

@@ -12,10 +12,13 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The operations of a read-only file system over a dataset, in the order a request meets them: find
@@ -34,6 +37,7 @@ public final class PmfsFileSystem {
 
   private final Namespace namespace;
   private final BackingStore source;
+  private final Copies copies;
   private final Stager stager;
   private final Importer importer;
   private final LongAdder requests = new LongAdder();
@@ -56,6 +60,7 @@ public final class PmfsFileSystem {
       throws FsException {
     this.namespace = namespace;
     this.source = source;
+    this.copies = copies;
     this.stager = stager;
     this.importer = new Importer(namespace, source, copies, threads, clock);
     importer.importRoot();
@@ -153,6 +158,21 @@ public final class PmfsFileSystem {
       errors.increment();
       throw e;
     }
+  }
+
+  /**
+   * The file that holds a regular file's whole content in a tier, raw and verified, for a kernel
+   * that can read it without us; null if there is none now.
+   */
+  public @Nullable Path copyFile(long number) throws FsException {
+    Inode inode = importer.checked(number);
+    boolean regular = inode.attributes().type() == FileType.REGULAR;
+    return regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+  }
+
+  /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */
+  public void onCopyGone(LongConsumer listener) {
+    copies.onDrop(listener);
   }
 
   /** What readers asked for and got since the start. */

@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,22 +28,40 @@ public final class KernelBridge implements Bridge {
   private static final int MS_NODEV = 4;
 
   private final MountOptions options;
-  private final KernelOperations operations;
+  private final PmfsFileSystem fileSystem;
+  private final ReadMode readMode;
   private final int workerCount;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final AtomicInteger workers = new AtomicInteger();
   private volatile int device = -1;
+  private volatile @Nullable BackingFiles backing;
 
   /**
    * A bridge that is not mounted yet.
    *
+   * @param readMode what to offer the kernel; it may decline
    * @param workerCount how many requests may be in progress at once: as many as may wait for the
    *     source
    */
-  public KernelBridge(PmfsFileSystem fileSystem, MountOptions options, int workerCount) {
+  public KernelBridge(
+      PmfsFileSystem fileSystem, MountOptions options, ReadMode readMode, int workerCount) {
+    this.fileSystem = fileSystem;
     this.options = options;
+    this.readMode = readMode;
     this.workerCount = workerCount;
-    this.operations = new KernelOperations(fileSystem, options.timeout().toSeconds());
+  }
+
+  @Override
+  public ReadMode readMode() {
+    BackingFiles files = backing;
+    return files == null || files.unavailable() != null ? ReadMode.PAGE_CACHE : readMode;
+  }
+
+  @Override
+  public String readModeReason() {
+    BackingFiles files = backing;
+    String unavailable = files == null ? null : files.unavailable();
+    return unavailable == null ? "" : "no passthrough: " + unavailable;
   }
 
   /**
@@ -89,9 +108,14 @@ public final class KernelBridge implements Bridge {
           null);
     }
     DeviceChannel channel = new DeviceChannel(device);
+    BackingFiles files =
+        readMode == ReadMode.PASSTHROUGH ? new BackingFiles(fileSystem, device) : null;
+    backing = files;
+    KernelOperations operations =
+        new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
     workers.set(workerCount);
     for (int i = 1; i <= workerCount; i++) {
-      Thread worker = new Thread(() -> serve(channel), "fuse-" + i);
+      Thread worker = new Thread(() -> serve(channel, operations), "fuse-" + i);
       worker.setDaemon(true);
       worker.start();
     }
@@ -99,7 +123,7 @@ public final class KernelBridge implements Bridge {
   }
 
   /** A worker: fetches a request, answers it, until the session ends. */
-  private void serve(KernelChannel channel) {
+  private void serve(KernelChannel channel, KernelOperations operations) {
     try {
       ByteBuffer in = KernelOperations.requestBuffer();
       long address = Pointer.wrap(Posix.RUNTIME, in).address();
@@ -123,6 +147,10 @@ public final class KernelBridge implements Bridge {
       log.error("a worker stops", e);
     } finally {
       if (workers.decrementAndGet() == 0) {
+        BackingFiles files = backing;
+        if (files != null) {
+          files.close();
+        }
         LIBC.close(device);
         ended.countDown();
       }

@@ -11,6 +11,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,14 +32,17 @@ final class KernelOperations {
 
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
+  private final @Nullable BackingFiles backing;
 
   /**
    * Operations of one session.
    *
    * @param validSeconds how long the kernel may keep names and attributes
+   * @param backing for passthrough; null for the page-cache mode
    */
-  KernelOperations(PmfsFileSystem fileSystem, long validSeconds) {
+  KernelOperations(PmfsFileSystem fileSystem, long validSeconds, @Nullable BackingFiles backing) {
     this.fileSystem = fileSystem;
+    this.backing = backing;
     this.validSeconds = validSeconds;
   }
 
@@ -87,8 +91,15 @@ final class KernelOperations {
       case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
       // Answered once each: from then on the kernel opens files and directories by itself and keeps
       // their contents.
-      case OPEN, OPENDIR, FLUSH, FSYNC, FSYNCDIR, LSEEK, ACCESS -> reply.fail(Errno.ENOSYS);
-      case RELEASE, RELEASEDIR, DESTROY -> reply.send(0);
+      case OPEN -> open(request, reply);
+      case OPENDIR, FLUSH, FSYNC, FSYNCDIR, LSEEK, ACCESS -> reply.fail(Errno.ENOSYS);
+      case RELEASE -> {
+        if (backing != null) {
+          backing.release(request.node());
+        }
+        reply.send(0);
+      }
+      case RELEASEDIR, DESTROY -> reply.send(0);
       case IOCTL -> reply.fail(Errno.ENOTTY);
       case SETATTR,
           SYMLINK,
@@ -131,7 +142,10 @@ final class KernelOperations {
     if ((offered & KernelProtocol.INIT_EXT) != 0) {
       offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
     }
-    long flags = offered & WANTED;
+    long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
+    if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
+      backing.setUnavailable("this kernel does not offer it (6.9 and later do)");
+    }
     log.info(
         "FUSE {}.{}, offered {}, taken {}",
         major,
@@ -148,6 +162,8 @@ final class KernelOperations {
     out.putInt(KernelReply.BODY + 24, 1);
     out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
     out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));
+    // Backing files may not lie on another stacked file system.
+    out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
     reply.send(KernelProtocol.INIT_OUT_SIZE);
   }
 
@@ -162,6 +178,30 @@ final class KernelOperations {
           | KernelProtocol.NO_OPENDIR_SUPPORT
           | KernelProtocol.EXPLICIT_INVAL_DATA
           | KernelProtocol.INIT_EXT;
+
+  /**
+   * ENOSYS tells the kernel to open files by itself from now on; else it must ask, and be told,
+   * each time.
+   */
+  private void open(KernelRequest request, KernelReply reply) throws FsException {
+    if (backing == null || backing.unavailable() != null) {
+      throw new FsException(Errno.ENOSYS, "open");
+    }
+    int id = backing.open(request.node());
+    if (id == BackingFiles.NONE && backing.unavailable() != null) {
+      backing.release(request.node());
+      throw new FsException(Errno.ENOSYS, "open");
+    }
+    ByteBuffer out = reply.body();
+    out.putLong(KernelReply.BODY, 0);
+    out.putInt(
+        KernelReply.BODY + 8,
+        id == BackingFiles.NONE
+            ? KernelProtocol.FOPEN_KEEP_CACHE
+            : KernelProtocol.FOPEN_PASSTHROUGH);
+    out.putInt(KernelReply.BODY + 12, id);
+    reply.send(KernelProtocol.OPEN_OUT_SIZE);
+  }
 
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {
     FileName name = request.nameAt(KernelProtocol.IN_HEADER_SIZE);

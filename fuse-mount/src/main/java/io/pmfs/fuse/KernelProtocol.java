@@ -80,6 +80,13 @@ final class KernelProtocol {
   static final long NO_OPENDIR_SUPPORT = 1L << 24;
   static final long EXPLICIT_INVAL_DATA = 1L << 25;
   static final long INIT_EXT = 1L << 30;
+  static final long PASSTHROUGH = 1L << 37;
+
+  // Flags of OPEN's answer.
+  static final int FOPEN_KEEP_CACHE = 1 << 1;
+  static final int FOPEN_PASSTHROUGH = 1 << 7;
+
+  static final int OPEN_OUT_SIZE = 16;
 
   /** 256 pages of 4 KiB: the largest read the kernel sends. */
   static final int MAX_READ_PAGES = 256;
