@@ -19,6 +19,18 @@ enum MountOption {
           + " a share of the disk"),
   KEEP_FREE(Kind.VALUE, "SIZE", "10%", "always left free on each tier's disk"),
   STATE_DIR(Kind.VALUE, "DIR", null, "where names and the list of copies are kept"),
+  BRIDGE(
+      Kind.VALUE,
+      "BRIDGE",
+      "auto",
+      "how requests come from the kernel: kernel speaks its protocol and needs root, jnr goes through"
+          + " libfuse 2, auto takes kernel where it can"),
+  READ_MODE(
+      Kind.VALUE,
+      "MODE",
+      "auto",
+      "what the kernel may answer alone: page-cache keeps what was read in memory, passthrough reads"
+          + " the copies' files, auto chooses"),
   EVICTION(Kind.VALUE, "POLICY", "none", "who goes when a tier is full: none or lru"),
   FETCH_THREADS(Kind.VALUE, "N", "4", "threads that copy files to the tiers, 1 to 256"),
   METADATA_THREADS(Kind.VALUE, "N", "8", "threads that ask the source for names, 1 to 256"),

@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param keepFree what is always left free on each tier's disk
  * @param stateDirectory below which every dataset has its own state; with the last local tier when
  *     not configured; null only when no tier is on a local disk
+ * @param bridge {@code auto}, {@code kernel} or {@code jnr}
+ * @param readMode {@code auto}, {@code page-cache} or {@code passthrough}
  * @param eviction {@code none} or {@code lru}
  * @param fetchThreads 1 to 256
  * @param metadataThreads 1 to 256
@@ -30,6 +32,8 @@ record MountSettings(
     List<TierSpec> tiers,
     Capacity keepFree,
     @Nullable Path stateDirectory,
+    String bridge,
+    String readMode,
     String eviction,
     int fetchThreads,
     int metadataThreads,

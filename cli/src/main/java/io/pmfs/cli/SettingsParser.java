@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
 /** Turns texts into typed settings; every error names the option and where its value came from. */
 final class SettingsParser {
   private static final List<String> POLICIES = List.of("none", "lru");
+  private static final List<String> BRIDGES = List.of("auto", "kernel", "jnr");
+  private static final List<String> READ_MODES = List.of("auto", "page-cache", "passthrough");
   private static final List<String> LEVELS = List.of("error", "warn", "info", "debug", "trace");
   private static final long MIB = 1 << 20;
 
@@ -57,6 +59,8 @@ final class SettingsParser {
         tiers(),
         value(MountOption.KEEP_FREE, Capacity::parse),
         path(MountOption.STATE_DIR),
+        oneOf(MountOption.BRIDGE, BRIDGES),
+        oneOf(MountOption.READ_MODE, READ_MODES),
         oneOf(MountOption.EVICTION, POLICIES),
         threads(MountOption.FETCH_THREADS),
         threads(MountOption.METADATA_THREADS),

@@ -7,8 +7,10 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.JnrBridge;
+import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
@@ -45,6 +47,9 @@ final class Wiring implements MountOpener {
 
   /** The dataset does not change while it is mounted: the kernel need not ask again. */
   private static final Duration KERNEL_TIMEOUT = Duration.ofDays(1);
+
+  /** Requests that may wait for the source at once: more than a job has loader workers. */
+  private static final int WORKERS = 64;
 
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
@@ -107,14 +112,7 @@ final class Wiring implements MountOpener {
     PmfsFileSystem fileSystem =
         new PmfsFileSystem(
             namespace, source, copies, stager, metadataThreads, InstantSource.system());
-    Bridge bridge =
-        new JnrBridge(
-            fileSystem,
-            new MountOptions(
-                settings.mountpoint(),
-                settings.source().toString(),
-                settings.allowOther(),
-                KERNEL_TIMEOUT));
+    Bridge bridge = bridge(settings, fileSystem);
     if (!namespace.stoppedCleanly()) {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
     }
@@ -133,6 +131,31 @@ final class Wiring implements MountOpener {
         fileSystem,
         bridge,
         opened);
+  }
+
+  private static Bridge bridge(MountSettings settings, PmfsFileSystem fileSystem)
+      throws MountException {
+    MountOptions options =
+        new MountOptions(
+            settings.mountpoint(),
+            settings.source().toString(),
+            settings.allowOther(),
+            KERNEL_TIMEOUT);
+    boolean kernel =
+        switch (settings.bridge()) {
+          case "kernel" -> true;
+          case "jnr" -> false;
+          default -> KernelBridge.isAvailable();
+        };
+    return kernel
+        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS)
+        : new JnrBridge(fileSystem, options);
+  }
+
+  private static ReadMode readMode(MountSettings settings) {
+    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+        ? ReadMode.PASSTHROUGH
+        : ReadMode.PAGE_CACHE;
   }
 
   private static Path stateDirectory(MountSettings settings) throws MountFailure {

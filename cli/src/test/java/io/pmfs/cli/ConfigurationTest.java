@@ -140,6 +140,8 @@ final class ConfigurationTest {
                 List.of(new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
                 Capacity.ofPercent(10),
                 world.directory.resolve("cache/state"),
+                "auto",
+                "auto",
                 "none",
                 4,
                 8,

@@ -12,10 +12,13 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The operations of a read-only file system over a dataset, in the order a request meets them: find
@@ -37,6 +40,7 @@ public final class PmfsFileSystem {
 
   private final Namespace namespace;
   private final BackingStore source;
+  private final Copies copies;
   private final Stager stager;
   private final Importer importer;
   private final LongAdder requests = new LongAdder();
@@ -59,6 +63,7 @@ public final class PmfsFileSystem {
       throws FsException {
     this.namespace = namespace;
     this.source = source;
+    this.copies = copies;
     this.stager = stager;
     this.importer = new Importer(namespace, source, copies, threads, clock);
     importer.importRoot();
@@ -143,10 +148,11 @@ public final class PmfsFileSystem {
       if (offset < 0 || size < 0) {
         throw new FsException(Errno.EINVAL, "a negative offset or size");
       }
-      long left = Math.min(size, Math.max(0, inode.attributes().size() - offset));
+      int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
+      sink.expect(total);
       int done = 0;
-      while (done < left) {
-        done += stager.read(inode, offset + done, Math.toIntExact(left - done), sink);
+      while (done < total) {
+        done += stager.read(inode, offset + done, total - done, sink);
       }
       bytes.add(done);
       return done;
@@ -154,6 +160,21 @@ public final class PmfsFileSystem {
       errors.increment();
       throw e;
     }
+  }
+
+  /**
+   * The file that holds a regular file's whole content in a tier, raw and verified, for a kernel
+   * that can read it without us; null if there is none now.
+   */
+  public @Nullable Path copyFile(long number) throws FsException {
+    Inode inode = importer.checked(number);
+    boolean regular = inode.attributes().type() == FileType.REGULAR;
+    return regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+  }
+
+  /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */
+  public void onCopyGone(LongConsumer listener) {
+    copies.onDrop(listener);
   }
 
   /** What readers asked for and got since the start. */

@@ -5,15 +5,18 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -40,6 +43,9 @@ public final class Copies implements AutoCloseable {
   private static final ThreadLocal<ByteBuffer> SCRATCH =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(SCRATCH_BYTES));
 
+  /** An open waits for so much to be verified: some milliseconds. */
+  private static final long VERIFIED_AT_OPEN_BYTES = 8L * Blocks.SIZE;
+
   private static final int OPEN_COPIES = 512;
   private static final Duration IDLE = Duration.ofSeconds(30);
 
@@ -54,6 +60,7 @@ public final class Copies implements AutoCloseable {
   private final List<Tier> tiers;
   private final InodeBytes where = new InodeBytes();
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
+  private volatile LongConsumer dropListener = number -> {};
   private final LongAdder verified = new LongAdder();
   private final LongAdder mismatches = new LongAdder();
 
@@ -129,6 +136,52 @@ public final class Copies implements AutoCloseable {
     return false;
   }
 
+  /**
+   * The file of a copy that was verified whole in this session, for a kernel that reads it without
+   * us; null if there is none. A small copy is verified here and now.
+   */
+  @Nullable Path file(Inode inode) {
+    byte state = locate(inode);
+    if (state < IN_TIER) {
+      return null;
+    }
+    if (!isVerified(state)) {
+      if (inode.attributes().size() > VERIFIED_AT_OPEN_BYTES || !verify(inode)) {
+        return null;
+      }
+    }
+    state = locate(inode);
+    return isVerified(state) ? tiers.get(tierIndex(state)).file(inode.number()) : null;
+  }
+
+  /** Verifies a whole copy, block by block; says whether there is one and it is good. */
+  boolean verify(Inode inode) {
+    long size = inode.attributes().size();
+    for (long offset = 0; offset < size; offset += Blocks.SIZE) {
+      int count = (int) Math.min(Blocks.SIZE, size - offset);
+      if (!read(inode, offset, count, NOWHERE_TO_PUT_IT)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static final ReadSink NOWHERE_TO_PUT_IT =
+      new ReadSink() {
+        @Override
+        public ByteBuffer buffer(int size) {
+          return ByteBuffer.allocate(size);
+        }
+
+        @Override
+        public void accept(ReadResult piece) {}
+      };
+
+  /** Has the listener told of every inode whose copy goes away, by any thread. */
+  public void onDrop(LongConsumer listener) {
+    dropListener = listener;
+  }
+
   /** Records a committed copy, whose checksums were computed from what was written. */
   void commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
     writer.commit();
@@ -149,6 +202,7 @@ public final class Copies implements AutoCloseable {
     }
     where.set(number, NOWHERE);
     handles.invalidate(number);
+    dropListener.accept(number);
   }
 
   /** Removes the copy in one tier, to make room. */
@@ -157,6 +211,7 @@ public final class Copies implements AutoCloseable {
     where.set(number, UNKNOWN);
     tier.remove(number);
     handles.invalidate(number);
+    dropListener.accept(number);
   }
 
   /**

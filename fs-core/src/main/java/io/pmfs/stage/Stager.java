@@ -16,7 +16,9 @@ import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -77,6 +79,10 @@ public final class Stager implements AutoCloseable {
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
   private final AtomicInteger queued = new AtomicInteger();
   private final AtomicLong activeFetches = new AtomicLong();
+
+  /** Inodes of large copies that a fetch thread verifies, or will. */
+  private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
+
   private final LongAdder completed = new LongAdder();
   private final LongAdder dropped = new LongAdder();
   private final LongAdder skippedNoRoom = new LongAdder();
@@ -525,6 +531,38 @@ public final class Stager implements AutoCloseable {
       fetches.remove(fetch.inode().number(), fetch);
       sources.invalidate(fetch.inode().number());
       activeFetches.decrementAndGet();
+    }
+  }
+
+  /**
+   * The file of a whole, verified copy for a kernel that reads it without us; null if there is none
+   * yet, and then one is on its way if there is room for it.
+   */
+  public @Nullable Path copyFile(Inode inode) {
+    Path file = copies.file(inode);
+    if (file != null) {
+      return file;
+    }
+    if (copies.has(inode)) {
+      verifyInBackground(inode);
+    } else if (inode.attributes().size() > Blocks.SIZE) {
+      // What fits a block is fetched by the read that is about to come.
+      fetch(inode);
+    }
+    return null;
+  }
+
+  private void verifyInBackground(Inode inode) {
+    if (verifying.add(inode.number())) {
+      try {
+        fetchThreads.execute(
+            () -> {
+              guarded("verifying", () -> copies.verify(inode));
+              verifying.remove(inode.number());
+            });
+      } catch (RejectedExecutionException e) {
+        verifying.remove(inode.number());
+      }
     }
   }
 

@@ -130,6 +130,11 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
+  public @Nullable Path file(long number) {
+    return state == TierStatus.State.FAILED ? null : path(number);
+  }
+
+  @Override
   public @Nullable CopyWriter create(long number, long sizeBytes) {
     if (!couldHold(sizeBytes) || (state != TierStatus.State.ON && !hasRoomAgain())) {
       return null;

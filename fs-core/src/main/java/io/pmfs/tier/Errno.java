@@ -23,6 +23,7 @@ public enum Errno {
   EINVAL(22),
   ENFILE(23),
   EMFILE(24),
+  ENOTTY(25),
   EFBIG(27),
   ENOSPC(28),
   EROFS(30),

@@ -8,6 +8,9 @@ import java.nio.ByteBuffer;
  * thread.
  */
 public interface ReadSink {
+  /** Says how many bytes all pieces together will have; called once, before the first piece. */
+  default void expect(int size) {}
+
   /**
    * Memory that the next piece may be read into when it has to be read anyway: {@code size} bytes
    * from position 0.

@@ -1,6 +1,7 @@
 package io.pmfs.tier;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,14 @@ public interface Tier extends AutoCloseable {
    * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
    */
   @Nullable CopyReader open(long number) throws IOException;
+
+  /**
+   * The file that holds a copy raw from byte 0, for a kernel that can read it without us; null if
+   * there is none. It may be gone by the time it is opened.
+   */
+  default @Nullable Path file(long number) {
+    return null;
+  }
 
   /**
    * Reserves room for a copy of so many bytes; null if there is none or the tier takes no copies.

@@ -7,6 +7,12 @@ public interface Bridge {
   /** What it is called in status, for example {@code jnr}. */
   String name();
 
+  /** What the kernel answers without us, as far as is known by now. */
+  ReadMode readMode();
+
+  /** Why it is so, in a few words. */
+  String readModeReason();
+
   /**
    * Mounts and returns once a request through the mount was answered.
    *

@@ -66,6 +66,16 @@ public final class JnrBridge implements Bridge {
   }
 
   @Override
+  public ReadMode readMode() {
+    return ReadMode.PAGE_CACHE;
+  }
+
+  @Override
+  public String readModeReason() {
+    return "libfuse 2 offers no other";
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     Object before = device(options.mountpoint());
     Thread session = new Thread(this::serve, "fuse");

@@ -30,6 +30,16 @@ public interface LibC {
 
   int fstatvfs(int file, Pointer result);
 
+  int open(@In byte[] path, int flags);
+
+  int mount(@In byte[] source, @In byte[] target, @In byte[] type, long flags, @In byte[] data);
+
+  long read(int file, long buffer, long size);
+
+  long writev(int file, long vectors, int count);
+
+  int ioctl(int file, long request, long argument);
+
   int umount2(@In byte[] target, int flags);
 
   int geteuid();

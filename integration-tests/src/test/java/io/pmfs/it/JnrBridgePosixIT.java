@@ -3,6 +3,6 @@ package io.pmfs.it;
 /** The suite through jnr-fuse and libfuse 2. */
 final class JnrBridgePosixIT extends MountedPosixSuite {
   JnrBridgePosixIT() {
-    super("jnr");
+    super("jnr", "--bridge", "jnr");
   }
 }

@@ -1,0 +1,173 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The FUSE protocol on /dev/fuse: inodes as the kernel names them, listings with attributes, reads
+ * of up to 1 MiB that are sent from where their bytes lie. Mounts by mount(2), so for root only.
+ */
+public final class KernelBridge implements Bridge {
+  private static final Logger log = LoggerFactory.getLogger(KernelBridge.class);
+
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final int O_RDWR = 2;
+  private static final int MS_RDONLY = 1;
+  private static final int MS_NOSUID = 2;
+  private static final int MS_NODEV = 4;
+
+  private final MountOptions options;
+  private final PmfsFileSystem fileSystem;
+  private final ReadMode readMode;
+  private final int workerCount;
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final AtomicInteger workers = new AtomicInteger();
+  private volatile int device = -1;
+  private volatile @Nullable BackingFiles backing;
+
+  /**
+   * A bridge that is not mounted yet.
+   *
+   * @param readMode what to offer the kernel; it may decline
+   * @param workerCount how many requests may be in progress at once: as many as may wait for the
+   *     source
+   */
+  public KernelBridge(
+      PmfsFileSystem fileSystem, MountOptions options, ReadMode readMode, int workerCount) {
+    this.fileSystem = fileSystem;
+    this.options = options;
+    this.readMode = readMode;
+    this.workerCount = workerCount;
+  }
+
+  @Override
+  public ReadMode readMode() {
+    BackingFiles files = backing;
+    return files == null || files.unavailable() != null ? ReadMode.PAGE_CACHE : readMode;
+  }
+
+  @Override
+  public String readModeReason() {
+    BackingFiles files = backing;
+    String unavailable = files == null ? null : files.unavailable();
+    return unavailable == null ? "" : "no passthrough: " + unavailable;
+  }
+
+  /**
+   * Whether this process may mount: root in the initial user namespace may, others need a
+   * set-user-id program.
+   */
+  public static boolean isAvailable() {
+    return LIBC.geteuid() == 0;
+  }
+
+  @Override
+  public String name() {
+    return "kernel";
+  }
+
+  @Override
+  public void mount(Duration timeout) throws MountException {
+    device = LIBC.open(Posix.terminated("/dev/fuse"), O_RDWR | Posix.O_CLOEXEC);
+    if (device < 0) {
+      throw new MountException(
+          Reason.UNAVAILABLE, "/dev/fuse cannot be opened: " + Posix.errno(), null);
+    }
+    String data =
+        "fd="
+            + device
+            + ",rootmode=40000,user_id=0,group_id=0,default_permissions,max_read="
+            + KernelProtocol.MAX_READ_BYTES
+            + (options.allowOther() ? ",allow_other" : "");
+    String mountpoint = options.mountpoint().toString();
+    int result =
+        LIBC.mount(
+            Posix.terminated(options.source()),
+            Posix.terminated(mountpoint),
+            Posix.terminated("fuse.pmfs"),
+            MS_RDONLY | MS_NOSUID | MS_NODEV,
+            Posix.terminated(data));
+    if (result != 0) {
+      Errno errno = Posix.errno();
+      LIBC.close(device);
+      ended.countDown();
+      throw new MountException(
+          errno == Errno.EPERM ? Reason.UNAVAILABLE : Reason.FAILED,
+          mountpoint + " cannot be mounted: " + errno,
+          null);
+    }
+    DeviceChannel channel = new DeviceChannel(device);
+    BackingFiles files =
+        readMode == ReadMode.PASSTHROUGH ? new BackingFiles(fileSystem, device) : null;
+    backing = files;
+    KernelOperations operations =
+        new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
+    workers.set(workerCount);
+    for (int i = 1; i <= workerCount; i++) {
+      Thread worker = new Thread(() -> serve(channel, operations), "fuse-" + i);
+      worker.setDaemon(true);
+      worker.start();
+    }
+    Probe.await(options.mountpoint(), timeout, ended, this);
+  }
+
+  /** A worker: fetches a request, answers it, until the session ends. */
+  private void serve(KernelChannel channel, KernelOperations operations) {
+    try {
+      ByteBuffer in = KernelOperations.requestBuffer();
+      long address = Pointer.wrap(Posix.RUNTIME, in).address();
+      KernelRequest request = new KernelRequest(in);
+      KernelReply reply = new KernelReply(channel);
+      while (true) {
+        int size = channel.receive(address, in.capacity());
+        if (size < 0) {
+          return;
+        }
+        in.clear().limit(size);
+        if (request.isWhole()) {
+          operations.handle(request, reply);
+        } else {
+          log.error("a request of {} bytes makes no sense and is passed over", size);
+        }
+      }
+    } catch (FsException e) {
+      log.error("a worker stops: {}", e.getMessage());
+    } catch (Throwable e) {
+      log.error("a worker stops", e);
+    } finally {
+      if (workers.decrementAndGet() == 0) {
+        BackingFiles files = backing;
+        if (files != null) {
+          files.close();
+        }
+        LIBC.close(device);
+        ended.countDown();
+      }
+    }
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountException {
+    if (ended.getCount() == 0) {
+      return;
+    }
+    log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");
+    Unmount.unmount(options.mountpoint(), lazy);
+  }
+
+  @Override
+  public boolean awaitEnd(Duration timeout) throws InterruptedException {
+    return ended.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+  }
+}

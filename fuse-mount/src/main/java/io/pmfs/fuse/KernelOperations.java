@@ -1,0 +1,373 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What requests mean: each is a translation to the file system's operations and back. Node numbers
+ * of the protocol are inode numbers, which persist, so that FORGET needs no bookkeeping. Whatever
+ * our code throws, a request that wants an answer gets one. Safe for use by many workers, each with
+ * a request and a reply of its own.
+ */
+final class KernelOperations {
+  private static final Logger log = LoggerFactory.getLogger(KernelOperations.class);
+
+  /** Listing offsets start after . and .. . */
+  private static final int DOTS = 2;
+
+  private static final int MAX_BACKGROUND = 64;
+  private static final int CONGESTION_THRESHOLD = 48;
+
+  private final PmfsFileSystem fileSystem;
+  private final long validSeconds;
+  private final @Nullable BackingFiles backing;
+
+  /**
+   * Operations of one session.
+   *
+   * @param validSeconds how long the kernel may keep names and attributes
+   * @param backing for passthrough; null for the page-cache mode
+   */
+  KernelOperations(PmfsFileSystem fileSystem, long validSeconds, @Nullable BackingFiles backing) {
+    this.fileSystem = fileSystem;
+    this.backing = backing;
+    this.validSeconds = validSeconds;
+  }
+
+  /** Answers one request, in one place for all failures. */
+  void handle(KernelRequest request, KernelReply reply) throws FsException {
+    reply.begin(request.unique());
+    try {
+      dispatch(request, reply);
+      if (!reply.isAnswered()) {
+        throw new IllegalStateException("a request was left unanswered");
+      }
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOSYS) {
+        log.debug("{} of inode {}: {}", request.opcode(), request.node(), e.getMessage());
+      }
+      failUnlessAnswered(reply, e.errno());
+    } catch (Throwable e) {
+      log.error("{} ({}) of inode {}", request.opcode(), request.opcodeNumber(), request.node(), e);
+      failUnlessAnswered(reply, Errno.EIO);
+    }
+  }
+
+  private static void failUnlessAnswered(KernelReply reply, Errno errno) throws FsException {
+    if (!reply.isAnswered()) {
+      reply.fail(errno);
+    }
+  }
+
+  private void dispatch(KernelRequest request, KernelReply reply) throws FsException {
+    Opcode opcode = request.opcode();
+    if (opcode == null) {
+      throw new FsException(Errno.ENOSYS, "opcode " + request.opcodeNumber());
+    }
+    switch (opcode) {
+      case READ -> read(request, reply);
+      case LOOKUP -> lookup(request, reply);
+      case GETATTR -> getattr(request, reply);
+      case READDIRPLUS -> readdir(request, reply, true);
+      case READDIR -> readdir(request, reply, false);
+      case READLINK -> readlink(request, reply);
+      case GETXATTR -> getxattr(request, reply);
+      case LISTXATTR -> listxattr(request, reply);
+      case STATFS -> statfs(reply);
+      case STATX -> statx(request, reply);
+      case INIT -> init(request, reply);
+      case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
+      // Answered once each: from then on the kernel opens files and directories by itself and keeps
+      // their contents.
+      case OPEN -> open(request, reply);
+      case OPENDIR, FLUSH, FSYNC, FSYNCDIR, LSEEK, ACCESS -> reply.fail(Errno.ENOSYS);
+      case RELEASE -> {
+        if (backing != null) {
+          backing.release(request.node());
+        }
+        reply.send(0);
+      }
+      case RELEASEDIR, DESTROY -> reply.send(0);
+      case IOCTL -> reply.fail(Errno.ENOTTY);
+      case SETATTR,
+          SYMLINK,
+          MKNOD,
+          MKDIR,
+          UNLINK,
+          RMDIR,
+          RENAME,
+          RENAME2,
+          LINK,
+          WRITE,
+          SETXATTR,
+          REMOVEXATTR,
+          CREATE,
+          FALLOCATE,
+          COPY_FILE_RANGE,
+          SYNCFS,
+          TMPFILE ->
+          reply.fail(Errno.EROFS);
+    }
+  }
+
+  private void init(KernelRequest request, KernelReply reply) throws FsException {
+    int major = request.intAt(KernelProtocol.INIT_MAJOR);
+    int minor = request.intAt(KernelProtocol.INIT_MINOR);
+    if (major < KernelProtocol.MAJOR
+        || (major == KernelProtocol.MAJOR && minor < KernelProtocol.OLDEST_MINOR)) {
+      throw new FsException(Errno.EPROTO, "the kernel speaks FUSE " + major + "." + minor);
+    }
+    ByteBuffer out = reply.body();
+    KernelProtocol.zero(out, KernelReply.BODY, KernelProtocol.INIT_OUT_SIZE);
+    out.putInt(KernelReply.BODY, KernelProtocol.MAJOR);
+    out.putInt(KernelReply.BODY + 4, KernelProtocol.MINOR);
+    if (major > KernelProtocol.MAJOR) {
+      // The kernel asks again in our version.
+      reply.send(KernelProtocol.INIT_OUT_SIZE);
+      return;
+    }
+    long offered = request.intAt(KernelProtocol.INIT_FLAGS) & 0xffffffffL;
+    if ((offered & KernelProtocol.INIT_EXT) != 0) {
+      offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
+    }
+    long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
+    if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
+      backing.setUnavailable("this kernel does not offer it (6.9 and later do)");
+    }
+    log.info(
+        "FUSE {}.{}, offered {}, taken {}",
+        major,
+        minor,
+        Long.toHexString(offered),
+        Long.toHexString(flags));
+    out.putInt(KernelReply.BODY + 8, request.intAt(KernelProtocol.INIT_READAHEAD));
+    out.putInt(KernelReply.BODY + 12, (int) flags);
+    out.putShort(KernelReply.BODY + 16, (short) MAX_BACKGROUND);
+    out.putShort(KernelReply.BODY + 18, (short) CONGESTION_THRESHOLD);
+    // Nothing is ever written; the kernel wants at least a page, and a request buffer larger than
+    // this.
+    out.putInt(KernelReply.BODY + 20, 4096);
+    out.putInt(KernelReply.BODY + 24, 1);
+    out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
+    out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));
+    // Backing files may not lie on another stacked file system.
+    out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
+    reply.send(KernelProtocol.INIT_OUT_SIZE);
+  }
+
+  private static final long WANTED =
+      KernelProtocol.ASYNC_READ
+          | KernelProtocol.BIG_WRITES
+          | KernelProtocol.DO_READDIRPLUS
+          | KernelProtocol.NO_OPEN_SUPPORT
+          | KernelProtocol.PARALLEL_DIROPS
+          | KernelProtocol.MAX_PAGES
+          | KernelProtocol.CACHE_SYMLINKS
+          | KernelProtocol.NO_OPENDIR_SUPPORT
+          | KernelProtocol.EXPLICIT_INVAL_DATA
+          | KernelProtocol.INIT_EXT;
+
+  /**
+   * ENOSYS tells the kernel to open files by itself from now on; else it must ask, and be told,
+   * each time.
+   */
+  private void open(KernelRequest request, KernelReply reply) throws FsException {
+    if (backing == null || backing.unavailable() != null) {
+      throw new FsException(Errno.ENOSYS, "open");
+    }
+    int id = backing.open(request.node());
+    if (id == BackingFiles.NONE && backing.unavailable() != null) {
+      backing.release(request.node());
+      throw new FsException(Errno.ENOSYS, "open");
+    }
+    ByteBuffer out = reply.body();
+    out.putLong(KernelReply.BODY, 0);
+    out.putInt(
+        KernelReply.BODY + 8,
+        id == BackingFiles.NONE
+            ? KernelProtocol.FOPEN_KEEP_CACHE
+            : KernelProtocol.FOPEN_PASSTHROUGH);
+    out.putInt(KernelReply.BODY + 12, id);
+    reply.send(KernelProtocol.OPEN_OUT_SIZE);
+  }
+
+  private void lookup(KernelRequest request, KernelReply reply) throws FsException {
+    FileName name = request.nameAt(KernelProtocol.IN_HEADER_SIZE);
+    ByteBuffer out = reply.body();
+    try {
+      Inode inode = fileSystem.inode(fileSystem.find(request.node(), name).inode());
+      KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
+    }
+    reply.send(KernelProtocol.ENTRY_OUT_SIZE);
+  }
+
+  private void getattr(KernelRequest request, KernelReply reply) throws FsException {
+    Inode inode = fileSystem.inode(request.node());
+    KernelProtocol.putAttributesReply(reply.body(), KernelReply.BODY, inode, validSeconds);
+    reply.send(KernelProtocol.ATTR_OUT_SIZE);
+  }
+
+  private void statx(KernelRequest request, KernelReply reply) throws FsException {
+    Inode inode = fileSystem.inode(request.node());
+    KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
+    reply.send(KernelProtocol.STATX_OUT_SIZE);
+  }
+
+  private void readlink(KernelRequest request, KernelReply reply) throws FsException {
+    sendBytes(fileSystem.readSymbolicLink(request.node()).bytes(), reply);
+  }
+
+  private void read(KernelRequest request, KernelReply reply) throws FsException {
+    long offset = request.longAt(KernelProtocol.READ_OFFSET);
+    int size = request.intAt(KernelProtocol.READ_SIZE);
+    if (size < 0 || size > reply.bodyLimit()) {
+      throw new FsException(Errno.EINVAL, "a read of " + Integer.toUnsignedString(size) + " bytes");
+    }
+    fileSystem.read(request.node(), offset, size, reply);
+    reply.sendCollected();
+  }
+
+  private void readdir(KernelRequest request, KernelReply reply, boolean plus) throws FsException {
+    long offset = request.longAt(KernelProtocol.READ_OFFSET);
+    int size = request.intAt(KernelProtocol.READ_SIZE);
+    if (size < 0 || offset < 0) {
+      throw new FsException(Errno.EINVAL, "a listing of " + size + " bytes from " + offset);
+    }
+    Listing listing = new Listing(reply, Math.min(size, reply.bodyLimit()), plus);
+    long directory = request.node();
+    if (offset < 1 && !listing.addDots(directory, DOT, 1)) {
+      listing.send();
+      return;
+    }
+    if (offset < DOTS && !listing.addDots(directory, DOT_DOT, DOTS)) {
+      listing.send();
+      return;
+    }
+    fileSystem.list(directory, Math.max(0, offset - DOTS), listing::add);
+    listing.send();
+  }
+
+  private static final FileName DOT = FileName.of(".");
+  private static final FileName DOT_DOT = FileName.of("..");
+
+  /** Directory entries, as many as fit. */
+  private final class Listing {
+    private final KernelReply reply;
+    private final ByteBuffer out;
+    private final int limit;
+    private final int prefix;
+    private int size;
+
+    Listing(KernelReply reply, int limit, boolean plus) {
+      this.reply = reply;
+      this.out = reply.body();
+      this.limit = limit;
+      this.prefix = plus ? KernelProtocol.ENTRY_OUT_SIZE : 0;
+    }
+
+    /** With READDIRPLUS, a node number of zero says that this is no lookup. */
+    boolean addDots(long inode, FileName name, long nextOffset) {
+      if (size + prefix + KernelProtocol.direntSize(name.size()) > limit) {
+        return false;
+      }
+      if (prefix > 0) {
+        KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
+      }
+      put(inode, name, FileType.DIRECTORY, nextOffset);
+      return true;
+    }
+
+    boolean add(DirectoryEntry entry) {
+      if (size + prefix + KernelProtocol.direntSize(entry.name().size()) > limit) {
+        return false;
+      }
+      if (prefix > 0) {
+        try {
+          Inode inode = fileSystem.inode(entry.inode());
+          KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
+        } catch (FsException e) {
+          // The name is there all the same; whoever looks it up gets the failure.
+          KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
+        }
+      }
+      put(entry.inode(), entry.name(), entry.type(), entry.position() + DOTS);
+      return true;
+    }
+
+    private void put(long inode, FileName name, FileType type, long nextOffset) {
+      KernelProtocol.putDirent(
+          out, KernelReply.BODY + size + prefix, inode, nextOffset, type.number(), name);
+      size += prefix + KernelProtocol.direntSize(name.size());
+    }
+
+    void send() throws FsException {
+      reply.send(size);
+    }
+  }
+
+  private void statfs(KernelReply reply) throws FsException {
+    KernelProtocol.putStatistics(reply.body(), KernelReply.BODY, fileSystem.statistics());
+    reply.send(KernelProtocol.STATFS_OUT_SIZE);
+  }
+
+  private void getxattr(KernelRequest request, KernelReply reply) throws FsException {
+    int size = request.intAt(KernelProtocol.XATTR_SIZE);
+    FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
+    byte[] value = fileSystem.extendedAttributes(request.node()).get(name);
+    if (value == null) {
+      throw new FsException(Errno.ENODATA, name.toString());
+    }
+    sendExtended(value, size, reply);
+  }
+
+  private void listxattr(KernelRequest request, KernelReply reply) throws FsException {
+    int size = request.intAt(KernelProtocol.XATTR_SIZE);
+    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.node());
+    ByteArrayOutputStream names = new ByteArrayOutputStream();
+    for (FileName name : attributes.keySet()) {
+      names.writeBytes(name.bytes());
+      names.write(0);
+    }
+    sendExtended(names.toByteArray(), size, reply);
+  }
+
+  /** The protocol of getxattr(2): a size of zero asks how much there is. */
+  private static void sendExtended(byte[] value, int size, KernelReply reply) throws FsException {
+    if (size == 0) {
+      KernelProtocol.zero(reply.body(), KernelReply.BODY, KernelProtocol.XATTR_OUT_SIZE);
+      reply.body().putInt(KernelReply.BODY, value.length);
+      reply.send(KernelProtocol.XATTR_OUT_SIZE);
+    } else if (Integer.compareUnsigned(size, value.length) < 0) {
+      reply.fail(Errno.ERANGE);
+    } else {
+      sendBytes(value, reply);
+    }
+  }
+
+  private static void sendBytes(byte[] bytes, KernelReply reply) throws FsException {
+    reply.body().put(KernelReply.BODY, bytes);
+    reply.send(bytes.length);
+  }
+
+  /** A request buffer of the size that the kernel wants: FUSE_MIN_READ_BUFFER, 8 KiB. */
+  static ByteBuffer requestBuffer() {
+    return ByteBuffer.allocateDirect(8192).order(ByteOrder.nativeOrder());
+  }
+}

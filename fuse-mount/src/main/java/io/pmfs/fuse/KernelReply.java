@@ -1,0 +1,145 @@
+package io.pmfs.fuse;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import jnr.ffi.Pointer;
+
+/**
+ * A worker's answer to its current request: a header, then bytes in the worker's own buffer, or
+ * memory of a tier that is sent from where it lies. Answers at most once.
+ */
+final class KernelReply implements ReadSink {
+  /** Where what follows the header is built. */
+  static final int BODY = KernelProtocol.OUT_HEADER_SIZE;
+
+  private static final int VECTOR_SIZE = 16;
+
+  private final KernelChannel channel;
+  private final ByteBuffer out;
+  private final ByteBuffer vectors =
+      ByteBuffer.allocateDirect(2 * VECTOR_SIZE).order(ByteOrder.nativeOrder());
+  private final long outAddress;
+  private final long vectorsAddress;
+
+  private long unique;
+  private boolean answered;
+  private int expected;
+  private int collected;
+
+  KernelReply(KernelChannel channel) {
+    this.channel = channel;
+    this.out =
+        ByteBuffer.allocateDirect(BODY + KernelProtocol.MAX_READ_BYTES)
+            .order(ByteOrder.nativeOrder());
+    this.outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
+    this.vectorsAddress = Pointer.wrap(Posix.RUNTIME, vectors).address();
+  }
+
+  void begin(long unique) {
+    this.unique = unique;
+    answered = false;
+    expected = 0;
+    collected = 0;
+  }
+
+  boolean isAnswered() {
+    return answered;
+  }
+
+  /** For requests that want none. */
+  void noAnswer() {
+    answered = true;
+  }
+
+  /** The worker's buffer, to be filled from {@link #BODY} on. */
+  ByteBuffer body() {
+    return out;
+  }
+
+  /** The most that may follow the header. */
+  int bodyLimit() {
+    return out.capacity() - BODY;
+  }
+
+  /** Answers with so many bytes of the body. */
+  void send(int bodySize) throws FsException {
+    header(0, bodySize);
+    vector(0, outAddress, BODY + bodySize);
+    sendVectors(1);
+  }
+
+  void fail(Errno errno) throws FsException {
+    header(-errno.number(), 0);
+    vector(0, outAddress, BODY);
+    sendVectors(1);
+  }
+
+  /** Answers a read with what was collected, if it was not sent already. */
+  void sendCollected() throws FsException {
+    if (!answered) {
+      send(collected);
+    }
+  }
+
+  @Override
+  public void expect(int size) {
+    expected = size;
+  }
+
+  @Override
+  public ByteBuffer buffer(int size) {
+    return out.slice(BODY + collected, size);
+  }
+
+  @Override
+  public void accept(ReadResult piece) throws IOException {
+    if (collected == 0 && piece.size() == expected && piece instanceof ReadResult.Mapping mapping) {
+      sendFrom(mapping.memory());
+      return;
+    }
+    if (collected == 0 && piece.size() == expected && piece instanceof ReadResult.Bytes bytes) {
+      sendFrom(bytes.buffer());
+      return;
+    }
+    piece.copyTo(out.duplicate().position(BODY + collected));
+    collected += piece.size();
+  }
+
+  /** The whole answer lies in somebody's memory: the kernel copies it from there. */
+  private void sendFrom(ByteBuffer memory) throws IOException {
+    int size = memory.remaining();
+    header(0, size);
+    vector(0, outAddress, BODY);
+    vector(1, Pointer.wrap(Posix.RUNTIME, memory).address() + memory.position(), size);
+    try {
+      sendVectors(size == 0 ? 1 : 2);
+    } catch (FsException e) {
+      throw new IOException("the kernel did not take the answer: " + e.getMessage(), e);
+    }
+    collected = size;
+  }
+
+  private void header(int error, int bodySize) {
+    out.putInt(KernelProtocol.OUT_LENGTH, BODY + bodySize);
+    out.putInt(KernelProtocol.OUT_ERROR, error);
+    out.putLong(KernelProtocol.OUT_UNIQUE, unique);
+  }
+
+  private void vector(int index, long address, long size) {
+    vectors.putLong(index * VECTOR_SIZE, address);
+    vectors.putLong(index * VECTOR_SIZE + 8, size);
+  }
+
+  private void sendVectors(int count) throws FsException {
+    if (answered) {
+      throw new IllegalStateException("a request was answered twice");
+    }
+    channel.send(vectorsAddress, count);
+    answered = true;
+  }
+}

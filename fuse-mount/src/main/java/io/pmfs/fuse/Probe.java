@@ -1,0 +1,52 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fuse.MountException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Looks through a mount point until it is answered. */
+final class Probe {
+  private Probe() {}
+
+  /**
+   * Returns when opening the mount point's directory was answered; unmounts and throws if not in
+   * time.
+   */
+  static void await(Path mountpoint, Duration timeout, CountDownLatch ended, Bridge bridge)
+      throws MountException {
+    CountDownLatch answered = new CountDownLatch(1);
+    Thread probe =
+        new Thread(
+            () -> {
+              try {
+                Files.getAttribute(mountpoint, "unix:ino");
+                Files.getFileStore(mountpoint).getTotalSpace();
+                answered.countDown();
+              } catch (IOException e) {
+                // Not answered: the caller says so when the time is over.
+              }
+            },
+            "probe");
+    probe.setDaemon(true);
+    probe.start();
+    boolean ready = false;
+    try {
+      ready = answered.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (!ready) {
+      if (ended.getCount() > 0) {
+        bridge.unmount(true);
+      }
+      throw new MountException(
+          Reason.FAILED,
+          mountpoint + " was mounted but did not answer within " + timeout.toSeconds() + " s",
+          null);
+    }
+  }
+}

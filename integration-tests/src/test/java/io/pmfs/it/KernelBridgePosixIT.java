@@ -1,0 +1,14 @@
+package io.pmfs.it;
+
+/** The suite through the kernel's own protocol. */
+final class KernelBridgePosixIT extends MountedPosixSuite {
+  KernelBridgePosixIT() {
+    super("kernel", "--bridge", "kernel");
+  }
+
+  @Override
+  String lookAt(PosixTree tree) {
+    Machine.requireRoot();
+    return super.lookAt(tree);
+  }
+}
