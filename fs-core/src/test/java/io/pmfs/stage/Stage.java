@@ -162,7 +162,7 @@ final class Stage implements AutoCloseable {
   /** All files in a tier's directory, unfinished ones included. */
   List<Path> files(int tier) throws IOException {
     try (Stream<Path> all = Files.walk(directory.resolve("tier" + tier))) {
-      return all.filter(Files::isRegularFile).toList();
+      return all.filter(file -> Files.isRegularFile(file) && !file.endsWith("lock")).toList();
     }
   }
 

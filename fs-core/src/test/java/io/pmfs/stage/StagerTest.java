@@ -570,6 +570,7 @@ final class StagerTest {
         stage.stage(stage.inode("f" + i));
       }
       stage.stager.close();
+      stage.tiers.get(0).close();
       // After an unclean stop a tier takes nothing until it was compared with the records.
       Tier tier =
           new DirectoryTier(
@@ -589,6 +590,7 @@ final class StagerTest {
         assertThat(sink.answer()).isEqualTo(FakeStore.content(i, 0, 4000));
       }
       stager.close();
+      copies.close();
 
       assertThat(stager.status().evicted()).isZero();
       assertThat(stage.files(0)).hasSize(10);

@@ -21,6 +21,7 @@ final class DirectoryTierTest extends TierContract {
   private static final DirectoryTier.Usage EMPTY = new DirectoryTier.Usage(0, 0);
 
   @TempDir private Path temporary;
+  private @Nullable DirectoryTier opened;
 
   @Override
   protected DirectoryTier newTier(long capacityBytes) throws IOException {
@@ -34,14 +35,27 @@ final class DirectoryTierTest extends TierContract {
   private DirectoryTier open(
       long capacityBytes, long keepFreeBytes, DirectoryTier.@Nullable Usage usage)
       throws IOException {
-    return new DirectoryTier(
+    return open(
         new TierSettings("ssd:test", TierKind.SSD, directory(), capacityBytes, keepFreeBytes),
         usage);
   }
 
+  /** As a new session does: what is open is closed. */
+  private DirectoryTier open(TierSettings settings, DirectoryTier.@Nullable Usage usage)
+      throws IOException {
+    if (opened != null) {
+      opened.close();
+    }
+    DirectoryTier tier = new DirectoryTier(settings, usage);
+    opened = tier;
+    return tier;
+  }
+
   private List<Path> files() throws IOException {
     try (Stream<Path> all = Files.walk(directory())) {
-      return all.filter(Files::isRegularFile).sorted().toList();
+      return all.filter(file -> Files.isRegularFile(file) && !file.endsWith("lock"))
+          .sorted()
+          .toList();
     }
   }
 
@@ -378,6 +392,31 @@ final class DirectoryTierTest extends TierContract {
     assertThat(status.dax().reason()).startsWith("emulated: ");
     assertThat(newTier(1 << 20).status().dax()).isNull();
     assertThat(files()).isEmpty();
+  }
+
+  @Test
+  void open_inUse_isRefusedUntilItIsClosed() throws Exception {
+    TierSettings settings = new TierSettings("ssd:test", TierKind.SSD, directory(), 1 << 20, 0);
+    DirectoryTier first = newTier(1 << 20);
+    CopyWriter writer = create(first, 7, 10);
+    writer.write(0, ByteBuffer.wrap(content(1, 10)));
+
+    assertThatThrownBy(() -> new DirectoryTier(settings, EMPTY))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("in use");
+    writer.commit();
+    assertThat(get(first, 7)).isEqualTo(content(1, 10));
+    writer.close();
+    first.close();
+    assertThat(get(newTier(1 << 20), 7)).isEqualTo(content(1, 10));
+  }
+
+  @Test
+  void open_emptyAndNotCounted_needsNoRecovery() throws Exception {
+    DirectoryTier tier = open(1 << 20, 0, null);
+
+    assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
+    put(tier, 7, content(1, 10));
   }
 
   @Test
