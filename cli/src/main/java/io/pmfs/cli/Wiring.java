@@ -148,7 +148,7 @@ final class Wiring implements MountOpener {
           default -> KernelBridge.isAvailable();
         };
     return kernel
-        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS)
+        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, null)
         : new JnrBridge(fileSystem, options);
   }
 

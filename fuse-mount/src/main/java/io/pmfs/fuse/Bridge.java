@@ -20,6 +20,20 @@ public interface Bridge {
    */
   void mount(Duration timeout) throws MountException;
 
+  /** Whether a request could be taken now: if not, all wait for the source. */
+  default boolean hasIdleWorker() {
+    return true;
+  }
+
+  /**
+   * Stops taking requests, for good, when those in progress are answered; the mount stays, and what
+   * comes waits for another process. Says whether it did within the time; false also if the session
+   * cannot outlive this process.
+   */
+  default boolean freeze(Duration timeout) throws InterruptedException {
+    return false;
+  }
+
   /**
    * Unmounts; the session ends when the kernel lets go of it.
    *

@@ -2,6 +2,9 @@ package io.pmfs.fuse;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import jnr.ffi.Pointer;
 
 /** Requests through read and writev on /dev/fuse. */
 final class DeviceChannel implements KernelChannel {
@@ -46,5 +49,19 @@ final class DeviceChannel implements KernelChannel {
       }
     }
     return true;
+  }
+
+  /**
+   * Has the kernel send again all requests that were taken and not answered, with bit 63 of their
+   * unique numbers set (FUSE_NOTIFY_RESEND, since 6.9).
+   */
+  void askToResend() throws FsException {
+    ByteBuffer message = ByteBuffer.allocateDirect(32).order(ByteOrder.nativeOrder());
+    message.putInt(16, KernelProtocol.OUT_HEADER_SIZE);
+    message.putInt(20, KernelProtocol.NOTIFY_RESEND);
+    long address = Pointer.wrap(Posix.RUNTIME, message).address();
+    message.putLong(0, address + 16);
+    message.putLong(8, KernelProtocol.OUT_HEADER_SIZE);
+    send(address, 1);
   }
 }

@@ -4,12 +4,10 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.MountException.Reason;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import java.nio.ByteBuffer;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,10 +29,10 @@ public final class KernelBridge implements Bridge {
   private final PmfsFileSystem fileSystem;
   private final ReadMode readMode;
   private final int workerCount;
+  private final @Nullable KernelSession session;
   private final CountDownLatch ended = new CountDownLatch(1);
-  private final AtomicInteger workers = new AtomicInteger();
-  private volatile int device = -1;
   private volatile @Nullable BackingFiles backing;
+  private volatile @Nullable KernelWorkers workers;
 
   /**
    * A bridge that is not mounted yet.
@@ -42,26 +40,19 @@ public final class KernelBridge implements Bridge {
    * @param readMode what to offer the kernel; it may decline
    * @param workerCount how many requests may be in progress at once: as many as may wait for the
    *     source
+   * @param session a connection that others keep; null to make one that ends with this process
    */
   public KernelBridge(
-      PmfsFileSystem fileSystem, MountOptions options, ReadMode readMode, int workerCount) {
+      PmfsFileSystem fileSystem,
+      MountOptions options,
+      ReadMode readMode,
+      int workerCount,
+      @Nullable KernelSession session) {
     this.fileSystem = fileSystem;
     this.options = options;
     this.readMode = readMode;
     this.workerCount = workerCount;
-  }
-
-  @Override
-  public ReadMode readMode() {
-    BackingFiles files = backing;
-    return files == null || files.unavailable() != null ? ReadMode.PAGE_CACHE : readMode;
-  }
-
-  @Override
-  public String readModeReason() {
-    BackingFiles files = backing;
-    String unavailable = files == null ? null : files.unavailable();
-    return unavailable == null ? "" : "no passthrough: " + unavailable;
+    this.session = session;
   }
 
   /**
@@ -78,12 +69,69 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public ReadMode readMode() {
+    BackingFiles files = backing;
+    return files == null || files.unavailable() != null ? ReadMode.PAGE_CACHE : readMode;
+  }
+
+  @Override
+  public String readModeReason() {
+    BackingFiles files = backing;
+    String unavailable = files == null ? null : files.unavailable();
+    return unavailable == null ? "" : "no passthrough: " + unavailable;
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
-    device = LIBC.open(Posix.terminated("/dev/fuse"), O_RDWR | Posix.O_CLOEXEC);
+    KernelSession given = session;
+    int device = given == null ? open() : given.descriptor();
+    boolean resumed = given != null && given.resumed();
+    if (!resumed) {
+      mount(device);
+    }
+    BackingFiles files = readMode == ReadMode.PASSTHROUGH ? backingFiles(device) : null;
+    backing = files;
+    DeviceChannel channel = new DeviceChannel(device);
+    KernelOperations operations =
+        new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
+    KernelWorkers started =
+        new KernelWorkers(
+            channel,
+            operations,
+            workerCount,
+            () -> {
+              LIBC.close(device);
+              ended.countDown();
+            });
+    workers = started;
+    started.start();
+    if (resumed) {
+      resume(channel);
+    }
+    Probe.await(options.mountpoint(), timeout, ended, this);
+  }
+
+  private BackingFiles backingFiles(int device) throws MountException {
+    KernelSession given = session;
+    try {
+      BackingLedger ledger = given == null ? null : new BackingLedger(given.ledger());
+      return new BackingFiles(fileSystem, device, ledger);
+    } catch (IOException e) {
+      throw new MountException(
+          Reason.FAILED, given + ": the ledger of backing files: " + e.getMessage(), e);
+    }
+  }
+
+  private static int open() throws MountException {
+    int device = LIBC.open(Posix.terminated("/dev/fuse"), O_RDWR | Posix.O_CLOEXEC);
     if (device < 0) {
       throw new MountException(
           Reason.UNAVAILABLE, "/dev/fuse cannot be opened: " + Posix.errno(), null);
     }
+    return device;
+  }
+
+  private void mount(int device) throws MountException {
     String data =
         "fd="
             + device
@@ -107,54 +155,28 @@ public final class KernelBridge implements Bridge {
           mountpoint + " cannot be mounted: " + errno,
           null);
     }
-    DeviceChannel channel = new DeviceChannel(device);
-    BackingFiles files =
-        readMode == ReadMode.PASSTHROUGH ? new BackingFiles(fileSystem, device) : null;
-    backing = files;
-    KernelOperations operations =
-        new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
-    workers.set(workerCount);
-    for (int i = 1; i <= workerCount; i++) {
-      Thread worker = new Thread(() -> serve(channel, operations), "fuse-" + i);
-      worker.setDaemon(true);
-      worker.start();
-    }
-    Probe.await(options.mountpoint(), timeout, ended, this);
   }
 
-  /** A worker: fetches a request, answers it, until the session ends. */
-  private void serve(KernelChannel channel, KernelOperations operations) {
+  /** Has the kernel send again what the process before this one had taken and not answered. */
+  private static void resume(DeviceChannel channel) {
     try {
-      ByteBuffer in = KernelOperations.requestBuffer();
-      long address = Pointer.wrap(Posix.RUNTIME, in).address();
-      KernelRequest request = new KernelRequest(in);
-      KernelReply reply = new KernelReply(channel);
-      while (true) {
-        int size = channel.receive(address, in.capacity());
-        if (size < 0) {
-          return;
-        }
-        in.clear().limit(size);
-        if (request.isWhole()) {
-          operations.handle(request, reply);
-        } else {
-          log.error("a request of {} bytes makes no sense and is passed over", size);
-        }
-      }
+      channel.askToResend();
+      log.info("going on with a session that was open; the kernel sends again what was in flight");
     } catch (FsException e) {
-      log.error("a worker stops: {}", e.getMessage());
-    } catch (Throwable e) {
-      log.error("a worker stops", e);
-    } finally {
-      if (workers.decrementAndGet() == 0) {
-        BackingFiles files = backing;
-        if (files != null) {
-          files.close();
-        }
-        LIBC.close(device);
-        ended.countDown();
-      }
+      log.warn("the kernel cannot send again what was in flight ({}); it may hang", e.getMessage());
     }
+  }
+
+  @Override
+  public boolean hasIdleWorker() {
+    KernelWorkers running = workers;
+    return running != null && running.hasIdle();
+  }
+
+  @Override
+  public boolean freeze(Duration timeout) throws InterruptedException {
+    KernelWorkers running = workers;
+    return session != null && running != null && running.freeze(timeout);
   }
 
   @Override

@@ -177,7 +177,8 @@ final class KernelOperations {
           | KernelProtocol.CACHE_SYMLINKS
           | KernelProtocol.NO_OPENDIR_SUPPORT
           | KernelProtocol.EXPLICIT_INVAL_DATA
-          | KernelProtocol.INIT_EXT;
+          | KernelProtocol.INIT_EXT
+          | KernelProtocol.HAS_RESEND;
 
   /**
    * ENOSYS tells the kernel to open files by itself from now on; else it must ask, and be told,

@@ -82,6 +82,11 @@ final class KernelProtocol {
   static final long INIT_EXT = 1L << 30;
   static final long PASSTHROUGH = 1L << 37;
 
+  static final long HAS_RESEND = 1L << 39;
+
+  /** FUSE_NOTIFY_RESEND of enum fuse_notify_code. */
+  static final int NOTIFY_RESEND = 7;
+
   // Flags of OPEN's answer.
   static final int FOPEN_KEEP_CACHE = 1 << 1;
   static final int FOPEN_PASSTHROUGH = 1 << 7;
