@@ -2,6 +2,9 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
@@ -35,7 +38,20 @@ final class ControlClient {
   private static final int MAX_ANSWER_BYTES = 16 << 20;
 
   /** The daemon's answer: an HTTP status and JSON. */
-  record Answer(int status, String body) {}
+  record Answer(int status, String body) {
+    /** What the daemon says went wrong. */
+    String error() {
+      try {
+        if (JsonParser.parseString(body) instanceof JsonObject object
+            && object.get("error") != null) {
+          return object.get("error").getAsString();
+        }
+      } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
+        // Not our JSON: the status has to do.
+      }
+      return "the daemon answered with status " + status;
+    }
+  }
 
   private ControlClient() {}
 

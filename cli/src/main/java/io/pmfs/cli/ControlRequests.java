@@ -4,6 +4,9 @@ package io.pmfs.cli;
 interface ControlRequests {
   StatusReport status();
 
+  /** Hands the mount over to the installed version; the daemon ends soon after. */
+  void upgrade() throws MountFailure;
+
   /** Unmounts, and drops all copies if {@code purge}; busy gives a busy failure. */
   void unmount(boolean lazy, boolean purge) throws MountFailure;
 }

@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status}, {@code GET /version}, {@code
- * POST /umount?lazy=true&purge=true}. One request for each connection.
+ * POST /umount?lazy=true&purge=true}, {@code POST /upgrade}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -184,10 +184,19 @@ final class ControlServer implements AutoCloseable {
                 () ->
                     Answer.ok(
                         Map.of("version", Version.get(), "pid", ProcessHandle.current().pid())));
+        case "/upgrade" ->
+            only(
+                POST,
+                method,
+                () -> {
+                  requests.upgrade();
+                  return Answer.ok(Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
+                });
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
         default ->
             Answer.error(
-                HttpResponseStatus.NOT_FOUND, query.path() + ": try /status, /version or /umount");
+                HttpResponseStatus.NOT_FOUND,
+                query.path() + ": try /status, /version, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return Answer.error(

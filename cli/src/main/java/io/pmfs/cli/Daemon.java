@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,8 +27,12 @@ final class Daemon implements ControlRequests {
   private final MountSettings settings;
   private final Path logFile;
   private final InstantSource clock;
+  private final @Nullable Supervision supervision;
+  private final IntConsumer halt;
   private final Instant started;
   private final MountedDataset dataset;
+  private static final Duration ANSWER_FIRST = Duration.ofMillis(200);
+
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** Held while unmounting, so that a purge is asked for before the stopping begins. */
@@ -36,13 +41,14 @@ final class Daemon implements ControlRequests {
   private volatile boolean stopping;
   private volatile @Nullable Thread runner;
 
-  Daemon(MountSettings settings, Path logFile, InstantSource clock, MountOpener opener)
-      throws MountFailure {
+  Daemon(MountSettings settings, Path logFile, Invocation invocation) throws MountFailure {
     this.settings = settings;
     this.logFile = logFile;
-    this.clock = clock;
+    this.clock = invocation.clock();
+    this.supervision = invocation.supervision();
+    this.halt = invocation.halt();
     this.started = clock.instant();
-    this.dataset = opener.open(settings);
+    this.dataset = invocation.opener().open(settings);
   }
 
   /** Serves until the mount is gone; {@code ready} runs once it answers and can be found. */
@@ -51,12 +57,61 @@ final class Daemon implements ControlRequests {
     try (registration) {
       try (dataset) {
         dataset.start();
-        serve(registration, ready);
+        serveSupervised(registration, ready);
       }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
       ended.countDown();
     }
+  }
+
+  /** If this process dies from here on, its supervisor starts another; when it ends, not. */
+  private void serveSupervised(Registration registration, Runnable ready) throws MountFailure {
+    Supervision tie = supervision;
+    if (tie == null || !dataset.outlivesProcess()) {
+      serve(registration, ready);
+      return;
+    }
+    try (Heartbeat heartbeat =
+        new Heartbeat(settings.mountpoint(), tie, dataset::hasIdleWorker, clock)) {
+      tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
+      heartbeat.start();
+      serve(registration, ready);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
+    } finally {
+      tie.end();
+    }
+  }
+
+  @Override
+  public void upgrade() throws MountFailure {
+    if (supervision == null || !dataset.outlivesProcess()) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          settings.mountpoint()
+              + ": cannot be upgraded while mounted: no supervisor holds it; unmount and mount it again");
+    }
+    log.info("asked to hand over to the installed version");
+    // After the answer to whoever asked.
+    Thread handing = new Thread(this::handOver, "hand-over");
+    handing.setDaemon(true);
+    handing.start();
+  }
+
+  private void handOver() {
+    try {
+      Thread.sleep(ANSWER_FIRST.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (!dataset.handOver()) {
+      // Requests may be lost to a process that is half stopped; the kernel sends them again to the
+      // next one.
+      log.warn("requests do not end: handing over all the same");
+    }
+    log.info("handed over");
+    halt.accept(ExitStatus.HANDED_OVER);
   }
 
   private void serve(Registration registration, Runnable ready) throws MountFailure {

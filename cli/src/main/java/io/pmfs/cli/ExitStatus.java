@@ -14,5 +14,8 @@ final class ExitStatus {
   /** This machine cannot mount: the job should use the source path instead. */
   static final int CANNOT = 5;
 
+  /** Between daemon and supervisor only: start the installed version on the same session. */
+  static final int HANDED_OVER = 75;
+
   private ExitStatus() {}
 }

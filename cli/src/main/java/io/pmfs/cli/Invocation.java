@@ -4,11 +4,15 @@ import java.io.PrintStream;
 import java.time.InstantSource;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One run of the program: its world, its streams, and what only the real process can do.
  *
+ * @param supervision the tie to the supervisor that started this process; null if none did
  * @param detach tells the launcher that the mount is up, and lets go of its streams
+ * @param halt ends the process at once with an exit status
  * @param atShutdown registers what a signal has to run; false means that it did not come to an end
  */
 record Invocation(
@@ -17,8 +21,10 @@ record Invocation(
     PrintStream err,
     InstantSource clock,
     MountOpener opener,
+    @Nullable Supervision supervision,
     Runnable detach,
-    Consumer<BooleanSupplier> atShutdown) {
+    Consumer<BooleanSupplier> atShutdown,
+    IntConsumer halt) {
 
   void say(String line) {
     out.println("pmfs: " + line);

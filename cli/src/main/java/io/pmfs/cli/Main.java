@@ -16,6 +16,7 @@ public final class Main {
     Surroundings surroundings = Surroundings.real();
     PrintStream out = NativeText.standardOutput();
     PrintStream err = NativeText.standardError();
+    Supervision supervision = Supervision.of(surroundings);
     boolean launched = surroundings.variable("PMFS_BACKGROUND") != null;
     Invocation invocation =
         new Invocation(
@@ -23,13 +24,15 @@ public final class Main {
             out,
             err,
             InstantSource.system(),
-            new Wiring(),
+            new Wiring(supervision),
+            supervision,
             () -> {
               if (launched) {
                 detach(out, err);
               }
             },
-            Main::atShutdown);
+            Main::atShutdown,
+            status -> Runtime.getRuntime().halt(status));
     int status = PmfsCommand.execute(invocation, args);
     out.flush();
     err.flush();

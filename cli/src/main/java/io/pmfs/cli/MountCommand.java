@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.fuse.StandardStreams;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -76,8 +77,11 @@ final class MountCommand implements Callable<Integer> {
                 surroundings)
             .toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
-    new PreviousMount(settings, registry, invocation).clear();
-    new MountChecks(settings, surroundings, surroundings.mounts()).run();
+    Supervision supervision = invocation.supervision();
+    if (supervision == null || !supervision.isResumed()) {
+      new PreviousMount(settings, registry, invocation).clear();
+      new MountChecks(settings, surroundings, surroundings.mounts()).run();
+    }
     serve(settings, registry);
     return ExitStatus.DONE;
   }
@@ -97,7 +101,7 @@ final class MountCommand implements Callable<Integer> {
               : DaemonLog.defaultFile(mountpoint, registry.directory(), invocation.surroundings());
       DaemonLog.start(logFile, settings.logLevel(), foreground);
       try {
-        Daemon daemon = new Daemon(settings, logFile, invocation.clock(), invocation.opener());
+        Daemon daemon = new Daemon(settings, logFile, invocation);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
         daemon.run(registration, () -> announce(settings, logFile));
       } catch (MountFailure | RuntimeException e) {
@@ -116,5 +120,9 @@ final class MountCommand implements Callable<Integer> {
             .formatted(
                 settings.source(), settings.mountpoint(), ProcessHandle.current().pid(), logFile));
     invocation.detach().run();
+    if (!foreground) {
+      // What the JVM itself has to say, such as a dump of its threads, belongs there too.
+      StandardStreams.redirectTo(logFile);
+    }
   }
 }

@@ -1,5 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.fuse.ReadMode;
+
 /** A running mount, made by {@link Wiring}: everything the daemon may ask of it. */
 interface MountedDataset extends AutoCloseable {
   /** Mounts and serves; returns once a probe through the mount answered. */
@@ -14,6 +16,29 @@ interface MountedDataset extends AutoCloseable {
    * until the last file is closed.
    */
   void unmount(boolean lazy) throws MountFailure;
+
+  /** Whether requests that come now could be taken. */
+  default boolean hasIdleWorker() {
+    return true;
+  }
+
+  /** What the kernel may answer alone. */
+  default ReadMode readMode() {
+    return ReadMode.PAGE_CACHE;
+  }
+
+  /** Whether the mount stays when this process dies, for another one to go on with. */
+  default boolean outlivesProcess() {
+    return false;
+  }
+
+  /**
+   * Stops cleanly without unmounting, for another process to go on with the session; false if it
+   * cannot, and then nothing has changed.
+   */
+  default boolean handOver() {
+    return false;
+  }
 
   /** Waits until the mount is gone, by {@link #unmount} or because somebody else unmounted it. */
   void awaitUnmounted() throws InterruptedException;

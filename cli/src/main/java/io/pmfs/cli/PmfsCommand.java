@@ -50,6 +50,7 @@ final class PmfsCommand implements Runnable {
     CommandLine commands = new CommandLine(root);
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
+    commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
     commands.addSubcommand(new DoctorCommand(invocation));
@@ -128,6 +129,6 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, status, config, doctor");
+        "no command given; the commands are mount, umount, upgrade, status, config, doctor");
   }
 }

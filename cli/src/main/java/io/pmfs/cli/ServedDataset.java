@@ -5,6 +5,7 @@ import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.MountException;
+import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Stager;
@@ -28,6 +29,7 @@ final class ServedDataset implements MountedDataset {
   private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
 
   private static final Duration POLL = Duration.ofDays(1);
+  private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
 
   private final MountSettings settings;
@@ -170,6 +172,37 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
+  public boolean hasIdleWorker() {
+    return bridge.hasIdleWorker();
+  }
+
+  @Override
+  public ReadMode readMode() {
+    return bridge.readMode();
+  }
+
+  @Override
+  public boolean outlivesProcess() {
+    return bridge.outlivesProcess();
+  }
+
+  @Override
+  public boolean handOver() {
+    try {
+      if (!bridge.freeze(HAND_OVER)) {
+        return false;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+    if (closed.compareAndSet(false, true)) {
+      closeParts();
+    }
+    return true;
+  }
+
+  @Override
   public void awaitUnmounted() throws InterruptedException {
     while (!bridge.awaitEnd(POLL)) {
       log.debug("{} is still mounted", settings.mountpoint());
@@ -187,13 +220,17 @@ final class ServedDataset implements MountedDataset {
       return;
     }
     endSession();
+    closeParts();
+    if (purge) {
+      owned.forEach(ServedDataset::delete);
+    }
+  }
+
+  private void closeParts() {
     // First what makes copies, so that the tiers' usage is final; what is left comes after.
     stager.close();
     tiers.forEach(tier -> TierUsage.keep(namespace, tier));
     opened.forEach(Wiring::closeQuietly);
-    if (purge) {
-      owned.forEach(ServedDataset::delete);
-    }
   }
 
   private void endSession() {

@@ -1,8 +1,5 @@
 package io.pmfs.cli;
 
-import com.google.gson.JsonObject;
-import com.google.gson.JsonParseException;
-import com.google.gson.JsonParser;
 import io.netty.handler.codec.http.HttpMethod;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -102,7 +99,7 @@ final class UmountCommand implements Callable<Integer> {
         throw busy(mountpoint);
       }
       if (answer.status() != HTTP_OK) {
-        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + errorOf(answer));
+        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + answer.error());
       }
     } catch (IOException e) {
       unmountSilentDaemon(mountpoint, entry, process, e);
@@ -117,18 +114,6 @@ final class UmountCommand implements Callable<Integer> {
     return new MountFailure(
         ExitStatus.FAILED,
         mountpoint + ": busy: " + who + "; end that first, or detach with --lazy");
-  }
-
-  private static String errorOf(ControlClient.Answer answer) {
-    try {
-      if (JsonParser.parseString(answer.body()) instanceof JsonObject object
-          && object.get("error") != null) {
-        return object.get("error").getAsString();
-      }
-    } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
-      // Not our JSON: the status has to do.
-    }
-    return "the daemon answered with status " + answer.status();
   }
 
   /** The daemon may just be stopping; otherwise only --lazy goes on without it. */

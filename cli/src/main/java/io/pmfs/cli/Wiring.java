@@ -8,6 +8,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.KernelSession;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
 import io.pmfs.fuse.ReadMode;
@@ -38,6 +39,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,6 +55,13 @@ final class Wiring implements MountOpener {
 
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
+
+  private final @Nullable Supervision supervision;
+
+  /** Wires mounts of this process. */
+  Wiring(@Nullable Supervision supervision) {
+    this.supervision = supervision;
+  }
 
   @Override
   public MountedDataset open(MountSettings settings) throws MountFailure {
@@ -75,7 +84,7 @@ final class Wiring implements MountOpener {
     }
   }
 
-  private static ServedDataset open(MountSettings settings, Deque<AutoCloseable> opened)
+  private ServedDataset open(MountSettings settings, Deque<AutoCloseable> opened)
       throws MountFailure, FsException, MountException {
     String dataset = datasetName(settings.source());
     Path state = stateDirectory(settings).resolve(dataset);
@@ -133,8 +142,7 @@ final class Wiring implements MountOpener {
         opened);
   }
 
-  private static Bridge bridge(MountSettings settings, PmfsFileSystem fileSystem)
-      throws MountException {
+  private Bridge bridge(MountSettings settings, PmfsFileSystem fileSystem) throws MountException {
     MountOptions options =
         new MountOptions(
             settings.mountpoint(),
@@ -147,12 +155,17 @@ final class Wiring implements MountOpener {
           case "jnr" -> false;
           default -> KernelBridge.isAvailable();
         };
+    KernelSession session = supervision == null ? null : supervision.session();
     return kernel
-        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, null)
+        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session)
         : new JnrBridge(fileSystem, options);
   }
 
-  private static ReadMode readMode(MountSettings settings) {
+  private ReadMode readMode(MountSettings settings) {
+    ReadMode resumed = supervision == null ? null : supervision.resumedMode();
+    if (resumed != null) {
+      return resumed;
+    }
     return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
         ? ReadMode.PASSTHROUGH
         : ReadMode.PAGE_CACHE;

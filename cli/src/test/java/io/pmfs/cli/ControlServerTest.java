@@ -38,6 +38,11 @@ final class ControlServerTest {
   private @Nullable ControlServer server;
 
   private static final class Requests implements ControlRequests {
+    @Override
+    public void upgrade() throws MountFailure {
+      throw new MountFailure(ExitStatus.FAILED, "nobody holds the mount");
+    }
+
     final List<String> unmounts = new ArrayList<>();
     @Nullable MountFailure failure;
     @Nullable RuntimeException bug;

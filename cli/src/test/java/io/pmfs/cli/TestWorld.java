@@ -96,8 +96,10 @@ final class TestWorld {
             new PrintStream(err, true, UTF_8),
             InstantSource.system(),
             opener,
+            null,
             () -> {},
-            stops::add),
+            stops::add,
+            status -> {}),
         arguments);
   }
 

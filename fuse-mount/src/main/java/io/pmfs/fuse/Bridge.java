@@ -20,6 +20,11 @@ public interface Bridge {
    */
   void mount(Duration timeout) throws MountException;
 
+  /** Whether the mount stays when this process dies, for another one to go on with. */
+  default boolean outlivesProcess() {
+    return false;
+  }
+
   /** Whether a request could be taken now: if not, all wait for the source. */
   default boolean hasIdleWorker() {
     return true;

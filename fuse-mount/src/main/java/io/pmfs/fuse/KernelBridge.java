@@ -168,6 +168,11 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public boolean outlivesProcess() {
+    return session != null;
+  }
+
+  @Override
   public boolean hasIdleWorker() {
     KernelWorkers running = workers;
     return running != null && running.hasIdle();

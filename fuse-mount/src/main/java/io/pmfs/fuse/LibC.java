@@ -38,6 +38,8 @@ public interface LibC {
 
   long writev(int file, long vectors, int count);
 
+  int dup2(int file, int number);
+
   int ioctl(int file, long request, long argument);
 
   int umount2(@In byte[] target, int flags);

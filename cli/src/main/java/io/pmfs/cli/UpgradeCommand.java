@@ -1,0 +1,83 @@
+package io.pmfs.cli;
+
+import io.netty.handler.codec.http.HttpMethod;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs upgrade}: replaces a running daemon by the installed version, without unmounting. */
+@Command(
+    name = "upgrade",
+    description = "Has the installed version go on with a mount. Readers wait for a moment.%n",
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {"  pmfs upgrade /mnt/dataset"})
+final class UpgradeCommand implements Callable<Integer> {
+  private static final Duration ANSWER = Duration.ofSeconds(10);
+  private static final Duration SUCCESSOR = Duration.ofSeconds(60);
+  private static final long POLL_MS = 50;
+  private static final int HTTP_OK = 200;
+
+  private final Invocation invocation;
+
+  @Parameters(paramLabel = "MOUNTPOINT", description = "Where the dataset is mounted.")
+  private String mountpointText;
+
+  UpgradeCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
+    Registry registry = Registry.open(surroundings);
+    Registry.Entry before = registry.find(mountpoint);
+    if (before == null) {
+      throw new MountFailure(
+          ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+    }
+    ask(mountpoint, before);
+    long deadline = System.nanoTime() + SUCCESSOR.toNanos();
+    while (System.nanoTime() < deadline) {
+      Registry.Entry now = registry.find(mountpoint);
+      if (now != null && now.pid() != before.pid()) {
+        invocation.say(
+            "%s goes on with pid %d instead of %d".formatted(mountpoint, now.pid(), before.pid()));
+        return ExitStatus.DONE;
+      }
+      pause();
+    }
+    throw new MountFailure(
+        ExitStatus.FAILED,
+        "%s: no daemon took over within %s; see %s"
+            .formatted(mountpoint, TimeSpan.format(SUCCESSOR), before.logFile()));
+  }
+
+  private static void ask(Path mountpoint, Registry.Entry daemon) throws MountFailure {
+    try {
+      ControlClient.Answer answer =
+          ControlClient.ask(Path.of(daemon.socket()), HttpMethod.POST, "/upgrade", ANSWER);
+      if (answer.status() != HTTP_OK) {
+        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + answer.error());
+      }
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: daemon (pid %d): %s".formatted(mountpoint, daemon.pid(), Reason.of(e)),
+          e);
+    }
+  }
+
+  private static void pause() throws MountFailure {
+    try {
+      Thread.sleep(POLL_MS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+    }
+  }
+}
