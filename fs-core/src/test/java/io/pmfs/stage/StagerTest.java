@@ -317,7 +317,7 @@ final class StagerTest {
       }
       stage.awaitIdle();
       assertThat(stage.files(0)).isEmpty();
-      assertThat(stage.tiers.get(0).status().usedBytes()).isZero();
+      Await.until("the room is given back", () -> stage.tiers.get(0).status().usedBytes() == 0);
 
       stage.store.before(null);
       stage.stage(inode);
@@ -447,7 +447,7 @@ final class StagerTest {
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
       stage.awaitIdle();
       assertThat(stage.tiers.get(0).hasFailed()).isTrue();
-      assertThat(stage.stager.status().failed()).isEqualTo(1);
+      assertThat(stage.stager.status().failed()).isPositive();
 
       stage.stage(inode);
       assertThat(stage.copyFile(1, inode)).exists();
