@@ -164,10 +164,20 @@ public final class DirectoryStore implements BackingStore {
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    byte[] absolute = Posix.terminated(FileName.of(this.path).resolve(path));
-    if (path.size() == 0) {
-      absolute = Posix.terminated(this.path);
+    // There is no system call for attributes below an open directory (but in Linux 6.13); the path
+    // that the root was opened by may be another directory by now, our own mount even.
+    try (Place place = resolve(path)) {
+      FileName directory = FileName.of("/proc/self/fd/" + place.directory);
+      FileName rest =
+          place.path.length == 1
+              ? FileName.of(".")
+              : FileName.of(Arrays.copyOf(place.path, place.path.length - 1));
+      return extendedAttributes(path, Posix.terminated(directory.resolve(rest)));
     }
+  }
+
+  private static Map<FileName, byte[]> extendedAttributes(FileName path, byte[] absolute)
+      throws FsException {
     byte[] list = new byte[XATTR_BYTES];
     long size = LIBC.llistxattr(absolute, list, list.length);
     if (size < 0) {
@@ -266,11 +276,13 @@ public final class DirectoryStore implements BackingStore {
 
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
+      // The address is that of the buffer's position.
       long address = Pointer.wrap(Posix.RUNTIME, destination).address();
       int first = destination.position();
       while (destination.hasRemaining()) {
         int at = destination.position();
-        long count = LIBC.pread(file, address + at, destination.remaining(), offset + at - first);
+        long count =
+            LIBC.pread(file, address + at - first, destination.remaining(), offset + at - first);
         if (count < 0) {
           if (Posix.errno() == Errno.EINTR) {
             continue;

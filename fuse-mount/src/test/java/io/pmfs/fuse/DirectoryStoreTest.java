@@ -344,6 +344,22 @@ final class DirectoryStoreTest {
   }
 
   @Test
+  void read_intoTheMiddleOfABuffer_fillsJustThat() throws Exception {
+    byte[] content = write("f", 1000);
+    ByteBuffer whole = ByteBuffer.allocateDirect(300);
+    ByteBuffer slice = whole.slice(50, 200).position(20).limit(120);
+    try (SourceFile file = store.open(name("f"))) {
+      assertThat(file.read(500, slice)).isEqualTo(100);
+    }
+
+    assertThat(slice.position()).isEqualTo(120);
+    for (int i = 0; i < 300; i++) {
+      byte expected = i >= 70 && i < 170 ? content[500 + i - 70] : 0;
+      assertThat(whole.get(i)).as("byte %d", i).isEqualTo(expected);
+    }
+  }
+
+  @Test
   void read_beyondFourGigabytes_isThere() throws Exception {
     Shell.run(root, "truncate -s 5G f; printf end >> f");
     try (SourceFile file = store.open(name("f"))) {
@@ -468,6 +484,29 @@ final class DirectoryStoreTest {
     assertThat(store.extendedAttributes(name("f"))).isEmpty();
     assertThat(store.extendedAttributes(name("dangling"))).isEmpty();
     assertThat(errnoOf(() -> store.extendedAttributes(name("none")))).isEqualTo(Errno.ENOENT);
+  }
+
+  @Test
+  void extendedAttributes_rootRenamedOrPathBeyondPathMax_areRead() throws Exception {
+    Path before = Files.createDirectory(root.resolve("before"));
+    try (DirectoryStore renamed = new DirectoryStore(before)) {
+      FileName path = name("x".repeat(250));
+      Shell.run(
+          before,
+          """
+          name=$(printf 'x%.0s' {1..250})
+          for i in {1..20}; do mkdir $name; cd $name; done
+          """);
+      for (int depth = 1; depth < 20; depth++) {
+        path = path.resolve(name("x".repeat(250)));
+      }
+      Files.move(before, root.resolve("after"));
+
+      assertThat(renamed.extendedAttributes(name(""))).isEmpty();
+      assertThat(renamed.extendedAttributes(path)).isEmpty();
+    } finally {
+      Shell.run(root, "rm -r after");
+    }
   }
 
   // Failures and the rest.
