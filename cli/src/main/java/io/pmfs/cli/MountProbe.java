@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -45,11 +46,9 @@ enum MountProbe {
   }
 
   private static MountProbe look(Path path) {
-    // The kernel keeps the attributes of a mount whose daemon died; opening a directory it must
-    // ask.
     try (DirectoryStream<Path> opened = Files.newDirectoryStream(path)) {
       Objects.requireNonNull(opened);
-      return ANSWERS;
+      return isDisconnected(path) ? STALE : ANSWERS;
     } catch (NotDirectoryException e) {
       return ANSWERS;
     } catch (NoSuchFileException e) {
@@ -57,11 +56,26 @@ enum MountProbe {
     } catch (AccessDeniedException e) {
       return DENIED;
     } catch (IOException e) {
-      // ENOTCONN and ECONNABORTED have no exception of their own in the JDK.
-      String reason = Reason.of(e);
-      return reason.contains("endpoint is not connected") || reason.contains("connection abort")
-          ? STALE
-          : BROKEN;
+      return isDisconnected(e) ? STALE : BROKEN;
     }
+  }
+
+  /**
+   * The kernel keeps the attributes of a mount whose daemon died, and opens its directories by
+   * itself. For an extended attribute it asks each time.
+   */
+  private static boolean isDisconnected(Path path) {
+    try {
+      Files.getFileAttributeView(path, UserDefinedFileAttributeView.class).size("pmfs.probe");
+      return false;
+    } catch (IOException e) {
+      return isDisconnected(e);
+    }
+  }
+
+  /** ENOTCONN and ECONNABORTED have no exception of their own in the JDK. */
+  private static boolean isDisconnected(IOException e) {
+    String reason = Reason.of(e);
+    return reason.contains("endpoint is not connected") || reason.contains("connection abort");
   }
 }

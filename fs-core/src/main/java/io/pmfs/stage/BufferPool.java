@@ -12,31 +12,47 @@ import org.jspecify.annotations.Nullable;
 final class BufferPool {
   private static final int UNIT_BYTES = 16 * 1024;
 
-  private final ByteBuffer memory;
+  /** Memory is taken from the system so much at a time, when it is first needed: a block's worth. */
+  private static final int UNITS_PER_CHUNK = Blocks.SIZE / UNIT_BYTES;
+
   private final int unitCount;
+  private final @Nullable ByteBuffer[] chunks; // GUARDED_BY(this)
   private final BitSet lent = new BitSet(); // GUARDED_BY(this)
 
   BufferPool(int bytes) {
     unitCount = bytes / UNIT_BYTES;
-    memory = ByteBuffer.allocateDirect(unitCount * UNIT_BYTES);
+    chunks = new @Nullable ByteBuffer[(unitCount + UNITS_PER_CHUNK - 1) / UNITS_PER_CHUNK];
   }
 
   /**
-   * A buffer of just that size, or null if no run of free memory is long enough. First fit, lowest
-   * address.
+   * A buffer of just that size, at most a block's, or null if no run of free memory is long enough.
+   * First fit, lowest address.
    */
   synchronized @Nullable Loan tryAcquire(int size) {
     int units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
     int start = lent.nextClearBit(0);
     while (start + units <= unitCount) {
+      int chunkEnd = (start / UNITS_PER_CHUNK + 1) * UNITS_PER_CHUNK;
       int next = lent.nextSetBit(start);
-      if (next < 0 || next - start >= units) {
+      int runEnd = next < 0 ? chunkEnd : Math.min(next, chunkEnd);
+      if (runEnd - start >= units) {
         lent.set(start, start + units);
-        return new Loan(start, units, memory.slice(start * UNIT_BYTES, size));
+        return new Loan(start, units, slice(start, size));
       }
-      start = lent.nextClearBit(next);
+      start = lent.nextClearBit(runEnd);
     }
     return null;
+  }
+
+  private ByteBuffer slice(int start, int size) {
+    int index = start / UNITS_PER_CHUNK;
+    ByteBuffer chunk = chunks[index];
+    if (chunk == null) {
+      int units = Math.min(UNITS_PER_CHUNK, unitCount - index * UNITS_PER_CHUNK);
+      chunk = ByteBuffer.allocateDirect(units * UNIT_BYTES);
+      chunks[index] = chunk;
+    }
+    return chunk.slice(start % UNITS_PER_CHUNK * UNIT_BYTES, size);
   }
 
   private synchronized void giveBack(int start, int units) {

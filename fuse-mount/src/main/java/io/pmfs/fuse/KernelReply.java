@@ -17,13 +17,15 @@ final class KernelReply implements ReadSink {
   /** Where what follows the header is built. */
   static final int BODY = KernelProtocol.OUT_HEADER_SIZE;
 
+  private static final int FIRST_BODY_BYTES = 128 * 1024;
+
   private static final int VECTOR_SIZE = 16;
 
   private final KernelChannel channel;
-  private final ByteBuffer out;
+  private ByteBuffer out;
   private final ByteBuffer vectors =
       ByteBuffer.allocateDirect(2 * VECTOR_SIZE).order(ByteOrder.nativeOrder());
-  private final long outAddress;
+  private long outAddress;
   private final long vectorsAddress;
 
   private long unique;
@@ -33,11 +35,14 @@ final class KernelReply implements ReadSink {
 
   KernelReply(KernelChannel channel) {
     this.channel = channel;
-    this.out =
-        ByteBuffer.allocateDirect(BODY + KernelProtocol.MAX_READ_BYTES)
-            .order(ByteOrder.nativeOrder());
-    this.outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
+    grow(FIRST_BODY_BYTES);
     this.vectorsAddress = Pointer.wrap(Posix.RUNTIME, vectors).address();
+  }
+
+  /** Direct memory is filled with zeros when it is taken: no more of it than the requests need. */
+  private void grow(int bodySize) {
+    out = ByteBuffer.allocateDirect(BODY + bodySize).order(ByteOrder.nativeOrder());
+    outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
   }
 
   void begin(long unique) {
@@ -63,7 +68,7 @@ final class KernelReply implements ReadSink {
 
   /** The most that may follow the header. */
   int bodyLimit() {
-    return out.capacity() - BODY;
+    return KernelProtocol.MAX_READ_BYTES;
   }
 
   /** Answers with so many bytes of the body. */
@@ -89,6 +94,9 @@ final class KernelReply implements ReadSink {
   @Override
   public void expect(int size) {
     expected = size;
+    if (size > out.capacity() - BODY) {
+      grow(KernelProtocol.MAX_READ_BYTES);
+    }
   }
 
   @Override
