@@ -8,6 +8,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A mount and its daemon. Close unmounts with {@code pmfs umount} and fails if that does.
@@ -32,11 +34,19 @@ final class MountedPmfs implements AutoCloseable {
   private volatile boolean expired;
   private boolean gone;
 
-  MountedPmfs(Installation installation, Path source, Path mountpoint, Duration lifetime) {
+  /**
+   * Watches over a mount that was just made.
+   *
+   * @param said the line that mount printed; it names the process, which saves asking for the
+   *     status
+   */
+  MountedPmfs(
+      Installation installation, Path source, Path mountpoint, Duration lifetime, String said) {
     this.installation = installation;
     this.source = source;
     this.mountpoint = mountpoint;
-    this.pid = status().number("pid");
+    Matcher matcher = Pattern.compile("pid (\\d+)").matcher(said);
+    this.pid = matcher.find() ? Long.parseLong(matcher.group(1)) : status().number("pid");
     this.watch = WATCHDOG.schedule(this::expire, lifetime.toMillis(), TimeUnit.MILLISECONDS);
   }
 
