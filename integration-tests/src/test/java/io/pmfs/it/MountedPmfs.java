@@ -1,5 +1,7 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -99,12 +101,28 @@ final class MountedPmfs implements AutoCloseable {
     return last[0];
   }
 
-  /** Kills the daemon as a crash would, and leaves the dead mount behind. */
+  /** Kills the daemon, and who would start it again, and so leaves a dead mount behind. */
   void kill9() {
+    killSupervisor();
     signal("KILL");
     gone = true;
     watch.cancel(false);
     awaitGone();
+  }
+
+  private void killSupervisor() {
+    ProcessHandle.of(pid)
+        .flatMap(ProcessHandle::parent)
+        .filter(parent -> commandLine(parent.pid()).contains("pmfs-supervise"))
+        .ifPresent(parent -> Command.run("kill", "-KILL", Long.toString(parent.pid())).expect(0));
+  }
+
+  private static String commandLine(long pid) {
+    try {
+      return Files.readString(Path.of("/proc/" + pid + "/cmdline"), ISO_8859_1);
+    } catch (IOException e) {
+      return "";
+    }
   }
 
   void signal(String name) {
@@ -135,6 +153,7 @@ final class MountedPmfs implements AutoCloseable {
   void abandon() {
     watch.cancel(false);
     if (!gone && runs(pid)) {
+      killSupervisor();
       Command.run("kill", "-KILL", Long.toString(pid));
       detach(mountpoint);
     }
