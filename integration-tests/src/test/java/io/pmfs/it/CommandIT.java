@@ -103,10 +103,11 @@ final class CommandIT {
   }
 
   @Test
-  void mount_ofTheSameAgain_changesNothing() {
+  void mount_ofTheSameAgain_isRefusedAndSaysWhoServes() {
     try (MountedPmfs mount = pmfs.mount(source)) {
-      Command second = tryMount(source, pmfs.mountpoint()).expect(0);
-      assertThat(second.out()).contains("already mounted", Long.toString(mount.pid()));
+      Command second = tryMount(source, pmfs.mountpoint()).expect(2);
+      assertThat(second.errorLines()).as("%s", second).hasSize(1);
+      assertThat(second.err()).contains("already mounted", Long.toString(mount.pid()));
       assertServesOn(mount);
     }
   }
@@ -115,8 +116,7 @@ final class CommandIT {
   void mount_ofAnotherSourceOnAMount_isRefused() {
     Path other = pmfs.directory("other");
     try (MountedPmfs mount = pmfs.mount(source)) {
-      Command second = tryMount(other, pmfs.mountpoint());
-      assertThat(second.exit()).as("%s", second).isIn(1, 2);
+      Command second = tryMount(other, pmfs.mountpoint()).expect(2);
       assertThat(second.errorLines()).as("%s", second).hasSize(1);
       assertThat(second.err()).contains(pmfs.mountpoint().toString());
       assertServesOn(mount);

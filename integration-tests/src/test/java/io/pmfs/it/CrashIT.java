@@ -103,9 +103,11 @@ final class CrashIT {
     Dataset dataset = Dataset.create(pmfs.directory("source"), 1000);
     pmfs.mount(dataset.root()).kill9();
     // Only a forced stat sees that the daemon is gone: the attributes were to last for long.
-    String mountpoint = pmfs.mountpoint().toString();
-    assertThat(Posix.outcome(Posix.statOutcome(mountpoint, Posix.AT_STATX_FORCE_SYNC)))
-        .isEqualTo("ENOTCONN");
+    String root = pmfs.mountpoint().toString();
+    Await.until(
+        "the mount is dead",
+        Duration.ofSeconds(10),
+        () -> Posix.outcome(Posix.statOutcome(root, Posix.AT_STATX_FORCE_SYNC)).equals("ENOTCONN"));
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       assertThat(Mounts.count(mount.mountpoint())).isEqualTo(1);
       dataset.assertEqualBelow(mount.mountpoint());

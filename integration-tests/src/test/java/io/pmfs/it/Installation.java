@@ -144,7 +144,7 @@ final class Installation implements AutoCloseable {
     }
     mounted.expect(0);
     assertThat(Mounts.at(mountpoint())).as("mounted after: %s", mounted).isTrue();
-    MountedPmfs mount = new MountedPmfs(this, source, mountpoint(), lifetime);
+    MountedPmfs mount = new MountedPmfs(this, source, mountpoint(), lifetime, mounted.out());
     mounts.add(mount);
     return mount;
   }

@@ -1,5 +1,7 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,6 +10,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A mount and its daemon. Close unmounts with {@code pmfs umount} and fails if that does.
@@ -32,11 +36,19 @@ final class MountedPmfs implements AutoCloseable {
   private volatile boolean expired;
   private boolean gone;
 
-  MountedPmfs(Installation installation, Path source, Path mountpoint, Duration lifetime) {
+  /**
+   * Watches over a mount that was just made.
+   *
+   * @param said the line that mount printed; it names the process, which saves asking for the
+   *     status
+   */
+  MountedPmfs(
+      Installation installation, Path source, Path mountpoint, Duration lifetime, String said) {
     this.installation = installation;
     this.source = source;
     this.mountpoint = mountpoint;
-    this.pid = status().number("pid");
+    Matcher matcher = Pattern.compile("pid (\\d+)").matcher(said);
+    this.pid = matcher.find() ? Long.parseLong(matcher.group(1)) : status().number("pid");
     this.watch = WATCHDOG.schedule(this::expire, lifetime.toMillis(), TimeUnit.MILLISECONDS);
   }
 
@@ -89,12 +101,28 @@ final class MountedPmfs implements AutoCloseable {
     return last[0];
   }
 
-  /** Kills the daemon as a crash would, and leaves the dead mount behind. */
+  /** Kills the daemon, and who would start it again, and so leaves a dead mount behind. */
   void kill9() {
+    killSupervisor();
     signal("KILL");
     gone = true;
     watch.cancel(false);
     awaitGone();
+  }
+
+  private void killSupervisor() {
+    ProcessHandle.of(pid)
+        .flatMap(ProcessHandle::parent)
+        .filter(parent -> commandLine(parent.pid()).contains("pmfs-supervise"))
+        .ifPresent(parent -> Command.run("kill", "-KILL", Long.toString(parent.pid())).expect(0));
+  }
+
+  private static String commandLine(long pid) {
+    try {
+      return Files.readString(Path.of("/proc/" + pid + "/cmdline"), ISO_8859_1);
+    } catch (IOException e) {
+      return "";
+    }
   }
 
   void signal(String name) {
@@ -125,6 +153,7 @@ final class MountedPmfs implements AutoCloseable {
   void abandon() {
     watch.cancel(false);
     if (!gone && runs(pid)) {
+      killSupervisor();
       Command.run("kill", "-KILL", Long.toString(pid));
       detach(mountpoint);
     }

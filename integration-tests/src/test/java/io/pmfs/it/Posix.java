@@ -76,6 +76,7 @@ final class Posix {
           Map.entry(40, "ELOOP"),
           Map.entry(61, "ENODATA"),
           Map.entry(95, "EOPNOTSUPP"),
+          Map.entry(103, "ECONNABORTED"),
           Map.entry(107, "ENOTCONN"),
           Map.entry(116, "ESTALE"));
 
