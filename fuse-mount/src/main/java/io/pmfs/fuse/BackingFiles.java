@@ -1,15 +1,13 @@
 package io.pmfs.fuse;
 
-import com.google.common.cache.Cache;
-import com.google.common.cache.CacheBuilder;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.tier.Errno;
+import io.pmfs.metadata.Inode;
 import io.pmfs.tier.FsException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.concurrent.ConcurrentHashMap;
-import jnr.ffi.Pointer;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,10 +15,15 @@ import org.slf4j.LoggerFactory;
 /**
  * The files that the kernel reads without us, by inode. A copy is registered when its file is first
  * opened and stays registered, for the next open, until it goes or others push it out; what is open
- * stays readable whatever happens to the registration.
+ * stays readable whatever happens to the copy.
  *
- * <p>The kernel wants all opens of an inode to agree: as long as one is open through us, so is the
- * next, and the other way round.
+ * <p>The kernel wants all opens of an inode to agree, and looks up the id at each of them: as long
+ * as one is open through us, so is the next, and as long as one is open on a backing file, the next
+ * is on the same one, whose registration therefore stays although its copy may be gone.
+ *
+ * <p>INVARIANT: an id that was handed out stays registered until {@link #release} was called as
+ * often as {@link #open}. No system call, and nothing of the file system, is called with the lock
+ * held: a copy may go, and say so, while it is being looked for.
  */
 final class BackingFiles {
   private static final Logger log = LoggerFactory.getLogger(BackingFiles.class);
@@ -28,31 +31,54 @@ final class BackingFiles {
   /** Stands for: read through us. The kernel's ids start at 1. */
   static final int NONE = 0;
 
-  // _IOW(229, 1, struct fuse_backing_map) and _IOW(229, 2, uint32_t) of linux/fuse.h.
-  private static final long BACKING_OPEN = 0x4010e501L;
-  private static final long BACKING_CLOSE = 0x4004e502L;
-  private static final int BACKING_MAP_SIZE = 16;
-
   private static final int REGISTERED = 4096;
-  private static final LibC LIBC = LibC.INSTANCE;
 
-  private final PmfsFileSystem fileSystem;
-  private final int device;
-  private final ConcurrentHashMap<Long, OpenInode> open = new ConcurrentHashMap<>();
-  private final Cache<Long, Integer> registered =
-      CacheBuilder.newBuilder()
-          .maximumSize(REGISTERED)
-          .<Long, Integer>removalListener(removal -> unregister(removal.getValue()))
-          .build();
-  private volatile @Nullable String unavailable;
+  /** Where files are registered with the kernel. */
+  interface Registry {
+    /**
+     * Registers a regular file of exactly that size.
+     *
+     * @return its id; {@link #NONE} if there is no such file
+     * @throws FsException if the kernel does not take it
+     */
+    int register(Path file, long size) throws FsException;
 
-  BackingFiles(PmfsFileSystem fileSystem, int device) {
-    this.fileSystem = fileSystem;
-    this.device = device;
-    fileSystem.onCopyGone(registered::invalidate);
+    void unregister(int id);
   }
 
-  private record OpenInode(int backing, int count) {}
+  private static final class Backing {
+    private final int id;
+    private int opens = 1;
+    private boolean gone;
+
+    Backing(int id, boolean gone) {
+      this.id = id;
+      this.gone = gone;
+    }
+  }
+
+  private final PmfsFileSystem fileSystem;
+  private final Registry registry;
+  private final int registeredMax;
+  private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
+
+  /** Registered and not open, the longest so first. */
+  private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  private long copiesGone; // GUARDED_BY(this)
+  private volatile @Nullable String unavailable;
+
+  BackingFiles(PmfsFileSystem fileSystem, Registry registry) {
+    this(fileSystem, registry, REGISTERED);
+  }
+
+  /** Keeps at most so many files registered that are not open. */
+  BackingFiles(PmfsFileSystem fileSystem, Registry registry, int registeredMax) {
+    this.fileSystem = fileSystem;
+    this.registry = registry;
+    this.registeredMax = registeredMax;
+    fileSystem.onCopyGone(this::copyGone);
+  }
 
   /** Why the kernel reads nothing without us; null as far as is known it does. */
   @Nullable String unavailable() {
@@ -68,75 +94,129 @@ final class BackingFiles {
 
   /** Opens a file: the id of its backing file, or {@link #NONE} to read it through us. */
   int open(long inode) throws FsException {
-    OpenInode before = open.get(inode);
-    int candidate = before == null ? backing(inode) : NONE;
-    return open.compute(
-            inode,
-            (number, now) ->
-                now == null
-                    ? new OpenInode(candidate, 1)
-                    : new OpenInode(now.backing, now.count + 1))
-        .backing;
+    long goneBefore;
+    synchronized (this) {
+      Backing known = openKnown(inode);
+      if (known != null) {
+        return known.id;
+      }
+      goneBefore = copiesGone;
+    }
+    int id = register(inode);
+    Backing chosen;
+    synchronized (this) {
+      chosen = openKnown(inode);
+      if (chosen == null) {
+        // If copies went meanwhile, this may be one of them: good for this open, but not kept.
+        chosen = new Backing(id, copiesGone != goneBefore);
+        open.put(inode, chosen);
+        return id;
+      }
+    }
+    // Another opener was faster.
+    unregister(id);
+    return chosen.id;
+  }
+
+  /** Called with the lock held. */
+  private @Nullable Backing openKnown(long inode) {
+    Backing known = open.get(inode);
+    if (known != null) {
+      known.opens++;
+      return known;
+    }
+    known = idle.remove(inode);
+    if (known != null) {
+      known.opens = 1;
+      open.put(inode, known);
+    }
+    return known;
   }
 
   /** Closes what was opened once. */
   void release(long inode) {
-    open.computeIfPresent(
-        inode, (number, now) -> now.count == 1 ? null : new OpenInode(now.backing, now.count - 1));
+    int out = NONE;
+    synchronized (this) {
+      Backing known = open.get(inode);
+      if (known == null || --known.opens > 0) {
+        return;
+      }
+      open.remove(inode);
+      if (known.gone) {
+        out = known.id;
+      } else if (known.id != NONE) {
+        idle.put(inode, known);
+        out = idle.size() > registeredMax ? removeEldest() : NONE;
+      }
+    }
+    unregister(out);
   }
 
-  private int backing(long inode) throws FsException {
-    Integer known = registered.getIfPresent(inode);
-    if (known != null) {
-      return known;
-    }
-    Path file = fileSystem.copyFile(inode);
-    if (file == null || unavailable != null) {
-      return NONE;
-    }
-    int id = register(file);
-    if (id != NONE) {
-      registered.put(inode, id);
-    }
+  /** Called with the lock held. */
+  private int removeEldest() {
+    Iterator<Backing> eldestFirst = idle.values().iterator();
+    int id = eldestFirst.next().id;
+    eldestFirst.remove();
     return id;
   }
 
-  private int register(Path path) {
-    int file = LIBC.openat(Posix.AT_FDCWD, Posix.terminated(path.toString()), Posix.O_CLOEXEC);
-    if (file < 0) {
-      return NONE;
-    }
-    try {
-      ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
-      map.putInt(0, file);
-      int id = LIBC.ioctl(device, BACKING_OPEN, Pointer.wrap(Posix.RUNTIME, map).address());
-      if (id <= 0) {
-        refused(Posix.errno());
-        return NONE;
+  private void copyGone(long inode) {
+    Backing known;
+    synchronized (this) {
+      copiesGone++;
+      Backing opened = open.get(inode);
+      if (opened != null) {
+        opened.gone = true;
       }
-      return id;
-    } finally {
-      LIBC.close(file);
+      known = idle.remove(inode);
+    }
+    if (known != null) {
+      unregister(known.id);
     }
   }
 
-  private void refused(Errno errno) {
-    setUnavailable(
-        switch (errno) {
-          case EPERM -> "the daemon lacks CAP_SYS_ADMIN";
-          case ELOOP -> "the tier lies on a stacked file system";
-          default -> "the kernel refuses a backing file with " + errno;
-        });
+  private int register(long number) throws FsException {
+    if (unavailable != null) {
+      return NONE;
+    }
+    Path file = fileSystem.copyFile(number);
+    if (file == null) {
+      return NONE;
+    }
+    Inode inode = fileSystem.inode(number);
+    try {
+      return registry.register(file, inode.attributes().size());
+    } catch (FsException e) {
+      refused(e);
+      return NONE;
+    }
+  }
+
+  private void refused(FsException e) {
+    switch (e.errno()) {
+      case EPERM -> setUnavailable("the daemon lacks CAP_SYS_ADMIN");
+      case ELOOP -> setUnavailable("the tier lies on a stacked file system");
+      // For now: the next file may find some.
+      case ENOMEM, ENFILE, EMFILE, EINTR -> log.warn("no passthrough of a file: {}", e.errno());
+      default -> setUnavailable("the kernel refuses a backing file with " + e.errno());
+    }
   }
 
   private void unregister(int id) {
-    ByteBuffer number = ByteBuffer.allocateDirect(Integer.BYTES).order(ByteOrder.nativeOrder());
-    number.putInt(0, id);
-    LIBC.ioctl(device, BACKING_CLOSE, Pointer.wrap(Posix.RUNTIME, number).address());
+    if (id != NONE) {
+      registry.unregister(id);
+    }
   }
 
   /** Before the device is closed. */
   void close() {
-    registered.invalidateAll();
+    Map<Long, Backing> all;
+    synchronized (this) {
+      all = new HashMap<>(idle);
+      all.putAll(open);
+      idle.clear();
+      open.clear();
+    }
+    all.values().forEach(backing -> unregister(backing.id));
   }
 }

@@ -3,13 +3,10 @@ package io.pmfs.fuse;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.MountException.Reason;
 import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -109,7 +106,9 @@ public final class KernelBridge implements Bridge {
     }
     DeviceChannel channel = new DeviceChannel(device);
     BackingFiles files =
-        readMode == ReadMode.PASSTHROUGH ? new BackingFiles(fileSystem, device) : null;
+        readMode == ReadMode.PASSTHROUGH
+            ? new BackingFiles(fileSystem, new DeviceRegistry(device))
+            : null;
     backing = files;
     KernelOperations operations =
         new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
@@ -122,29 +121,9 @@ public final class KernelBridge implements Bridge {
     Probe.await(options.mountpoint(), timeout, ended, this);
   }
 
-  /** A worker: fetches a request, answers it, until the session ends. */
   private void serve(KernelChannel channel, KernelOperations operations) {
     try {
-      ByteBuffer in = KernelOperations.requestBuffer();
-      long address = Pointer.wrap(Posix.RUNTIME, in).address();
-      KernelRequest request = new KernelRequest(in);
-      KernelReply reply = new KernelReply(channel);
-      while (true) {
-        int size = channel.receive(address, in.capacity());
-        if (size < 0) {
-          return;
-        }
-        in.clear().limit(size);
-        if (request.isWhole()) {
-          operations.handle(request, reply);
-        } else {
-          log.error("a request of {} bytes makes no sense and is passed over", size);
-        }
-      }
-    } catch (FsException e) {
-      log.error("a worker stops: {}", e.getMessage());
-    } catch (Throwable e) {
-      log.error("a worker stops", e);
+      new KernelWorker(channel, operations, this::abort).run();
     } finally {
       if (workers.decrementAndGet() == 0) {
         BackingFiles files = backing;
@@ -154,6 +133,14 @@ public final class KernelBridge implements Bridge {
         LIBC.close(device);
         ended.countDown();
       }
+    }
+  }
+
+  /** Readers that wait get an error, later ones find what was below the mount. */
+  private void abort() {
+    int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
+    if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
+      log.error("{} cannot be unmounted: {}", options.mountpoint(), Posix.errno());
     }
   }
 
