@@ -2,8 +2,8 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.fuse.KernelSession;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.SharedSession;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -70,8 +70,8 @@ final class Supervision {
     return resumedMode;
   }
 
-  KernelSession session() {
-    return new KernelSession(
+  SharedSession session() {
+    return new SharedSession(
         descriptor, isResumed(), file.resolveSibling(file.getFileName() + ".backing"));
   }
 

@@ -8,10 +8,10 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
-import io.pmfs.fuse.KernelSession;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.SharedSession;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
@@ -155,7 +155,7 @@ final class Wiring implements MountOpener {
           case "jnr" -> false;
           default -> KernelBridge.isAvailable();
         };
-    KernelSession session = supervision == null ? null : supervision.session();
+    SharedSession session = supervision == null ? null : supervision.session();
     return kernel
         ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session)
         : new JnrBridge(fileSystem, options);

@@ -12,7 +12,9 @@ import org.jspecify.annotations.Nullable;
 final class BufferPool {
   private static final int UNIT_BYTES = 16 * 1024;
 
-  /** Memory is taken from the system so much at a time, when it is first needed: a block's worth. */
+  /**
+   * Memory is taken from the system so much at a time, when it is first needed: a block's worth.
+   */
   private static final int UNITS_PER_CHUNK = Blocks.SIZE / UNIT_BYTES;
 
   private final int unitCount;

@@ -1,25 +1,29 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.tier.Errno;
+import io.pmfs.metadata.Inode;
 import io.pmfs.tier.FsException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The files that the kernel reads without us, by inode. A copy is registered when its file is first
- * opened and stays registered, for the next open, until it goes or others push it out.
+ * opened and stays registered, for the next open, until it goes or others push it out; what is open
+ * stays readable whatever happens to the copy.
  *
- * <p>INVARIANT: all opens of an inode agree, as the kernel demands: while one is open, the next is
- * through the same backing file, or also through us; and what is open stays registered.
+ * <p>The kernel wants all opens of an inode to agree, and looks up the id at each of them: as long
+ * as one is open through us, so is the next, and as long as one is open on a backing file, the next
+ * is on the same one, whose registration therefore stays although its copy may be gone.
+ *
+ * <p>INVARIANT: an id that was handed out stays registered until {@link #release} was called as
+ * often as {@link #open}. No system call, and nothing of the file system, is called with the lock
+ * held: a copy may go, and say so, while it is being looked for.
  */
 final class BackingFiles {
   private static final Logger log = LoggerFactory.getLogger(BackingFiles.class);
@@ -27,56 +31,74 @@ final class BackingFiles {
   /** Stands for: read through us. The kernel's ids start at 1. */
   static final int NONE = 0;
 
-  // _IOW(229, 1, struct fuse_backing_map) and _IOW(229, 2, uint32_t) of linux/fuse.h.
-  private static final long BACKING_OPEN = 0x4010e501L;
-  private static final long BACKING_CLOSE = 0x4004e502L;
-  private static final int BACKING_MAP_SIZE = 16;
-
-  /** Registrations kept of files that are not open. */
+  private static final int NO_SLOT = -1;
   private static final int REGISTERED = 4096;
 
-  private static final LibC LIBC = LibC.INSTANCE;
+  /** Where files are registered with the kernel. */
+  interface Registry {
+    /**
+     * Registers a regular file of exactly that size.
+     *
+     * @return its id; {@link #NONE} if there is no such file
+     * @throws FsException if the kernel does not take it
+     */
+    int register(Path file, long size) throws FsException;
 
-  private final PmfsFileSystem fileSystem;
-  private final int device;
-  private final @Nullable BackingLedger ledger;
+    void unregister(int id);
+  }
 
-  // GUARDED_BY(this), as are the fields of their values. System calls happen outside the lock.
-  private final Map<Long, Entry> entries = new HashMap<>();
-  private final LinkedHashMap<Long, Entry> idle = new LinkedHashMap<>();
-
-  private volatile @Nullable String unavailable;
-
-  /** An inode that is open, or was and keeps its registration. */
-  private static final class Entry {
+  private static final class Backing {
     private final int id;
     private final int slot;
-    private final boolean inherited;
-    private int count;
+    private int opens = 1;
     private boolean gone;
 
-    Entry(int id, int slot, boolean inherited) {
+    Backing(int id, int slot, boolean gone) {
       this.id = id;
       this.slot = slot;
-      this.inherited = inherited;
+      this.gone = gone;
     }
   }
+
+  private final PmfsFileSystem fileSystem;
+  private final Registry registry;
+  private final int registeredMax;
+  private final @Nullable BackingLedger ledger;
+  private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
+
+  /**
+   * Ids that a process before this one handed out. How often those inodes are open nobody knows any
+   * more, so they stay as they are until the session ends.
+   */
+  private final Map<Long, Integer> inherited;
+
+  /** Registered and not open, the longest so first. */
+  private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  private long copiesGone; // GUARDED_BY(this)
+  private volatile @Nullable String unavailable;
 
   /**
    * The backing files of one session.
    *
-   * @param ledger what a process before this one registered and the kernel may still use; null if
-   *     the session ends with this process
+   * @param ledger for the next process on the same session, and from the one before; null if the
+   *     session ends with this process
    */
-  BackingFiles(PmfsFileSystem fileSystem, int device, @Nullable BackingLedger ledger) {
-    this.fileSystem = fileSystem;
-    this.device = device;
+  BackingFiles(PmfsFileSystem fileSystem, Registry registry, @Nullable BackingLedger ledger) {
+    this(fileSystem, registry, ledger, REGISTERED);
+  }
+
+  /** Keeps at most so many files registered that are not open. */
+  BackingFiles(
+      PmfsFileSystem fileSystem,
+      Registry registry,
+      @Nullable BackingLedger ledger,
+      int registeredMax) {
     this.ledger = ledger;
-    if (ledger != null) {
-      // How often these are open nobody knows any more: they stay as they are until the session
-      // ends.
-      ledger.entries().forEach((inode, id) -> entries.put(inode, new Entry(id, -1, true)));
-    }
+    this.inherited = ledger == null ? Map.of() : ledger.entries();
+    this.fileSystem = fileSystem;
+    this.registry = registry;
+    this.registeredMax = registeredMax;
     fileSystem.onCopyGone(this::copyGone);
   }
 
@@ -94,116 +116,142 @@ final class BackingFiles {
 
   /** Opens a file: the id of its backing file, or {@link #NONE} to read it through us. */
   int open(long inode) throws FsException {
+    Integer before = inherited.get(inode);
+    if (before != null) {
+      return before;
+    }
+    long goneBefore;
     synchronized (this) {
-      Entry known = entries.get(inode);
+      Backing known = openKnown(inode);
       if (known != null) {
-        return enter(inode, known);
+        return known.id;
       }
+      goneBefore = copiesGone;
     }
-    Path file = unavailable == null ? fileSystem.copyFile(inode) : null;
-    int id = file == null ? NONE : register(file);
-    int superfluous = NONE;
-    int result;
+    int id = register(inode);
+    Backing chosen;
     synchronized (this) {
-      Entry known = entries.get(inode);
-      if (known == null) {
-        known = new Entry(id, ledger == null ? -1 : ledger.put(inode, id), false);
-        entries.put(inode, known);
-      } else {
-        superfluous = id;
+      chosen = openKnown(inode);
+      if (chosen == null) {
+        // If copies went meanwhile, this may be one of them: good for this open, but not kept.
+        int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
+        chosen = new Backing(id, slot, copiesGone != goneBefore);
+        open.put(inode, chosen);
+        return id;
       }
-      result = enter(inode, known);
     }
-    unregister(superfluous);
-    return result;
+    // Another opener was faster.
+    unregister(id);
+    return chosen.id;
   }
 
-  private int enter(long inode, Entry entry) {
-    if (entry.count++ == 0) {
-      idle.remove(inode);
+  /** Called with the lock held. */
+  private @Nullable Backing openKnown(long inode) {
+    Backing known = open.get(inode);
+    if (known != null) {
+      known.opens++;
+      return known;
     }
-    return entry.id;
+    known = idle.remove(inode);
+    if (known != null) {
+      known.opens = 1;
+      open.put(inode, known);
+    }
+    return known;
   }
 
   /** Closes what was opened once. */
   void release(long inode) {
-    int surplus = NONE;
+    int out = NONE;
     synchronized (this) {
-      Entry entry = entries.get(inode);
-      // A process before this one may have opened it: then there is nothing to count down.
-      if (entry == null || entry.count == 0 || --entry.count > 0 || entry.inherited) {
+      // One that a process before this one opened is not counted.
+      Backing known = open.get(inode);
+      if (known == null || --known.opens > 0) {
         return;
       }
-      if (entry.id == NONE || entry.gone) {
-        surplus = remove(inode, entry);
+      open.remove(inode);
+      if (known.gone || known.id == NONE) {
+        out = forget(known);
       } else {
-        idle.put(inode, entry);
-        if (idle.size() > REGISTERED) {
-          Map.Entry<Long, Entry> eldest = idle.entrySet().iterator().next();
-          surplus = remove(eldest.getKey(), eldest.getValue());
-        }
+        idle.put(inode, known);
+        out = idle.size() > registeredMax ? removeEldest() : NONE;
       }
     }
-    unregister(surplus);
+    unregister(out);
+  }
+
+  /** Called with the lock held. */
+  private int removeEldest() {
+    Iterator<Backing> eldestFirst = idle.values().iterator();
+    Backing eldest = eldestFirst.next();
+    eldestFirst.remove();
+    return forget(eldest);
+  }
+
+  /** Called with the lock held; returns the id that is to be unregistered. */
+  private int forget(Backing backing) {
+    if (ledger != null) {
+      ledger.remove(backing.slot);
+    }
+    return backing.id;
   }
 
   private void copyGone(long inode) {
-    int surplus = NONE;
+    int out = NONE;
     synchronized (this) {
-      Entry entry = entries.get(inode);
-      if (entry == null || entry.inherited) {
-        return;
+      copiesGone++;
+      Backing opened = open.get(inode);
+      if (opened != null) {
+        opened.gone = true;
       }
-      entry.gone = true;
-      if (entry.count == 0) {
-        surplus = remove(inode, entry);
-      }
+      Backing known = idle.remove(inode);
+      out = known == null ? NONE : forget(known);
     }
-    unregister(surplus);
+    unregister(out);
   }
 
-  private int remove(long inode, Entry entry) {
-    entries.remove(inode);
-    idle.remove(inode);
-    if (ledger != null) {
-      ledger.remove(entry.slot);
-    }
-    return entry.id;
-  }
-
-  private int register(Path path) {
-    int file = LIBC.openat(Posix.AT_FDCWD, Posix.terminated(path.toString()), Posix.O_CLOEXEC);
-    if (file < 0) {
+  private int register(long number) throws FsException {
+    if (unavailable != null) {
       return NONE;
     }
+    Path file = fileSystem.copyFile(number);
+    if (file == null) {
+      return NONE;
+    }
+    Inode inode = fileSystem.inode(number);
     try {
-      ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
-      map.putInt(0, file);
-      int id = LIBC.ioctl(device, BACKING_OPEN, Pointer.wrap(Posix.RUNTIME, map).address());
-      if (id <= 0) {
-        refused(Posix.errno());
-        return NONE;
-      }
-      return id;
-    } finally {
-      LIBC.close(file);
+      return registry.register(file, inode.attributes().size());
+    } catch (FsException e) {
+      refused(e);
+      return NONE;
     }
   }
 
-  private void refused(Errno errno) {
-    setUnavailable(
-        switch (errno) {
-          case EPERM -> "the daemon lacks CAP_SYS_ADMIN";
-          case ELOOP -> "the tier lies on a stacked file system";
-          default -> "the kernel refuses a backing file with " + errno;
-        });
+  private void refused(FsException e) {
+    switch (e.errno()) {
+      case EPERM -> setUnavailable("the daemon lacks CAP_SYS_ADMIN");
+      case ELOOP -> setUnavailable("the tier lies on a stacked file system");
+      // For now: the next file may find some.
+      case ENOMEM, ENFILE, EMFILE, EINTR -> log.warn("no passthrough of a file: {}", e.errno());
+      default -> setUnavailable("the kernel refuses a backing file with " + e.errno());
+    }
   }
 
   private void unregister(int id) {
     if (id != NONE) {
-      ByteBuffer number = ByteBuffer.allocateDirect(Integer.BYTES).order(ByteOrder.nativeOrder());
-      number.putInt(0, id);
-      LIBC.ioctl(device, BACKING_CLOSE, Pointer.wrap(Posix.RUNTIME, number).address());
+      registry.unregister(id);
     }
+  }
+
+  /** Before the device is closed. */
+  void close() {
+    Map<Long, Backing> all;
+    synchronized (this) {
+      all = new HashMap<>(idle);
+      all.putAll(open);
+      idle.clear();
+      open.clear();
+    }
+    all.values().forEach(backing -> unregister(backing.id));
   }
 }

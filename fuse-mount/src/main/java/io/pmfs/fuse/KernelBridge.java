@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,10 +30,11 @@ public final class KernelBridge implements Bridge {
   private final PmfsFileSystem fileSystem;
   private final ReadMode readMode;
   private final int workerCount;
-  private final @Nullable KernelSession session;
+  private final @Nullable SharedSession session;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable BackingFiles backing;
-  private volatile @Nullable KernelWorkers workers;
+  private final RequestGate gate = new RequestGate();
+  private final AtomicInteger workers = new AtomicInteger();
 
   /**
    * A bridge that is not mounted yet.
@@ -47,7 +49,7 @@ public final class KernelBridge implements Bridge {
       MountOptions options,
       ReadMode readMode,
       int workerCount,
-      @Nullable KernelSession session) {
+      @Nullable SharedSession session) {
     this.fileSystem = fileSystem;
     this.options = options;
     this.readMode = readMode;
@@ -83,7 +85,7 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public void mount(Duration timeout) throws MountException {
-    KernelSession given = session;
+    SharedSession given = session;
     int device = given == null ? open() : given.descriptor();
     boolean resumed = given != null && given.resumed();
     if (!resumed) {
@@ -94,28 +96,47 @@ public final class KernelBridge implements Bridge {
     DeviceChannel channel = new DeviceChannel(device);
     KernelOperations operations =
         new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
-    KernelWorkers started =
-        new KernelWorkers(
-            channel,
-            operations,
-            workerCount,
-            () -> {
-              LIBC.close(device);
-              ended.countDown();
-            });
-    workers = started;
-    started.start();
+    workers.set(workerCount);
+    for (int i = 1; i <= workerCount; i++) {
+      KernelWorker worker = new KernelWorker(channel, operations, gate, this::abort);
+      Thread thread = new Thread(() -> serve(worker, device), "fuse-" + i);
+      thread.setDaemon(true);
+      thread.start();
+    }
     if (resumed) {
       resume(channel);
     }
     Probe.await(options.mountpoint(), timeout, ended, this);
   }
 
+  private void serve(KernelWorker worker, int device) {
+    try {
+      worker.run();
+    } finally {
+      if (workers.decrementAndGet() == 0) {
+        BackingFiles files = backing;
+        if (files != null) {
+          files.close();
+        }
+        LIBC.close(device);
+        ended.countDown();
+      }
+    }
+  }
+
+  /** Readers that wait get an error, later ones find what was below the mount. */
+  private void abort() {
+    int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
+    if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
+      log.error("{} cannot be unmounted: {}", options.mountpoint(), Posix.errno());
+    }
+  }
+
   private BackingFiles backingFiles(int device) throws MountException {
-    KernelSession given = session;
+    SharedSession given = session;
     try {
       BackingLedger ledger = given == null ? null : new BackingLedger(given.ledger());
-      return new BackingFiles(fileSystem, device, ledger);
+      return new BackingFiles(fileSystem, new DeviceRegistry(device), ledger);
     } catch (IOException e) {
       throw new MountException(
           Reason.FAILED, given + ": the ledger of backing files: " + e.getMessage(), e);
@@ -174,14 +195,12 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public boolean hasIdleWorker() {
-    KernelWorkers running = workers;
-    return running != null && running.hasIdle();
+    return gate.inProgress() < workers.get();
   }
 
   @Override
   public boolean freeze(Duration timeout) throws InterruptedException {
-    KernelWorkers running = workers;
-    return session != null && running != null && running.freeze(timeout);
+    return session != null && gate.shut(timeout);
   }
 
   @Override

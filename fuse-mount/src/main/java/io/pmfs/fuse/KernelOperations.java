@@ -27,6 +27,8 @@ final class KernelOperations {
   /** Listing offsets start after . and .. . */
   private static final int DOTS = 2;
 
+  private static final long MAX_NODE = 1L << 46;
+
   private static final int MAX_BACKGROUND = 64;
   private static final int CONGESTION_THRESHOLD = 48;
 
@@ -75,6 +77,9 @@ final class KernelOperations {
     Opcode opcode = request.opcode();
     if (opcode == null) {
       throw new FsException(Errno.ENOSYS, "opcode " + request.opcodeNumber());
+    }
+    if (!request.isWhole() && opcode.isAnswered()) {
+      throw KernelRequest.truncated();
     }
     switch (opcode) {
       case READ -> read(request, reply);
@@ -201,14 +206,22 @@ final class KernelOperations {
             ? KernelProtocol.FOPEN_KEEP_CACHE
             : KernelProtocol.FOPEN_PASSTHROUGH);
     out.putInt(KernelReply.BODY + 12, id);
-    reply.send(KernelProtocol.OPEN_OUT_SIZE);
+    boolean opened = false;
+    try {
+      reply.send(KernelProtocol.OPEN_OUT_SIZE);
+      opened = true;
+    } finally {
+      if (!opened) {
+        backing.release(request.node());
+      }
+    }
   }
 
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {
     FileName name = request.nameAt(KernelProtocol.IN_HEADER_SIZE);
     ByteBuffer out = reply.body();
     try {
-      Inode inode = fileSystem.inode(fileSystem.find(request.node(), name).inode());
+      Inode inode = fileSystem.inode(fileSystem.find(directory(request), name).inode());
       KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
@@ -217,6 +230,15 @@ final class KernelOperations {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
+  }
+
+  /** Numbers are given out one after the other: one beyond these was never ours. */
+  private static long directory(KernelRequest request) throws FsException {
+    long node = request.node();
+    if (node < 1 || node > MAX_NODE) {
+      throw new FsException(Errno.ESTALE, "inode " + node);
+    }
+    return node;
   }
 
   private void getattr(KernelRequest request, KernelReply reply) throws FsException {
@@ -252,7 +274,7 @@ final class KernelOperations {
       throw new FsException(Errno.EINVAL, "a listing of " + size + " bytes from " + offset);
     }
     Listing listing = new Listing(reply, Math.min(size, reply.bodyLimit()), plus);
-    long directory = request.node();
+    long directory = directory(request);
     if (offset < 1 && !listing.addDots(directory, DOT, 1)) {
       listing.send();
       return;
@@ -278,7 +300,7 @@ final class KernelOperations {
 
     Listing(KernelReply reply, int limit, boolean plus) {
       this.reply = reply;
-      this.out = reply.body();
+      this.out = reply.body(limit);
       this.limit = limit;
       this.prefix = plus ? KernelProtocol.ENTRY_OUT_SIZE : 0;
     }

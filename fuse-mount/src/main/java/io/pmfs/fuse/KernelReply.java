@@ -61,8 +61,19 @@ final class KernelReply implements ReadSink {
     answered = true;
   }
 
-  /** The worker's buffer, to be filled from {@link #BODY} on. */
+  /**
+   * The worker's buffer, to be filled from {@link #BODY} on: {@value #FIRST_BODY_BYTES} bytes or as
+   * many as were asked for.
+   */
   ByteBuffer body() {
+    return out;
+  }
+
+  /** The worker's buffer with room for so many bytes, at most {@link #bodyLimit}. */
+  ByteBuffer body(int size) {
+    if (size > out.capacity() - BODY) {
+      grow(KernelProtocol.MAX_READ_BYTES);
+    }
     return out;
   }
 
@@ -94,9 +105,7 @@ final class KernelReply implements ReadSink {
   @Override
   public void expect(int size) {
     expected = size;
-    if (size > out.capacity() - BODY) {
-      grow(KernelProtocol.MAX_READ_BYTES);
-    }
+    body(size);
   }
 
   @Override

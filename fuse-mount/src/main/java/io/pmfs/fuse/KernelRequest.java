@@ -18,10 +18,14 @@ final class KernelRequest {
     this.in = in;
   }
 
-  /** Whether there is a whole header, and as many bytes as it says. */
+  /** Whether there is a whole header, without which nothing can be answered. */
+  boolean hasHeader() {
+    return in.limit() >= KernelProtocol.IN_HEADER_SIZE;
+  }
+
+  /** Whether there are as many bytes as the header says. */
   boolean isWhole() {
-    return in.limit() >= KernelProtocol.IN_HEADER_SIZE
-        && in.getInt(KernelProtocol.IN_LENGTH) == in.limit();
+    return in.getInt(KernelProtocol.IN_LENGTH) == in.limit();
   }
 
   @Nullable Opcode opcode() {
@@ -68,7 +72,7 @@ final class KernelRequest {
     return FileName.of(name);
   }
 
-  private static FsException truncated() {
+  static FsException truncated() {
     return new FsException(Errno.EINVAL, "a request that is cut short");
   }
 }

@@ -61,6 +61,11 @@ enum Opcode {
     this.number = number;
   }
 
+  /** Whether the kernel waits for an answer. */
+  boolean isAnswered() {
+    return this != FORGET && this != BATCH_FORGET && this != INTERRUPT;
+  }
+
   int number() {
     return number;
   }

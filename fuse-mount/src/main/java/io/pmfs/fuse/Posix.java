@@ -27,6 +27,7 @@ final class Posix {
   static final int STATX_BASIC_STATS = 0x7ff;
   static final int STATX_SIZE = 256;
   static final int STATVFS_SIZE = 256;
+  static final int MNT_FORCE = 1;
   static final int MNT_DETACH = 2;
   static final int UMOUNT_NOFOLLOW = 8;
 

@@ -10,4 +10,4 @@ import java.nio.file.Path;
  * @param resumed whether it is mounted and negotiated already, by a process that is gone
  * @param ledger where to keep what the next process must know
  */
-public record KernelSession(int descriptor, boolean resumed, Path ledger) {}
+public record SharedSession(int descriptor, boolean resumed, Path ledger) {}

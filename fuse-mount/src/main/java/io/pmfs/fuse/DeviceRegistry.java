@@ -1,0 +1,69 @@
+package io.pmfs.fuse;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
+
+/** Backing files of one session, through ioctl on /dev/fuse. */
+final class DeviceRegistry implements BackingFiles.Registry {
+  // _IOW(229, 1, struct fuse_backing_map) and _IOW(229, 2, uint32_t) of linux/fuse.h.
+  static final long BACKING_OPEN = 0x4010e501L;
+  static final long BACKING_CLOSE = 0x4004e502L;
+  static final int BACKING_MAP_SIZE = 16;
+
+  private static final byte[] EMPTY_PATH = {0};
+  private static final LibC LIBC = LibC.INSTANCE;
+
+  private final int device;
+
+  DeviceRegistry(int device) {
+    this.device = device;
+  }
+
+  @Override
+  public int register(Path path, long size) throws FsException {
+    // Whatever took the place of a copy must not hang us.
+    int flags = Posix.O_CLOEXEC | Posix.O_NOFOLLOW | Posix.O_NONBLOCK;
+    int file = LIBC.openat(Posix.AT_FDCWD, Posix.terminated(path.toString()), flags);
+    if (file < 0) {
+      return BackingFiles.NONE;
+    }
+    try {
+      if (!isRegular(file, size)) {
+        return BackingFiles.NONE;
+      }
+      ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
+      map.putInt(0, file);
+      int id = LIBC.ioctl(device, BACKING_OPEN, Pointer.wrap(Posix.RUNTIME, map).address());
+      if (id <= 0) {
+        throw new FsException(Posix.errno(), path.toString());
+      }
+      return id;
+    } finally {
+      LIBC.close(file);
+    }
+  }
+
+  /** The kernel reads what is there: a copy that was cut short must not get there. */
+  private static boolean isRegular(int file, long size) {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    int mask = Posix.STATX_BASIC_STATS;
+    if (LIBC.statx(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, mask, statx) != 0) {
+      return false;
+    }
+    Attributes attributes = Posix.attributes(statx);
+    return attributes.type() == FileType.REGULAR && attributes.size() == size;
+  }
+
+  @Override
+  public void unregister(int id) {
+    ByteBuffer number = ByteBuffer.allocateDirect(Integer.BYTES).order(ByteOrder.nativeOrder());
+    number.putInt(0, id);
+    LIBC.ioctl(device, BACKING_CLOSE, Pointer.wrap(Posix.RUNTIME, number).address());
+  }
+}

@@ -1,0 +1,77 @@
+package io.pmfs.fuse;
+
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import jnr.ffi.Pointer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Fetches a request, answers it, and so on until the session ends. A request that cannot be
+ * answered would leave its reader waiting for ever: then the session is ended instead.
+ */
+final class KernelWorker implements Runnable {
+  private static final Logger log = LoggerFactory.getLogger(KernelWorker.class);
+
+  private final KernelChannel channel;
+  private final KernelOperations operations;
+  private final RequestGate gate;
+  private final Runnable endSession;
+
+  /**
+   * A worker of a session.
+   *
+   * @param gate that all workers of the session share
+   * @param endSession ends it whatever is in progress; called if an answer cannot be given
+   */
+  KernelWorker(
+      KernelChannel channel, KernelOperations operations, RequestGate gate, Runnable endSession) {
+    this.channel = channel;
+    this.gate = gate;
+    this.operations = operations;
+    this.endSession = endSession;
+  }
+
+  @Override
+  public void run() {
+    try {
+      ByteBuffer in = KernelOperations.requestBuffer();
+      long address = Pointer.wrap(Posix.RUNTIME, in).address();
+      KernelRequest request = new KernelRequest(in);
+      KernelReply reply = new KernelReply(channel);
+      int size;
+      while ((size = channel.receive(address, in.capacity())) >= 0) {
+        in.clear().limit(size);
+        gate.enter();
+        try {
+          if (request.hasHeader()) {
+            answer(request, reply);
+          } else {
+            log.error("a request of {} bytes has no header and is passed over", size);
+          }
+        } finally {
+          gate.exit();
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (FsException e) {
+      log.error("a worker stops: {}", e.getMessage());
+    } catch (Throwable e) {
+      log.error("a worker stops", e);
+    }
+  }
+
+  private void answer(KernelRequest request, KernelReply reply) {
+    try {
+      operations.handle(request, reply);
+    } catch (FsException e) {
+      log.error(
+          "{} of inode {} cannot be answered, so the session ends: {}",
+          request.opcode(),
+          request.node(),
+          e.getMessage());
+      endSession.run();
+    }
+  }
+}

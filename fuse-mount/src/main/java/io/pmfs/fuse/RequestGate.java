@@ -1,0 +1,50 @@
+package io.pmfs.fuse;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * What workers pass before and after each request. Once shut it stays so: a request that was
+ * fetched then is not begun, and the kernel sends it again to whoever goes on with the session.
+ */
+final class RequestGate {
+  private static final long POLL_MS = 2;
+
+  private final AtomicInteger inProgress = new AtomicInteger();
+  private final CountDownLatch never = new CountDownLatch(1);
+  private volatile boolean shut;
+
+  /** Before a request is begun; does not return if the gate is shut. */
+  void enter() throws InterruptedException {
+    inProgress.incrementAndGet();
+    // Counted before it looks: whoever shuts the gate waits for this request, or this thread sees
+    // it shut.
+    if (shut) {
+      inProgress.decrementAndGet();
+      never.await();
+    }
+  }
+
+  void exit() {
+    inProgress.decrementAndGet();
+  }
+
+  /** Requests begun and not ended. */
+  int inProgress() {
+    return inProgress.get();
+  }
+
+  /** Shuts the gate and waits until no request is in progress; says whether that came in time. */
+  boolean shut(Duration timeout) throws InterruptedException {
+    shut = true;
+    long deadline = System.nanoTime() + timeout.toNanos();
+    while (inProgress.get() > 0) {
+      if (System.nanoTime() > deadline) {
+        return false;
+      }
+      Thread.sleep(POLL_MS);
+    }
+    return true;
+  }
+}

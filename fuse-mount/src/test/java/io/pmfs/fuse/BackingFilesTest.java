@@ -1,0 +1,338 @@
+package io.pmfs.fuse;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.KernelSession.Answer;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class BackingFilesTest {
+  private KernelFixture fixture;
+  private final Kernel kernel = new Kernel();
+  private BackingFiles files;
+  private long small;
+  private long large;
+
+  @SuppressWarnings("NullAway.Init")
+  BackingFilesTest() {}
+
+  /** Gives out numbers as the kernel does, and knows which are good. */
+  private static final class Kernel implements BackingFiles.Registry {
+    private final AtomicInteger last = new AtomicInteger();
+    private final Set<Integer> registered = ConcurrentHashMap.newKeySet();
+    private volatile @Nullable Errno refusal;
+
+    @Override
+    public int register(Path file, long size) throws FsException {
+      Errno errno = refusal;
+      if (errno != null) {
+        throw new FsException(errno, file.toString());
+      }
+      if (file.toFile().length() != size) {
+        return BackingFiles.NONE;
+      }
+      int id = last.incrementAndGet();
+      registered.add(id);
+      return id;
+    }
+
+    @Override
+    public void unregister(int id) {
+      assertThat(registered.remove(id)).as("id %d was registered", id).isTrue();
+    }
+  }
+
+  @BeforeEach
+  void open(@TempDir Path directory) throws Exception {
+    fixture = new KernelFixture(directory);
+    files = new BackingFiles(fixture.fileSystem, kernel, null, 2);
+    small = fixture.inode("small");
+    large = fixture.inode("large");
+    stage(small);
+    stage(large);
+  }
+
+  @AfterEach
+  void close() {
+    files.close();
+    assertThat(kernel.registered).isEmpty();
+    fixture.close();
+  }
+
+  private void stage(long number) throws FsException {
+    try (KernelSession session = fixture.session()) {
+      session.ask(Opcode.READ, number, KernelMessages.read(0, 4096));
+    }
+    fixture.awaitStaged();
+  }
+
+  @Test
+  void open_ofAStagedFile_isRegisteredOnceAndKept() throws Exception {
+    int id = files.open(small);
+    assertThat(id).isPositive();
+    assertThat(files.open(small)).isEqualTo(id);
+    files.release(small);
+    files.release(small);
+    assertThat(files.open(small)).isEqualTo(id);
+    assertThat(kernel.registered).containsExactly(id);
+    files.release(small);
+  }
+
+  @Test
+  void open_whileItsCopyGoes_staysOnTheSameFile() throws Exception {
+    int id = files.open(small);
+    fixture.copies.drop(small);
+    assertThat(files.open(small)).isEqualTo(id);
+    assertThat(kernel.registered).as("looked up at every open").contains(id);
+    files.release(small);
+    assertThat(kernel.registered).contains(id);
+    files.release(small);
+    assertThat(kernel.registered).doesNotContain(id);
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    files.release(small);
+  }
+
+  @Test
+  void copy_goneWhileNotOpen_isUnregisteredAtOnce() throws Exception {
+    files.open(small);
+    files.release(small);
+    fixture.copies.drop(small);
+    assertThat(kernel.registered).isEmpty();
+  }
+
+  @Test
+  void open_throughUs_staysSoUntilAllAreClosed() throws Exception {
+    fixture.copies.drop(small);
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    stage(small);
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    files.release(small);
+    files.release(small);
+    assertThat(files.open(small)).isPositive();
+    files.release(small);
+  }
+
+  @Test
+  void idleFiles_aboveTheLimit_theLongestIdleGoes() throws Exception {
+    long third = fixture.inode("sub", "inner");
+    assertThat(third).isPositive();
+    long other = fixture.inode("directory", "e1x");
+    long another = fixture.inode("directory", "e2xx");
+    stage(other);
+    stage(another);
+    for (long number : new long[] {small, large, other, another}) {
+      files.open(number);
+    }
+    assertThat(kernel.registered).as("open ones do not count").hasSize(4);
+    for (long number : new long[] {small, large, other, another}) {
+      files.release(number);
+    }
+    assertThat(kernel.registered).containsExactlyInAnyOrder(3, 4);
+  }
+
+  @Test
+  void open_ofACopyCutShort_isThroughUs() throws Exception {
+    Path copy = java.util.Objects.requireNonNull(fixture.fileSystem.copyFile(small));
+    Files.write(copy, new byte[10]);
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    files.release(small);
+  }
+
+  @Test
+  void kernel_thatForbids_isNotAskedAgain() throws Exception {
+    kernel.refusal = Errno.EPERM;
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.unavailable()).contains("CAP_SYS_ADMIN");
+    kernel.refusal = null;
+    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    files.release(small);
+    files.release(large);
+  }
+
+  @Test
+  void kernel_thatIsShortOfMemory_isAskedAgain() throws Exception {
+    kernel.refusal = Errno.ENOMEM;
+    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.unavailable()).isNull();
+    kernel.refusal = null;
+    assertThat(files.open(large)).isPositive();
+    files.release(small);
+    files.release(large);
+  }
+
+  @Test
+  void open_ofAnUnknownInode_failsAndCountsNothing() {
+    assertThatThrownBy(() -> files.open(987_654))
+        .isInstanceOfSatisfying(
+            FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.ESTALE));
+    files.release(987_654);
+  }
+
+  @Test
+  void release_ofWhatIsNotOpen_isIgnored() {
+    files.release(small);
+    files.release(-1);
+    assertThat(kernel.registered).isEmpty();
+  }
+
+  /** What the kernel answers EIO to: an id that is not registered, or not that of other opens. */
+  @Test
+  void opens_inManyThreadsWhileCopiesGo_areAlwaysGoodAndAgree() throws Exception {
+    long seed = System.nanoTime();
+    System.out.println("BackingFilesTest seed " + seed);
+    int threadCount = 8;
+    CyclicBarrier start = new CyclicBarrier(threadCount + 1);
+    ExecutorService threads = Executors.newFixedThreadPool(threadCount + 1);
+    try {
+      List<Future<Integer>> running = new ArrayList<>();
+      for (int i = 0; i < threadCount; i++) {
+        Random random = new Random(seed + i);
+        running.add(threads.submit(() -> openAndCheck(random, start)));
+      }
+      Future<?> dropper = threads.submit(() -> dropAndStage(new Random(seed - 1), start, running));
+      int registered = 0;
+      for (Future<Integer> opener : running) {
+        registered += opener.get(50, TimeUnit.SECONDS);
+      }
+      dropper.get(50, TimeUnit.SECONDS);
+      assertThat(registered).as("opens on a backing file").isPositive();
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  private int openAndCheck(Random random, CyclicBarrier start) throws Exception {
+    start.await(10, TimeUnit.SECONDS);
+    int backed = 0;
+    for (int i = 0; i < 20_000; i++) {
+      long number = random.nextBoolean() ? small : large;
+      int first = files.open(number);
+      int second = files.open(number);
+      assertThat(second).as("opens agree").isEqualTo(first);
+      if (first != BackingFiles.NONE) {
+        assertThat(kernel.registered).contains(first);
+        backed++;
+      }
+      files.release(number);
+      files.release(number);
+    }
+    return backed;
+  }
+
+  private @Nullable Void dropAndStage(
+      Random random, CyclicBarrier start, List<Future<Integer>> openers) throws Exception {
+    try (KernelSession session = fixture.session()) {
+      start.await(10, TimeUnit.SECONDS);
+      while (!openers.stream().allMatch(Future::isDone)) {
+        long number = random.nextBoolean() ? small : large;
+        fixture.copies.drop(number);
+        for (int offset = 0; offset < KernelFixture.LARGE_SIZE; offset += 1 << 20) {
+          session.ask(Opcode.READ, number, KernelMessages.read(offset, 1 << 20));
+        }
+        fixture.awaitStaged();
+      }
+    }
+    return null;
+  }
+
+  // What OPEN answers.
+
+  private KernelSession session() {
+    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files));
+  }
+
+  @Test
+  void openRequest_ofAStagedFile_answersItsId() {
+    try (KernelSession session = session()) {
+      ByteBuffer body = session.ask(Opcode.OPEN, small, new byte[8]).body();
+      assertThat(body.capacity()).isEqualTo(16);
+      assertThat(body.getLong(0)).isZero();
+      assertThat(body.getInt(8)).isEqualTo(1 << 7);
+      assertThat(kernel.registered).containsExactly(body.getInt(12));
+      assertThat(session.ask(Opcode.RELEASE, small, new byte[24]).error()).isZero();
+    }
+  }
+
+  @Test
+  void openRequest_ofAFileWithoutCopy_answersKeepCache() throws Exception {
+    try (KernelSession session = session()) {
+      ByteBuffer body = session.ask(Opcode.OPEN, fixture.inode("empty"), new byte[8]).body();
+      assertThat(body.getInt(8)).isEqualTo(1 << 1);
+      assertThat(body.getInt(12)).isZero();
+      session.ask(Opcode.RELEASE, fixture.inode("empty"), new byte[24]);
+    }
+  }
+
+  @Test
+  void openRequest_whereTheKernelForbids_isNotImplemented() {
+    kernel.refusal = Errno.EPERM;
+    try (KernelSession session = session()) {
+      assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+    }
+  }
+
+  @Test
+  void openRequest_ofAnUnknownInode_isStale() {
+    try (KernelSession session = session()) {
+      for (long node : new long[] {0, 987_654, -1, Long.MIN_VALUE}) {
+        assertThat(session.ask(Opcode.OPEN, node, new byte[8]).errno()).isEqualTo(Errno.ESTALE);
+      }
+    }
+  }
+
+  @Test
+  void openRequest_whoseAnswerIsNotTaken_leavesNothingOpen() {
+    try (KernelSession session = session()) {
+      session.refusals.set(1);
+      assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ENOMEM);
+      fixture.copies.drop(small);
+      assertThat(kernel.registered).isEmpty();
+    }
+  }
+
+  @Test
+  void init_withPassthroughOffered_takesItAtDepthOne() {
+    try (KernelSession session = session()) {
+      Answer answer = session.ask(Opcode.INIT, PmfsFileSystem.ROOT, KernelMessages.init(7, 45, -1));
+      assertThat(answer.body().getInt(32)).isEqualTo(1 << 5 | 1 << 7);
+      assertThat(answer.body().getInt(36)).isEqualTo(1);
+      assertThat(files.unavailable()).isNull();
+    }
+  }
+
+  @Test
+  void init_withoutPassthroughOffered_degrades() {
+    try (KernelSession session = session()) {
+      Answer answer =
+          session.ask(Opcode.INIT, PmfsFileSystem.ROOT, KernelMessages.init(7, 39, 0x7fffffffL));
+      assertThat(answer.body().getInt(36)).isZero();
+      assertThat(files.unavailable()).isNotNull();
+      assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      assertThat(new HashSet<>(kernel.registered)).isEmpty();
+    }
+  }
+}

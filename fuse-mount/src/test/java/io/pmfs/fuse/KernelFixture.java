@@ -1,0 +1,119 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.UnaryOperator;
+
+/** A real file system over a small real tree. */
+final class KernelFixture implements AutoCloseable {
+  static final int SMALL_SIZE = 1000;
+  static final int LARGE_SIZE = 1_500_123;
+  static final int ENTRIES = 300;
+  static final String LONGEST_NAME = "n".repeat(255);
+
+  final Path source;
+  final PmfsFileSystem fileSystem;
+  final Copies copies;
+  private final Stager stager;
+  private final RocksNamespace namespace;
+  private final BackingStore store;
+  private final ExecutorService threads = Executors.newFixedThreadPool(2);
+
+  /** With one tier. */
+  KernelFixture(Path directory) throws Exception {
+    this(directory, true, store -> store);
+  }
+
+  /**
+   * With a tier or without.
+   *
+   * @param wrapped puts something between the file system and the tree
+   */
+  KernelFixture(Path directory, boolean hasTier, UnaryOperator<BackingStore> wrapped)
+      throws Exception {
+    source = Files.createDirectories(directory.resolve("source"));
+    makeTree();
+    namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+    TierSettings settings =
+        new TierSettings("tier", TierKind.SSD, directory.resolve("tier"), 100L << 20, 0);
+    List<Tier> tiers =
+        hasTier ? List.of(new DirectoryTier(settings, new DirectoryTier.Usage(0, 0))) : List.of();
+    copies = new Copies(namespace, tiers);
+    store = wrapped.apply(new DirectoryStore(source));
+    stager =
+        new Stager(
+            namespace, store, copies, EvictionPolicy.NONE, new StagerSettings(2, 8 << 20, 1000));
+    fileSystem =
+        new PmfsFileSystem(namespace, store, copies, stager, threads, InstantSource.system());
+  }
+
+  private void makeTree() throws IOException {
+    Files.write(source.resolve("small"), content(SMALL_SIZE));
+    Files.write(source.resolve("large"), content(LARGE_SIZE));
+    Files.write(source.resolve("empty"), new byte[0]);
+    Files.write(source.resolve(LONGEST_NAME), content(1));
+    Files.createDirectory(source.resolve("directory"));
+    for (int i = 0; i < ENTRIES; i++) {
+      String name = "e" + i + "x".repeat(i % 200);
+      Files.write(source.resolve("directory").resolve(name), content(i));
+    }
+    Shell.run(source, "ln -s small/target link; mkfifo fifo; mkdir sub; touch sub/inner");
+  }
+
+  static byte[] content(int size) {
+    byte[] content = new byte[size];
+    new Random(size).nextBytes(content);
+    return content;
+  }
+
+  long inode(String... path) throws FsException {
+    long number = PmfsFileSystem.ROOT;
+    for (String name : path) {
+      number = fileSystem.find(number, FileName.of(name)).inode();
+    }
+    return number;
+  }
+
+  KernelSession session() {
+    return new KernelSession(new KernelOperations(fileSystem, 1000, null));
+  }
+
+  void awaitStaged() {
+    long end = System.nanoTime() + 30_000_000_000L;
+    while (!stager.status().idle()) {
+      if (System.nanoTime() - end > 0) {
+        throw new AssertionError("staging does not become idle");
+      }
+      LockSupport.parkNanos(1_000_000);
+    }
+  }
+
+  @Override
+  public void close() {
+    stager.close();
+    copies.close();
+    namespace.close();
+    store.close();
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,188 @@
+package io.pmfs.fuse;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A session without a kernel: requests from a test, to one worker, whose answers it keeps. */
+final class KernelSession implements AutoCloseable {
+  private static final int VECTOR_SIZE = 16;
+
+  /** An answer as the kernel would take it. */
+  static final class Answer {
+    private final byte[] all;
+    private final ByteBuffer buffer;
+
+    private Answer(byte[] all) {
+      this.all = all;
+      this.buffer = ByteBuffer.wrap(all).order(ByteOrder.nativeOrder());
+    }
+
+    int length() {
+      return buffer.getInt(0);
+    }
+
+    int error() {
+      return buffer.getInt(4);
+    }
+
+    long unique() {
+      return buffer.getLong(8);
+    }
+
+    /** Header and what follows it. */
+    byte[] all() {
+      return all;
+    }
+
+    /** What follows the header. */
+    ByteBuffer body() {
+      return buffer.slice(16, all.length - 16).order(ByteOrder.nativeOrder());
+    }
+
+    byte[] bytes() {
+      return Arrays.copyOfRange(all, 16, all.length);
+    }
+
+    /** The reason of a failure; null for success. */
+    @Nullable Errno errno() {
+      return error() == 0 ? null : Errno.of(-error());
+    }
+  }
+
+  private final BlockingQueue<byte[]> requests = new ArrayBlockingQueue<>(1);
+  private final BlockingQueue<List<Answer>> done = new ArrayBlockingQueue<>(1);
+  private List<Answer> answers = new ArrayList<>();
+  private final Thread worker;
+  final AtomicInteger endings = new AtomicInteger();
+
+  /** So many next answers are refused by the kernel. */
+  final AtomicInteger refusals = new AtomicInteger();
+
+  KernelSession(KernelOperations operations) {
+    worker =
+        new Thread(
+            new KernelWorker(
+                new Channel(), operations, new RequestGate(), endings::incrementAndGet));
+    worker.setDaemon(true);
+    worker.start();
+  }
+
+  private final class Channel implements KernelChannel {
+    private boolean first = true;
+
+    @Override
+    public int receive(long buffer, int size) throws FsException {
+      try {
+        if (!first) {
+          done.put(answers);
+          answers = new ArrayList<>();
+        }
+        first = false;
+        byte[] request = requests.take();
+        if (request.length > size) {
+          throw new AssertionError("the test's request does not fit the worker's buffer");
+        }
+        NativeMemory.view(buffer, size).put(request);
+        return request == END ? -1 : request.length;
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    @Override
+    public boolean send(long vectors, int count) throws FsException {
+      ByteBuffer entries =
+          NativeMemory.view(vectors, count * VECTOR_SIZE).order(ByteOrder.nativeOrder());
+      int size = 0;
+      for (int i = 0; i < count; i++) {
+        size += Math.toIntExact(entries.getLong(i * VECTOR_SIZE + 8));
+      }
+      byte[] all = new byte[size];
+      int at = 0;
+      for (int i = 0; i < count; i++) {
+        int length = Math.toIntExact(entries.getLong(i * VECTOR_SIZE + 8));
+        NativeMemory.view(entries.getLong(i * VECTOR_SIZE), length).get(all, at, length);
+        at += length;
+      }
+      if (refusals.get() > 0 && refusals.getAndDecrement() > 0) {
+        throw new FsException(Errno.ENOMEM, "the test refuses an answer");
+      }
+      answers.add(new Answer(all));
+      return true;
+    }
+  }
+
+  private static final byte[] END = {};
+
+  /** All answers that a request got. */
+  List<Answer> askAll(byte[] request) {
+    try {
+      requests.put(request);
+      List<Answer> got = done.poll(30, TimeUnit.SECONDS);
+      if (got == null) {
+        throw new AssertionError("the worker hangs, or has ended: alive " + worker.isAlive());
+      }
+      return got;
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The one answer that a request got. */
+  Answer ask(byte[] request) {
+    List<Answer> got = askAll(request);
+    if (got.size() != 1) {
+      throw new AssertionError(got.size() + " answers to one request");
+    }
+    return got.get(0);
+  }
+
+  Answer ask(Opcode opcode, long node, byte[] body) {
+    return ask(request(opcode.number(), node, body));
+  }
+
+  private static long lastUnique = 0;
+
+  static byte[] request(int opcode, long node, byte[] body) {
+    lastUnique += 2;
+    return ByteBuffer.allocate(KernelProtocol.IN_HEADER_SIZE + body.length)
+        .order(ByteOrder.nativeOrder())
+        .putInt(KernelProtocol.IN_HEADER_SIZE + body.length)
+        .putInt(opcode)
+        .putLong(lastUnique)
+        .putLong(node)
+        .putInt(1000) // uid
+        .putInt(1000) // gid
+        .putInt(4711) // pid
+        .putInt(0)
+        .put(body)
+        .array();
+  }
+
+  boolean isWorking() {
+    return worker.isAlive();
+  }
+
+  @Override
+  public void close() {
+    try {
+      requests.put(END);
+      worker.join(10_000);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+    if (worker.isAlive()) {
+      throw new AssertionError("the worker does not end");
+    }
+  }
+}
