@@ -57,6 +57,11 @@ final class Installation implements AutoCloseable {
     return Path.of(System.getProperty("pmfs.launcher", "../scripts/pmfs")).toAbsolutePath();
   }
 
+  /** Sets a variable for all commands from now on. */
+  void environment(String name, String value) {
+    environment.put(name, value);
+  }
+
   Scratch scratch() {
     return scratch;
   }
