@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import java.io.PrintStream;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -11,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * One run of the program: its world, its streams, and what only the real process can do.
  *
  * @param supervision the tie to the supervisor that started this process; null if none did
- * @param detach tells the launcher that the mount is up, and lets go of its streams
+ * @param detach tells the launcher that the mount is up, and lets go of its streams; what the JVM
+ *     itself has to say goes to the given log file from then on
  * @param halt ends the process at once with an exit status
  * @param atShutdown registers what a signal has to run; false means that it did not come to an end
  */
@@ -22,7 +24,7 @@ record Invocation(
     InstantSource clock,
     MountOpener opener,
     @Nullable Supervision supervision,
-    Runnable detach,
+    Consumer<Path> detach,
     Consumer<BooleanSupplier> atShutdown,
     IntConsumer halt) {
 

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.fuse.StandardStreams;
 import java.io.PrintStream;
 import java.time.InstantSource;
 import java.util.function.BooleanSupplier;
@@ -26,9 +27,10 @@ public final class Main {
             InstantSource.system(),
             new Wiring(supervision),
             supervision,
-            () -> {
+            logFile -> {
               if (launched) {
                 detach(out, err);
+                StandardStreams.redirectTo(logFile);
               }
             },
             Main::atShutdown,

@@ -1,6 +1,5 @@
 package io.pmfs.cli;
 
-import io.pmfs.fuse.StandardStreams;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -119,10 +118,6 @@ final class MountCommand implements Callable<Integer> {
         "%s mounted on %s (pid %d, log %s)"
             .formatted(
                 settings.source(), settings.mountpoint(), ProcessHandle.current().pid(), logFile));
-    invocation.detach().run();
-    if (!foreground) {
-      // What the JVM itself has to say, such as a dump of its threads, belongs there too.
-      StandardStreams.redirectTo(logFile);
-    }
+    invocation.detach().accept(logFile);
   }
 }

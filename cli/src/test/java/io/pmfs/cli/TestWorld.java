@@ -97,7 +97,7 @@ final class TestWorld {
             InstantSource.system(),
             opener,
             null,
-            () -> {},
+            logFile -> {},
             stops::add,
             status -> {}),
         arguments);
