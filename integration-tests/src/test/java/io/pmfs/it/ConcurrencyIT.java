@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -15,20 +16,22 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Readers of all kinds at once, on a cold mount and on a warm one. */
 final class ConcurrencyIT {
   private static final int READERS = 8;
 
-  @Test
-  void readers_ofAllKindsAtOnce_eachGetTheRightBytes() throws Exception {
+  @ParameterizedTest
+  @EnumSource
+  void readers_ofAllKindsAtOnce_eachGetTheRightBytes(BridgeMode mode) throws Exception {
     Machine.requireFuse();
     long seed = System.nanoTime();
     System.out.println("ConcurrencyIT seed " + seed);
     try (Installation pmfs = new Installation()) {
       Dataset dataset = Dataset.create(pmfs.directory("source"), sizes(new Random(seed)));
-      try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      try (MountedPmfs mount = mode.mount(pmfs, Duration.ofMinutes(2), dataset.root())) {
         readAtOnce(dataset, mount.mountpoint(), seed);
         Status cold = mount.awaitCopies(dataset.items().size());
         // A reader and the staging thread may both fetch a byte, no more: the kernel keeps it then.

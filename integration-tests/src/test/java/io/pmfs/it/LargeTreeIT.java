@@ -66,6 +66,17 @@ final class LargeTreeIT {
             .as("source operations after more epochs: %s, before: %s", last, first)
             .isEqualTo(withoutStatfs(first));
       }
+      if (Machine.isRoot()) {
+        assertEqualInPassthrough(pmfs, source);
+      }
+    }
+  }
+
+  /** More files than are registered with the kernel at once. */
+  private static void assertEqualInPassthrough(Installation pmfs, Path source) {
+    try (MountedPmfs mount = BridgeMode.PASSTHROUGH.mount(pmfs, Duration.ofMinutes(5), source)) {
+      assertEqual(source, mount.mountpoint());
+      assertThat(mount.status().text("readMode")).isEqualTo("passthrough");
     }
   }
 

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /** The calls on a mount. */
-final class ReadOnlyIT extends ReadOnlySuite {
+class ReadOnlyIT extends ReadOnlySuite {
   private @Nullable Installation installation;
   private @Nullable MountedPmfs mount;
 
@@ -13,9 +13,13 @@ final class ReadOnlyIT extends ReadOnlySuite {
     Machine.requireFuse();
     Installation made = new Installation();
     installation = made;
-    MountedPmfs mounted = made.mount(source);
+    MountedPmfs mounted = mountOn(made, source);
     mount = mounted;
     return mounted.mountpoint();
+  }
+
+  MountedPmfs mountOn(Installation pmfs, Path source) {
+    return pmfs.mount(source);
   }
 
   @Override

@@ -1,0 +1,48 @@
+package io.pmfs.it;
+
+import java.util.Arrays;
+import jnr.ffi.Pointer;
+
+/** A file that is open and mapped; unlike one of Java's, the mapping ends when it is closed. */
+final class Mapping implements AutoCloseable {
+  private final int file;
+  private final int size;
+  private final Pointer memory;
+
+  Mapping(String path, int size) {
+    this.file = (int) Posix.check(Posix.open(path, Posix.O_RDONLY));
+    this.size = size;
+    this.memory = Posix.LIBC.mmap(null, size, Posix.PROT_READ, Posix.MAP_SHARED, file, 0);
+    if (memory.address() == -1) {
+      Posix.close(file);
+      throw new AssertionError("cannot map " + path);
+    }
+  }
+
+  boolean mappedEquals(byte[] content) {
+    byte[] bytes = new byte[size];
+    memory.get(0, bytes, 0, size);
+    return Arrays.equals(bytes, content);
+  }
+
+  boolean readEquals(byte[] content) {
+    byte[] bytes = new byte[size];
+    int at = 0;
+    while (at < size) {
+      byte[] piece = new byte[size - at];
+      int count = (int) Posix.check(Posix.pread(file, piece, piece.length, at));
+      if (count == 0) {
+        return false;
+      }
+      System.arraycopy(piece, 0, bytes, at, count);
+      at += count;
+    }
+    return Arrays.equals(bytes, content);
+  }
+
+  @Override
+  public void close() {
+    Posix.check(Posix.result(Posix.LIBC.munmap(memory.address(), size)));
+    Posix.close(file);
+  }
+}
