@@ -10,14 +10,11 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -52,17 +49,14 @@ public final class Stager implements AutoCloseable {
   private static final byte UNFIT = 2;
 
   private static final int ROUNDS = 4;
-  private static final int OPEN_SOURCES = 256;
-  private static final Duration IDLE = Duration.ofSeconds(30);
   private static final long STOP_SECONDS = 30;
 
   private final Namespace namespace;
-  private final BackingStore source;
   private final Copies copies;
   private final Evictor evictor;
   private final StagerSettings settings;
   private final BufferPool buffers;
-  private final HandleTable<OpenSource> sources = new HandleTable<>(OPEN_SOURCES, IDLE);
+  private final OpenSources sources;
   private final ExecutorService storeThreads;
   private final ThreadPoolExecutor fetchThreads;
 
@@ -103,7 +97,7 @@ public final class Stager implements AutoCloseable {
       EvictionPolicy eviction,
       StagerSettings settings) {
     this.namespace = namespace;
-    this.source = source;
+    this.sources = new OpenSources(namespace, source);
     this.copies = copies;
     this.settings = settings;
     this.buffers = new BufferPool(settings.bufferBytes());
@@ -331,10 +325,10 @@ public final class Stager implements AutoCloseable {
   private boolean readFromSource(Fetch fetch, int block, ByteBuffer destination) {
     Inode inode = fetch.inode();
     String problem;
-    try (var lease = openSource(inode)) {
-      OpenSource open = lease.handle();
+    try (var lease = sources.acquire(inode)) {
+      OpenSources.OpenSource open = lease.handle();
       int expected = destination.remaining();
-      int count = open.file.read(Blocks.offset(block), destination);
+      int count = open.read(Blocks.offset(block), destination);
       // Whoever reads the last of the blocks, in whatever order they come, sees whether all of them
       // are of one version.
       if (count == expected && (fetch.countRead() ? open.isUnchanged() : open.isTheFile())) {
@@ -354,13 +348,13 @@ public final class Stager implements AutoCloseable {
 
   /** Reads a range for one reader only. */
   private int readDirectly(Inode inode, long offset, int count, ReadSink sink) throws FsException {
-    try (var lease = openSource(inode)) {
-      OpenSource open = lease.handle();
+    try (var lease = sources.acquire(inode)) {
+      OpenSources.OpenSource open = lease.handle();
       if (!open.isTheFile()) {
         throw new FsException(Errno.ESTALE, name(inode) + " was replaced while it is mounted");
       }
       ByteBuffer destination = sink.buffer(count);
-      if (open.file.read(offset, destination) < count) {
+      if (open.read(offset, destination) < count) {
         throw new FsException(
             Errno.EIO,
             name(inode) + " is shorter than when it was looked up; unmount and mount it again");
@@ -368,59 +362,6 @@ public final class Stager implements AutoCloseable {
       bytesFromSource.add(count);
       deliver(new ReadResult.Bytes(destination.flip()), sink);
       return count;
-    }
-  }
-
-  private HandleTable<OpenSource>.Lease openSource(Inode inode) throws FsException {
-    var lease =
-        sources.acquire(
-            inode.number(),
-            () -> {
-              FileName path = namespace.path(inode.number());
-              if (path == null) {
-                throw new FsException(Errno.ESTALE, "inode " + inode.number() + " has no path");
-              }
-              return new OpenSource(inode, source.open(path));
-            });
-    if (lease == null) {
-      throw new FsException(Errno.ENOENT, name(inode));
-    }
-    return lease;
-  }
-
-  /**
-   * An open file of the source. Nothing of it may be served before it was seen to be the file that
-   * the inode stands for: a path that was swapped for a link to another file must not lend this
-   * one's permissions to the other's content.
-   */
-  private static final class OpenSource implements AutoCloseable {
-    private final Inode inode;
-    private final SourceFile file;
-    private volatile boolean isTheFile;
-
-    OpenSource(Inode inode, SourceFile file) {
-      this.inode = inode;
-      this.file = file;
-    }
-
-    /** Asks the source once. */
-    boolean isTheFile() throws FsException {
-      if (!isTheFile) {
-        isTheFile = file.status().identity().equals(inode.identity());
-      }
-      return isTheFile;
-    }
-
-    /** Asks the source each time. */
-    boolean isUnchanged() throws FsException {
-      SourceStatus now = file.status();
-      isTheFile = now.identity().equals(inode.identity());
-      return isTheFile && now.attributes().version().equals(inode.attributes().version());
-    }
-
-    @Override
-    public void close() {
-      file.close();
     }
   }
 
