@@ -1,0 +1,96 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+
+/** Files of the source by inode, kept open while they are in use and for a while after. */
+final class OpenSources implements AutoCloseable {
+  private static final int CAPACITY = 256;
+  private static final Duration IDLE = Duration.ofSeconds(30);
+
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final HandleTable<OpenSource> files = new HandleTable<>(CAPACITY, IDLE);
+
+  OpenSources(Namespace namespace, BackingStore source) {
+    this.namespace = namespace;
+    this.source = source;
+  }
+
+  /**
+   * The open file of an inode, until the lease is closed; the source's own failure if it has one.
+   */
+  HandleTable<OpenSource>.Lease acquire(Inode inode) throws FsException {
+    var lease = files.acquire(inode.number(), () -> open(inode));
+    if (lease == null) {
+      throw new FsException(Errno.ENOENT, "inode " + inode.number());
+    }
+    return lease;
+  }
+
+  private OpenSource open(Inode inode) throws FsException {
+    FileName path = namespace.path(inode.number());
+    if (path == null) {
+      throw new FsException(Errno.ESTALE, "inode " + inode.number() + " has no path");
+    }
+    return new OpenSource(inode, source.open(path));
+  }
+
+  void invalidate(long number) {
+    files.invalidate(number);
+  }
+
+  @Override
+  public void close() {
+    files.close();
+  }
+
+  /**
+   * An open file of the source. Nothing of it may be served before it was seen to be the file that
+   * the inode stands for: a path that was swapped for a link to another file must not lend this
+   * one's permissions to the other's content.
+   */
+  static final class OpenSource implements AutoCloseable {
+    private final Inode inode;
+    private final SourceFile file;
+    private volatile boolean isTheFile;
+
+    private OpenSource(Inode inode, SourceFile file) {
+      this.inode = inode;
+      this.file = file;
+    }
+
+    /** Reads until the destination is full or the file ends; returns how many bytes. */
+    int read(long offset, ByteBuffer destination) throws FsException {
+      return file.read(offset, destination);
+    }
+
+    /** Asks the source once. */
+    boolean isTheFile() throws FsException {
+      if (!isTheFile) {
+        isTheFile = file.status().identity().equals(inode.identity());
+      }
+      return isTheFile;
+    }
+
+    /** Asks the source each time. */
+    boolean isUnchanged() throws FsException {
+      SourceStatus now = file.status();
+      isTheFile = now.identity().equals(inode.identity());
+      return isTheFile && now.attributes().version().equals(inode.attributes().version());
+    }
+
+    @Override
+    public void close() {
+      file.close();
+    }
+  }
+}
