@@ -192,17 +192,8 @@ public final class Stager implements AutoCloseable {
     // between the caller's miss and now.
     Fetch fetch =
         fetches.computeIfAbsent(inode.number(), n -> copies.has(inode) ? null : reserve(inode));
-    if (fetch == null) {
-      if (!copies.has(inode)) {
-        noRoom(inode);
-      }
-      return null;
-    }
-    // A single block is fetched by the reader itself; the rest of a larger file needs the
-    // background.
-    if (fetch.blockCount() > 1 && !queue(fetch)) {
-      end(fetch);
-      return null;
+    if (fetch == null && !copies.has(inode)) {
+      noRoom(inode);
     }
     return fetch;
   }
@@ -235,6 +226,13 @@ public final class Stager implements AutoCloseable {
     while (true) {
       switch (claim(fetch, block)) {
         case READ_IT -> {
+          // A single block is fetched by its reader; the rest of a larger file needs the
+          // background, which comes second: the reader must not wait behind it for its own block.
+          if (fetch.blockCount() > 1 && !queue(fetch)) {
+            fetch.release(block);
+            end(fetch);
+            return false;
+          }
           return readAndHold(fetch, block, start, count, sink);
         }
         case HELD -> {
@@ -488,7 +486,10 @@ public final class Stager implements AutoCloseable {
       verifyInBackground(inode);
     } else if (inode.attributes().size() > Blocks.SIZE) {
       // What fits a block is fetched by the read that is about to come.
-      fetch(inode);
+      Fetch fetch = fetch(inode);
+      if (fetch != null && !queue(fetch)) {
+        end(fetch);
+      }
     }
     return null;
   }
