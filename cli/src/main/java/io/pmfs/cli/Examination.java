@@ -30,7 +30,7 @@ final class Examination {
     ok("kernel", release);
     architecture();
     required("/dev/fuse", machine.device(), "can be opened");
-    required("libfuse", machine.library(), "libfuse.so.2 in " + machine.libraryPlace());
+    bridge();
     required(
         "permission",
         machine.permission(),
@@ -70,6 +70,17 @@ final class Examination {
       ok(subject, fine);
     } else {
       add(Finding.Grade.FAIL, subject, problem);
+    }
+  }
+
+  private void bridge() {
+    String missing = machine.library();
+    boolean kernel = machine.usesKernelBridge("auto");
+    ok("bridge", kernel ? "kernel" : "jnr, over libfuse 2: only root may mount without its helper");
+    if (missing != null && kernel) {
+      warn("libfuse", "not found; only --bridge jnr and mounts of other users need it");
+    } else {
+      required("libfuse", missing, "libfuse.so.2 in " + machine.libraryPlace());
     }
   }
 

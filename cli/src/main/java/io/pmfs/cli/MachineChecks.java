@@ -25,12 +25,24 @@ final class MachineChecks {
   }
 
   /** Throws the first thing that makes mounting impossible here. */
-  void requireFuse() throws MountFailure {
-    for (String problem : Arrays.asList(device(), library(), permission())) {
+  void requireFuse(String bridge) throws MountFailure {
+    String library = usesKernelBridge(bridge) ? null : library();
+    for (String problem : Arrays.asList(device(), bridge(bridge), library, permission())) {
       if (problem != null) {
         throw new MountFailure(ExitStatus.CANNOT, problem);
       }
     }
+  }
+
+  /** Whether that choice comes down to the kernel's own protocol, which needs no libfuse. */
+  boolean usesKernelBridge(String bridge) {
+    return bridge.equals("kernel") || (bridge.equals("auto") && surroundings.isRoot());
+  }
+
+  private @Nullable String bridge(String bridge) {
+    return bridge.equals("kernel") && !surroundings.isRoot()
+        ? "--bridge kernel: needs root; leave it out to mount through libfuse"
+        : null;
   }
 
   @Nullable String device() {

@@ -31,7 +31,7 @@ final class MountChecks {
       checkTier(tier);
     }
     checkState();
-    new MachineChecks(surroundings).requireFuse();
+    new MachineChecks(surroundings).requireFuse(settings.bridge());
   }
 
   private void checkSource() throws MountFailure {

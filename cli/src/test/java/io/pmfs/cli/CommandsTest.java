@@ -180,6 +180,7 @@ final class CommandsTest {
 
   @Test
   void doctor_noFuse_failsWithRemedy() throws Exception {
+    world.uid = 1000;
     Files.delete(world.root.resolve("dev/fuse"));
     world.write("etc/ld.so.cache", "nothing");
 

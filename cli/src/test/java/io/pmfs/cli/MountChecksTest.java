@@ -187,7 +187,20 @@ final class MountChecksTest {
   void run_noLibrary_cannotAndNamesThePackage() throws Exception {
     world.write("etc/ld.so.cache", "libfuse.so.3\0");
 
-    assertFails(world.settings(Map.of()), ExitStatus.CANNOT, "apt-get install libfuse2");
+    assertFails(
+        world.settings(Map.of(MountOption.BRIDGE, List.of("jnr"))),
+        ExitStatus.CANNOT,
+        "apt-get install libfuse2");
+  }
+
+  @Test
+  void run_kernelBridgeWithoutRoot_cannot() throws Exception {
+    world.uid = 1000;
+
+    assertFails(
+        world.settings(Map.of(MountOption.BRIDGE, List.of("kernel"))),
+        ExitStatus.CANNOT,
+        "--bridge kernel: needs root");
   }
 
   @Test

@@ -129,7 +129,7 @@ public final class Copies implements AutoCloseable {
         dropBad(inode, tier, "it is shorter than it was");
       } catch (IOException e) {
         // The record stays: what is on the disk may serve the next session.
-        tier.fail(String.valueOf(e.getMessage()));
+        tier.failed(e);
         handles.invalidate(number);
       }
     }

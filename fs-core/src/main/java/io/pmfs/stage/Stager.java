@@ -252,7 +252,7 @@ public final class Stager implements AutoCloseable {
             bytesFromTiers.add(count);
             return true;
           } catch (IOException e) {
-            fetch.writer().tier().fail(String.valueOf(e.getMessage()));
+            fetch.writer().tier().failed(e);
             return false;
           }
         }

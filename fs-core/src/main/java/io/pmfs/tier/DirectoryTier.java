@@ -117,14 +117,14 @@ public final class DirectoryTier implements Tier {
     } catch (NoSuchFileException e) {
       return null;
     } catch (IOException e) {
-      fail(e);
+      failed(e);
       throw e;
     }
     try {
       return new OpenFile(file, file.size());
     } catch (IOException e) {
       file.close();
-      fail(e);
+      failed(e);
       throw e;
     }
   }
@@ -165,7 +165,7 @@ public final class DirectoryTier implements Tier {
     } catch (NoSuchFileException e) {
       // Gone already: what remove is for.
     } catch (IOException e) {
-      fail(e);
+      failed(e);
     }
   }
 
@@ -174,10 +174,13 @@ public final class DirectoryTier implements Tier {
     return sizeBytes <= settings.capacityBytes() && charge(sizeBytes) <= settings.capacityBytes();
   }
 
-  private void fail(IOException e) {
+  @Override
+  public void failed(IOException e) {
     if (isNoSpace(e)) {
       fullSinceNanos = System.nanoTime();
       turn(TierStatus.State.FULL, "no space left on the disk");
+    } else if (String.valueOf(e.getMessage()).contains("Too many open files")) {
+      log.warn("tier {}: {}", name(), message(e));
     } else {
       fail(message(e));
     }
@@ -243,7 +246,7 @@ public final class DirectoryTier implements Tier {
     try {
       return disk.getUsableSpace();
     } catch (IOException e) {
-      fail(e);
+      failed(e);
       return 0;
     }
   }
@@ -264,7 +267,7 @@ public final class DirectoryTier implements Tier {
       try {
         usage = count(known);
       } catch (IOException e) {
-        fail(e);
+        failed(e);
         return;
       }
       synchronized (this) {
@@ -455,7 +458,7 @@ public final class DirectoryTier implements Tier {
           position += channel.write(source, position);
         }
       } catch (IOException e) {
-        fail(e);
+        failed(e);
         throw e;
       }
     }
@@ -495,7 +498,7 @@ public final class DirectoryTier implements Tier {
           }
         }
       } catch (IOException e) {
-        fail(e);
+        failed(e);
         throw e;
       }
       committed = true;
@@ -519,7 +522,7 @@ public final class DirectoryTier implements Tier {
           try {
             Files.deleteIfExists(path);
           } catch (IOException e) {
-            fail(e);
+            failed(e);
           }
         }
       }

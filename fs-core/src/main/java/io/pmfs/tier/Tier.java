@@ -44,6 +44,14 @@ public interface Tier extends AutoCloseable {
   /** Takes the tier out for the rest of the session, with one line in the log. */
   void fail(String reason);
 
+  /**
+   * Reports that one of its files could not be read or written. What that means for the tier is its
+   * own affair: a disk that is full serves on, a process without descriptors says nothing of it.
+   */
+  default void failed(IOException e) {
+    fail(String.valueOf(e.getMessage()));
+  }
+
   /** Whether {@link #fail} was called. */
   boolean hasFailed();
 
