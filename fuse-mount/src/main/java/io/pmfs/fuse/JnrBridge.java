@@ -111,6 +111,7 @@ public final class JnrBridge implements Bridge {
               + " s",
           null);
     }
+    ReadAhead.set(options.mountpoint());
   }
 
   private void serve() {

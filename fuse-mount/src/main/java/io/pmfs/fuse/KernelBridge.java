@@ -107,6 +107,7 @@ public final class KernelBridge implements Bridge {
       resume(channel);
     }
     Probe.await(options.mountpoint(), timeout, ended, this);
+    ReadAhead.set(options.mountpoint());
   }
 
   private void serve(KernelWorker worker, int device) {
