@@ -93,7 +93,7 @@ final class SizesTest {
     assertThat(tier("ssd:/a/b"))
         .isEqualTo(new TierSpec("ssd", Path.of("/a/b"), Capacity.WHOLE_DISK));
     assertThat(tier("ssd:rel/../b:80%"))
-        .isEqualTo(new TierSpec("ssd", Path.of("/work/b"), Capacity.ofPercent(80)));
+        .isEqualTo(new TierSpec("ssd", Path.of("/here/b"), Capacity.ofPercent(80)));
     assertThat(tier("ssd:~/c").path()).isEqualTo(Path.of("/home/ada/c"));
   }
 
@@ -119,6 +119,6 @@ final class SizesTest {
   private static TierSpec tier(String text) {
     return TierSpec.parse(
         text,
-        new Surroundings(Map.of("HOME", "/home/ada"), Path.of("/work"), 7, "ada", Path.of("/")));
+        new Surroundings(Map.of("HOME", "/home/ada"), Path.of("/here"), 7, "ada", Path.of("/")));
   }
 }
