@@ -101,7 +101,7 @@ final class ServedDataset implements MountedDataset {
         0,
         bridge.name(),
         bridge.readMode().word(),
-        bridge.readModeReason(),
+        readModeReason(),
         null,
         state.toString(),
         tiers.stream().map(ServedDataset::report).toList(),
@@ -114,6 +114,14 @@ final class ServedDataset implements MountedDataset {
             reads.errors()),
         report(stager.status(), copies),
         report(source));
+  }
+
+  private String readModeReason() {
+    String reason = bridge.readModeReason();
+    if (!reason.isEmpty()) {
+      return reason;
+    }
+    return settings.readMode().equals("auto") ? "the default" : "as asked for";
   }
 
   private static StatusReport.TierStatus report(DirectoryTier tier) {
