@@ -13,6 +13,8 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
@@ -35,6 +37,8 @@ public final class PmfsFileSystem {
   /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
   private static final int NAME_MAX = 255;
 
+  private static final Duration STATISTICS_AGE = Duration.ofMinutes(10);
+
   /** In the place of a target that is not known any more; no link has an empty one. */
   static final FileName NO_TARGET = FileName.of("");
 
@@ -43,6 +47,8 @@ public final class PmfsFileSystem {
   private final Copies copies;
   private final Stager stager;
   private final Importer importer;
+  private final InstantSource clock;
+  private volatile @Nullable KnownStatistics knownStatistics;
   private final LongAdder requests = new LongAdder();
   private final LongAdder bytes = new LongAdder();
   private final LongAdder errors = new LongAdder();
@@ -65,6 +71,7 @@ public final class PmfsFileSystem {
     this.source = source;
     this.copies = copies;
     this.stager = stager;
+    this.clock = clock;
     this.importer = new Importer(namespace, source, copies, threads, clock);
     importer.importRoot();
   }
@@ -126,10 +133,21 @@ public final class PmfsFileSystem {
     return attributes;
   }
 
-  /** What the source's file system says of itself. */
+  /**
+   * What the source's file system says of itself, or said within the last ten minutes: {@code find}
+   * asks whenever it enters a mount, and that is no reason to ask the source in every epoch.
+   */
   public StoreStatistics statistics() throws FsException {
-    return source.statistics();
+    KnownStatistics last = knownStatistics;
+    Instant now = clock.instant();
+    if (last == null || now.isAfter(last.asOf.plus(STATISTICS_AGE))) {
+      last = new KnownStatistics(source.statistics(), now);
+      knownStatistics = last;
+    }
+    return last.statistics;
   }
+
+  private record KnownStatistics(StoreStatistics statistics, Instant asOf) {}
 
   /**
    * Reads a range of a regular file, less where it reaches past the end.

@@ -337,6 +337,17 @@ final class PmfsFileSystemTest {
   }
 
   @Test
+  void statistics_askedAgainSoon_areNotAskedOfTheSource() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      dataset.asked();
+      for (int i = 0; i < 3; i++) {
+        dataset.fs.statistics();
+      }
+      assertThat(dataset.asked().statfs()).isEqualTo(1);
+    }
+  }
+
+  @Test
   void mount_rootIsNoDirectory_isEnotdir() {
     assertThatThrownBy(
             () ->
