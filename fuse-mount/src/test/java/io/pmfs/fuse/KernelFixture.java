@@ -16,7 +16,8 @@ import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.InstantSource;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
@@ -26,6 +27,8 @@ import java.util.function.UnaryOperator;
 
 /** A real file system over a small real tree. */
 final class KernelFixture implements AutoCloseable {
+  private final java.util.concurrent.atomic.AtomicLong looks =
+      new java.util.concurrent.atomic.AtomicLong();
   static final int SMALL_SIZE = 1000;
   static final int LARGE_SIZE = 1_500_123;
   static final int ENTRIES = 300;
@@ -63,8 +66,7 @@ final class KernelFixture implements AutoCloseable {
     stager =
         new Stager(
             namespace, store, copies, EvictionPolicy.NONE, new StagerSettings(2, 8 << 20, 1000));
-    fileSystem =
-        new PmfsFileSystem(namespace, store, copies, stager, threads, InstantSource.system());
+    fileSystem = new PmfsFileSystem(namespace, store, copies, stager, threads, this::anHourLater);
   }
 
   private void makeTree() throws IOException {
@@ -115,5 +117,10 @@ final class KernelFixture implements AutoCloseable {
     namespace.close();
     store.close();
     threads.shutdownNow();
+  }
+
+  /** A clock that moves so far with each look that nothing kept for a time is still good. */
+  private Instant anHourLater() {
+    return Instant.now().plus(Duration.ofHours(looks.incrementAndGet()));
   }
 }
