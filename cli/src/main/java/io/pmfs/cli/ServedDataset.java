@@ -167,6 +167,7 @@ final class ServedDataset implements MountedDataset {
         operations.readlinks(),
         operations.xattrs(),
         operations.statfs(),
+        operations.seeks(),
         operations.total());
   }
 

@@ -89,5 +89,6 @@ record StatusReport(
       long readlinks,
       long xattrs,
       long statfs,
+      long seeks,
       long total) {}
 }

@@ -94,7 +94,7 @@ final class StatusTable {
         String.format(
             Locale.ROOT,
             "%,d operations: %,d opens, %,d reads (%s), %,d stats, %,d lists, %,d readlinks, %,d"
-                + " xattrs, %,d statfs",
+                + " xattrs, %,d statfs, %,d seeks",
             source.total(),
             source.opens(),
             source.reads(),
@@ -103,7 +103,8 @@ final class StatusTable {
             source.lists(),
             source.readlinks(),
             source.xattrs(),
-            source.statfs()));
+            source.statfs(),
+            source.seeks()));
   }
 
   private static String because(@Nullable String reason) {

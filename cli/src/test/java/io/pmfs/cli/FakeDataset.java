@@ -73,7 +73,7 @@ final class FakeDataset implements MountedDataset {
                 1)),
         new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
-        new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 33));
+        new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42));
   }
 
   @Override

@@ -21,7 +21,7 @@ final class StatusTableTest {
               reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
               checks       6 copies verified, 7 mismatches
-              source       33 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs"""
+              source       42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
                 .stripTrailing());
   }
 
@@ -43,6 +43,6 @@ final class StatusTableTest {
             "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"failed\":5,"
                 + "\"verified\":6,\"mismatches\":7,\"evicted\":8,\"skippedNoRoom\":9,\"idle\":false}",
             "\"sourceOperations\":{\"opens\":1,\"reads\":2,\"bytes\":1048576,\"stats\":4,"
-                + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"total\":33}");
+                + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"seeks\":9,\"total\":42}");
   }
 }

@@ -1,5 +1,6 @@
 package io.pmfs.fs;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
@@ -11,6 +12,8 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,6 +39,9 @@ public final class PmfsFileSystem {
 
   /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
   private static final int NAME_MAX = 255;
+
+  /** What st_blocks counts. */
+  private static final int BLOCK_BYTES = 512;
 
   private static final Duration STATISTICS_AGE = Duration.ofMinutes(10);
 
@@ -177,6 +183,52 @@ public final class PmfsFileSystem {
     } catch (FsException | RuntimeException e) {
       errors.increment();
       throw e;
+    }
+  }
+
+  /**
+   * Where data begins in a regular file, at an offset or after it, as lseek(2) has it for
+   * SEEK_DATA; ENXIO if there is no more.
+   */
+  public long seekData(long number, long offset) throws FsException {
+    return seek(number, offset, true);
+  }
+
+  /** Where a hole begins, at an offset or after it; the end of the file is one (SEEK_HOLE). */
+  public long seekHole(long number, long offset) throws FsException {
+    return seek(number, offset, false);
+  }
+
+  /**
+   * Asks the source, but not for a file that has blocks for all its bytes. A file may always be
+   * called data as a whole: so it is when the source cannot tell, or has another file by now.
+   */
+  private long seek(long number, long offset, boolean forData) throws FsException {
+    Inode inode = importer.checked(number);
+    Attributes attributes = inode.attributes();
+    if (attributes.type() != FileType.REGULAR) {
+      throw new FsException(Errno.EINVAL, "inode " + number + " is not a file");
+    }
+    if (offset < 0 || offset >= attributes.size()) {
+      throw new FsException(Errno.ENXIO, "inode " + number + " at " + offset);
+    }
+    long allData = forData ? offset : attributes.size();
+    if (attributes.blocks() * BLOCK_BYTES >= attributes.size()) {
+      return allData;
+    }
+    try (SourceFile file = source.open(path(number))) {
+      SourceStatus now = file.status();
+      if (!now.identity().equals(inode.identity())
+          || !now.attributes().version().equals(attributes.version())) {
+        return allData;
+      }
+      long found = forData ? file.seekData(offset) : file.seekHole(offset);
+      return Math.min(found, attributes.size());
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENXIO) {
+        throw e;
+      }
+      return allData;
     }
   }
 

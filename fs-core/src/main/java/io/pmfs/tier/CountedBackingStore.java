@@ -18,6 +18,7 @@ public final class CountedBackingStore implements BackingStore {
   private final LongAdder readlinks = new LongAdder();
   private final LongAdder xattrs = new LongAdder();
   private final LongAdder statfs = new LongAdder();
+  private final LongAdder seeks = new LongAdder();
 
   public CountedBackingStore(BackingStore store) {
     this.store = store;
@@ -32,7 +33,8 @@ public final class CountedBackingStore implements BackingStore {
         lists.sum(),
         readlinks.sum(),
         xattrs.sum(),
-        statfs.sum());
+        statfs.sum(),
+        seeks.sum());
   }
 
   @Override
@@ -89,6 +91,18 @@ public final class CountedBackingStore implements BackingStore {
       int count = file.read(offset, destination);
       bytes.add(count);
       return count;
+    }
+
+    @Override
+    public long seekData(long offset) throws FsException {
+      seeks.increment();
+      return file.seekData(offset);
+    }
+
+    @Override
+    public long seekHole(long offset) throws FsException {
+      seeks.increment();
+      return file.seekHole(offset);
     }
 
     @Override

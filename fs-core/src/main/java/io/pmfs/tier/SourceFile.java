@@ -12,6 +12,16 @@ public interface SourceFile extends AutoCloseable {
    */
   int read(long offset, ByteBuffer destination) throws FsException;
 
+  /**
+   * The first byte of data at an offset or after it, as lseek(2) finds it by SEEK_DATA.
+   *
+   * @throws FsException ENXIO if there is none; any other reason if the file cannot tell
+   */
+  long seekData(long offset) throws FsException;
+
+  /** The first hole at an offset or after it, the end of the file being one (SEEK_HOLE). */
+  long seekHole(long offset) throws FsException;
+
   /** What the open file is now. */
   SourceStatus status() throws FsException;
 

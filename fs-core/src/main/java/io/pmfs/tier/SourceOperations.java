@@ -12,10 +12,11 @@ public record SourceOperations(
     long lists,
     long readlinks,
     long xattrs,
-    long statfs) {
+    long statfs,
+    long seeks) {
 
   /** All requests together. */
   public long total() {
-    return opens + reads + stats + lists + readlinks + xattrs + statfs;
+    return opens + reads + stats + lists + readlinks + xattrs + statfs + seeks;
   }
 }

@@ -49,7 +49,7 @@ final class Dataset implements AutoCloseable {
   Copies copies;
   Stager stager;
   PmfsFileSystem fs;
-  private SourceOperations before = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0);
+  private SourceOperations before = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
   /** Mounted for the first time over what {@code tree} makes. */
   Dataset(Path directory, Tree tree, long... capacities) throws Exception {
@@ -134,7 +134,8 @@ final class Dataset implements AutoCloseable {
             now.lists() - before.lists(),
             now.readlinks() - before.readlinks(),
             now.xattrs() - before.xattrs(),
-            now.statfs() - before.statfs());
+            now.statfs() - before.statfs(),
+            now.seeks() - before.seeks());
     before = now;
     return since;
   }

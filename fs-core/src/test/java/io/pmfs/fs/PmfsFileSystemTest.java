@@ -355,4 +355,78 @@ final class PmfsFileSystemTest {
                     directory, store -> store.fail(Operation.STATUS, "", Errno.ENOTDIR), ROOM))
         .isInstanceOf(FsException.class);
   }
+
+  @Test
+  void seek_inFileWithoutHoles_isAllDataAndAsksTheSourceNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      long number = dataset.number("a/f");
+      dataset.asked();
+      assertThat(dataset.fs.seekData(number, 0)).isZero();
+      assertThat(dataset.fs.seekData(number, 4999)).isEqualTo(4999);
+      assertThat(dataset.fs.seekHole(number, 0)).isEqualTo(5000);
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  private static void sampleWithHole(FakeStore store) {
+    sample(store);
+    store.hole("big", 1 << 20, 2 << 20);
+  }
+
+  @Test
+  void seek_inFileWithAHole_isWhatTheSourceSays() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sampleWithHole, ROOM)) {
+      long number = dataset.number("big");
+      assertThat(dataset.fs.seekHole(number, 0)).isEqualTo(1 << 20);
+      assertThat(dataset.fs.seekHole(number, (1 << 20) + 5)).isEqualTo((1 << 20) + 5);
+      assertThat(dataset.fs.seekHole(number, 2 << 20)).isEqualTo((3 << 20) + 7);
+      assertThat(dataset.fs.seekData(number, 1 << 20)).isEqualTo(2 << 20);
+      assertThat(dataset.fs.seekData(number, (2 << 20) + 5)).isEqualTo((2 << 20) + 5);
+      assertThat(dataset.store.openFiles()).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"SEEK, EINVAL", "SEEK, EOPNOTSUPP", "SEEK, EIO", "OPEN, EACCES", "OPEN, ENOENT"})
+  void seek_whereTheSourceCannotTell_isAllData(Operation operation, Errno errno) throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sampleWithHole, ROOM)) {
+      long number = dataset.number("big");
+      dataset.store.fail(operation, "big", errno);
+      assertThat(dataset.fs.seekData(number, 1 << 20)).isEqualTo(1 << 20);
+      assertThat(dataset.fs.seekHole(number, 0)).isEqualTo((3 << 20) + 7);
+      assertThat(dataset.store.openFiles()).isZero();
+    }
+  }
+
+  @Test
+  void seek_inFileThatIsAnotherByNow_isAllData() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sampleWithHole, ROOM)) {
+      long number = dataset.number("big");
+      dataset.store.file("big", 9, 4 << 20);
+      dataset.store.hole("big", 0, 2 << 20);
+      assertThat(dataset.fs.seekHole(number, 0)).isEqualTo((3 << 20) + 7);
+    }
+  }
+
+  @Test
+  void seek_atTheEndOrInNoFile_fails() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sampleWithHole, ROOM)) {
+      for (String path : List.of("big", "a/f", "zero")) {
+        long number = dataset.number(path);
+        long size = dataset.fs.inode(number).attributes().size();
+        for (long offset : new long[] {size, size + 1, Long.MAX_VALUE, -1}) {
+          assertThat(errnoOf(() -> dataset.fs.seekData(number, offset))).isEqualTo(Errno.ENXIO);
+          assertThat(errnoOf(() -> dataset.fs.seekHole(number, offset))).isEqualTo(Errno.ENXIO);
+        }
+      }
+      for (String path : List.of("a", "link", "fifo")) {
+        assertThat(errnoOf(() -> dataset.fs.seekData(dataset.number(path), 0)))
+            .isEqualTo(Errno.EINVAL);
+      }
+      dataset.store.hole("big", 1 << 20, (3 << 20) + 7);
+      assertThat(errnoOf(() -> dataset.fs.seekData(dataset.number("big"), 1 << 20)))
+          .as("in the hole at the end")
+          .isEqualTo(Errno.ENXIO);
+    }
+  }
 }

@@ -34,10 +34,11 @@ public final class FakeStore implements BackingStore {
     READ,
     FILE_STATUS,
     XATTRS,
-    STATFS
+    STATFS,
+    SEEK
   }
 
-  /** Called before an operation, without locks; the offset is that of a read, else 0. */
+  /** Called before an operation, without locks; the offset is that of a read or a seek, else 0. */
   @FunctionalInterface
   public interface Hook {
     void before(Operation operation, FileName path, long offset) throws FsException;
@@ -74,6 +75,8 @@ public final class FakeStore implements BackingStore {
     private long seed;
     private long size;
     private long claimedSize = -1;
+    private long holeFrom = -1;
+    private long holeTo = -1;
     private FileName target = FileName.of("");
     private Instant modified = Instant.EPOCH;
     private Instant changed = Instant.EPOCH;
@@ -207,6 +210,13 @@ public final class FakeStore implements BackingStore {
     require(path).claimedSize = size;
   }
 
+  /** Says that there is a hole in a file, which is then taken to use fewer blocks. */
+  public synchronized void hole(String path, long from, long to) {
+    Node node = require(path);
+    node.holeFrom = from;
+    node.holeTo = to;
+  }
+
   public synchronized Instant now() {
     return now;
   }
@@ -299,7 +309,7 @@ public final class FakeStore implements BackingStore {
             100,
             0,
             size,
-            (size + 511) / 512,
+            (size - (node.holeTo - node.holeFrom) + 511) / 512,
             node.modified,
             node.modified,
             node.changed));
@@ -418,6 +428,30 @@ public final class FakeStore implements BackingStore {
       checkOpen();
       node.bytesRead.addAndGet(count);
       return count;
+    }
+
+    @Override
+    public long seekData(long offset) throws FsException {
+      return seek(offset, true);
+    }
+
+    @Override
+    public long seekHole(long offset) throws FsException {
+      return seek(offset, false);
+    }
+
+    private long seek(long offset, boolean forData) throws FsException {
+      checkOpen();
+      hook.before(Operation.SEEK, path, offset);
+      synchronized (FakeStore.this) {
+        boolean inHole = offset >= node.holeFrom && offset < node.holeTo;
+        long hole = inHole ? offset : offset < node.holeFrom ? node.holeFrom : node.size;
+        long data = inHole ? node.holeTo : offset;
+        if (offset < 0 || offset >= node.size || (forData && data >= node.size)) {
+          throw new FsException(Errno.ENXIO, path + " at " + offset);
+        }
+        return forData ? data : hole;
+      }
     }
 
     @Override

@@ -298,6 +298,25 @@ public final class DirectoryStore implements BackingStore {
     }
 
     @Override
+    public long seekData(long offset) throws FsException {
+      return seek(offset, Posix.SEEK_DATA);
+    }
+
+    @Override
+    public long seekHole(long offset) throws FsException {
+      return seek(offset, Posix.SEEK_HOLE);
+    }
+
+    /** Moves the file's own position, which nothing here uses. */
+    private long seek(long offset, int whence) throws FsException {
+      long found = LIBC.lseek(file, offset, whence);
+      if (found < 0) {
+        throw Posix.failure(name);
+      }
+      return found;
+    }
+
+    @Override
     public SourceStatus status() throws FsException {
       return DirectoryStore.this.status(statx(file, EMPTY_PATH, name));
     }

@@ -87,6 +87,7 @@ final class KernelOperations {
       case GETATTR -> getattr(request, reply);
       case READDIRPLUS -> readdir(request, reply, true);
       case READDIR -> readdir(request, reply, false);
+      case LSEEK -> lseek(request, reply);
       case READLINK -> readlink(request, reply);
       case GETXATTR -> getxattr(request, reply);
       case LISTXATTR -> listxattr(request, reply);
@@ -97,7 +98,7 @@ final class KernelOperations {
       // Answered once each: from then on the kernel opens files and directories by itself and keeps
       // their contents.
       case OPEN -> open(request, reply);
-      case OPENDIR, FLUSH, FSYNC, FSYNCDIR, LSEEK, ACCESS -> reply.fail(Errno.ENOSYS);
+      case OPENDIR, FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
         if (backing != null) {
           backing.release(request.node());
@@ -121,7 +122,6 @@ final class KernelOperations {
           CREATE,
           FALLOCATE,
           COPY_FILE_RANGE,
-          SYNCFS,
           TMPFILE ->
           reply.fail(Errno.EROFS);
     }
@@ -265,6 +265,20 @@ final class KernelOperations {
     }
     fileSystem.read(request.node(), offset, size, reply);
     reply.sendCollected();
+  }
+
+  /** The kernel asks for data and holes only, whatever the read mode; the rest it knows. */
+  private void lseek(KernelRequest request, KernelReply reply) throws FsException {
+    long offset = request.longAt(KernelProtocol.LSEEK_OFFSET);
+    int whence = request.intAt(KernelProtocol.LSEEK_WHENCE);
+    long found =
+        switch (whence) {
+          case Posix.SEEK_DATA -> fileSystem.seekData(request.node(), offset);
+          case Posix.SEEK_HOLE -> fileSystem.seekHole(request.node(), offset);
+          default -> throw new FsException(Errno.EINVAL, "a whence of " + whence);
+        };
+    reply.body().putLong(KernelReply.BODY, found);
+    reply.send(KernelProtocol.LSEEK_OUT_SIZE);
   }
 
   private void readdir(KernelRequest request, KernelReply reply, boolean plus) throws FsException {

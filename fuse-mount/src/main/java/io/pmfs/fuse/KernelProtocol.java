@@ -58,6 +58,11 @@ final class KernelProtocol {
   static final int XATTR_NAME = 48;
   static final int XATTR_OUT_SIZE = 8;
 
+  // struct fuse_lseek_in
+  static final int LSEEK_OFFSET = 48;
+  static final int LSEEK_WHENCE = 56;
+  static final int LSEEK_OUT_SIZE = 8;
+
   static final int ATTR_SIZE = 88;
   static final int ENTRY_OUT_SIZE = 128;
   static final int ENTRY_OUT_ATTR = 40;

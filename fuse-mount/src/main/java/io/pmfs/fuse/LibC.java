@@ -17,6 +17,8 @@ public interface LibC {
 
   long pread(int file, long buffer, long size, long offset);
 
+  long lseek(int file, long offset, int whence);
+
   int statx(int directory, @In byte[] path, int flags, int mask, Pointer result);
 
   long readlinkat(int directory, @In byte[] path, @Out byte[] buffer, long size);

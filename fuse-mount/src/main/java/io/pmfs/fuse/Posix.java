@@ -27,6 +27,8 @@ final class Posix {
   static final int STATX_BASIC_STATS = 0x7ff;
   static final int STATX_SIZE = 256;
   static final int STATVFS_SIZE = 256;
+  static final int SEEK_DATA = 3;
+  static final int SEEK_HOLE = 4;
   static final int MNT_FORCE = 1;
   static final int MNT_DETACH = 2;
   static final int UMOUNT_NOFOLLOW = 8;

@@ -596,4 +596,18 @@ final class DirectoryStoreTest {
     }
     assertThat(openFiles()).isLessThan(before + 10);
   }
+
+  @Test
+  void seek_inASparseFile_findsDataAndHoles() throws Exception {
+    Shell.run(root, "truncate -s 8M sparse; printf x | dd of=sparse bs=1 seek=3M conv=notrunc");
+    try (SourceFile file = store.open(name("sparse"))) {
+      long data = file.seekData(0);
+      org.junit.jupiter.api.Assumptions.assumeTrue(data > 0, "no holes on this file system");
+      assertThat(data).isLessThanOrEqualTo(3 << 20);
+      assertThat(file.seekHole(0)).isZero();
+      assertThat(file.seekHole(3 << 20)).isBetween((3L << 20) + 1, 8L << 20);
+      assertThat(errnoOf(() -> file.seekData(4 << 20))).isEqualTo(Errno.ENXIO);
+      assertThat(errnoOf(() -> file.seekHole(8 << 20))).isEqualTo(Errno.ENXIO);
+    }
+  }
 }

@@ -103,6 +103,7 @@ final class KernelFuzzTest {
           case LOOKUP -> KernelMessages.name(NAMES[random.nextInt(NAMES.length)]);
           case READ, READDIR, READDIRPLUS ->
               KernelMessages.read(random.nextInt(20_000), random.nextInt(20_000));
+          case LSEEK -> KernelMessages.lseek(random.nextInt(20_000), random.nextInt(6));
           case GETXATTR -> KernelMessages.xattr(random.nextInt(100), "user.x");
           case LISTXATTR -> KernelMessages.xattr(random.nextInt(100));
           case INIT -> KernelMessages.init(7, 23 + random.nextInt(30), random.nextLong());

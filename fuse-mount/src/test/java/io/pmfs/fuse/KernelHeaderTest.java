@@ -53,6 +53,8 @@ final class KernelHeaderTest {
     offset("fuse_init_in", "flags2", header, KernelProtocol.INIT_FLAGS2, 36);
     offset("fuse_read_in", "offset", header, KernelProtocol.READ_OFFSET, 0);
     offset("fuse_read_in", "size", header, KernelProtocol.READ_SIZE, 0);
+    offset("fuse_lseek_in", "offset", header, KernelProtocol.LSEEK_OFFSET, 24);
+    offset("fuse_lseek_in", "whence", header, KernelProtocol.LSEEK_WHENCE, 24);
     offset("fuse_getxattr_in", "size", header, KernelProtocol.XATTR_SIZE, 0);
     number(header + " + sizeof(struct fuse_getxattr_in)", KernelProtocol.XATTR_NAME, 0);
     number("FUSE_MIN_READ_BUFFER", KernelOperations.requestBuffer().capacity(), 0);
@@ -83,6 +85,7 @@ final class KernelHeaderTest {
     offset("fuse_init_out", "max_pages", 0, 28, 28);
     offset("fuse_init_out", "flags2", 0, 32, 36);
     offset("fuse_init_out", "max_stack_depth", 0, 36, 40);
+    size("fuse_lseek_out", KernelProtocol.LSEEK_OUT_SIZE, 24);
     size("fuse_getxattr_out", KernelProtocol.XATTR_OUT_SIZE, 0);
     size("fuse_attr", KernelProtocol.ATTR_SIZE, 0);
     size("fuse_entry_out", KernelProtocol.ENTRY_OUT_SIZE, 0);

@@ -25,6 +25,11 @@ final class KernelMessages {
     return buffer(40).putLong(0).putLong(offset).putInt(size).array();
   }
 
+  /** A struct fuse_lseek_in. */
+  static byte[] lseek(long offset, int whence) {
+    return buffer(24).putLong(0).putLong(offset).putInt(whence).array();
+  }
+
   /** A struct fuse_getxattr_in. */
   static byte[] xattr(int size) {
     return buffer(8).putInt(size).putInt(0).array();

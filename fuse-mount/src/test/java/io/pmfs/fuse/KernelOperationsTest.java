@@ -389,7 +389,6 @@ final class KernelOperationsTest {
         "CREATE",
         "FALLOCATE",
         "COPY_FILE_RANGE",
-        "SYNCFS",
         "TMPFILE"
       })
   void mutation_isRefused(Opcode opcode) {
@@ -398,7 +397,7 @@ final class KernelOperationsTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"OPEN", "OPENDIR", "FLUSH", "FSYNC", "FSYNCDIR", "ACCESS"})
+  @EnumSource(names = {"OPEN", "OPENDIR", "FLUSH", "FSYNC", "FSYNCDIR", "SYNCFS", "ACCESS"})
   void bookkeeping_isLeftToTheKernel(Opcode opcode) {
     assertThat(errno(opcode, ROOT, new byte[16])).isEqualTo(Errno.ENOSYS);
   }
@@ -428,6 +427,7 @@ final class KernelOperationsTest {
         "READ",
         "READDIR",
         "READDIRPLUS",
+        "LSEEK",
         "GETXATTR",
         "LISTXATTR"
       })
@@ -439,6 +439,7 @@ final class KernelOperationsTest {
           case LISTXATTR -> KernelMessages.xattr(100);
           case READ -> KernelMessages.read(0, 4096);
           case READDIR, READDIRPLUS -> KernelMessages.read(2, 4096);
+          case LSEEK -> KernelMessages.lseek(0, Posix.SEEK_DATA);
           default -> new byte[24];
         };
     for (long node : new long[] {0, 987_654_321L, 1L << 47, 1L << 62, -1, Long.MIN_VALUE}) {
@@ -495,6 +496,7 @@ final class KernelOperationsTest {
       case LISTXATTR -> KernelMessages.xattr(100);
       case READ, READDIR, READDIRPLUS -> KernelMessages.read(0, 4096);
       case INIT -> KernelMessages.init(7, 40, -1);
+      case LSEEK -> KernelMessages.lseek(0, Posix.SEEK_DATA);
       default -> new byte[64];
     };
   }
