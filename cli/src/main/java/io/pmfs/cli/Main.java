@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.StandardStreams;
 import java.io.PrintStream;
 import java.time.InstantSource;
@@ -25,7 +26,7 @@ public final class Main {
             out,
             err,
             InstantSource.system(),
-            new Wiring(supervision),
+            new Wiring(supervision, kernelFlags(surroundings)),
             supervision,
             logFile -> {
               if (launched) {
@@ -39,6 +40,12 @@ public final class Main {
     out.flush();
     err.flush();
     System.exit(status);
+  }
+
+  /** For tests: flags of INIT, in hexadecimal; no others are taken, as if the kernel were older. */
+  private static long kernelFlags(Surroundings surroundings) {
+    String flags = surroundings.variable("PMFS_KERNEL_FLAGS");
+    return flags == null ? KernelBridge.ALL_KERNEL_FLAGS : Long.parseUnsignedLong(flags, 16);
   }
 
   /** The JDK replaces a closed standard stream by /dev/null, so its number is not used again. */

@@ -57,10 +57,16 @@ final class Wiring implements MountOpener {
   private static final int QUEUE_LENGTH = 100_000;
 
   private final @Nullable Supervision supervision;
+  private final long kernelFlags;
 
-  /** Wires mounts of this process. */
-  Wiring(@Nullable Supervision supervision) {
+  /**
+   * Wires mounts of this process.
+   *
+   * @param kernelFlags what may be taken of the kernel's offer; see {@link KernelBridge}
+   */
+  Wiring(@Nullable Supervision supervision, long kernelFlags) {
     this.supervision = supervision;
+    this.kernelFlags = kernelFlags;
   }
 
   @Override
@@ -157,7 +163,7 @@ final class Wiring implements MountOpener {
         };
     SharedSession session = supervision == null ? null : supervision.session();
     return kernel
-        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session)
+        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session, kernelFlags)
         : new JnrBridge(fileSystem, options);
   }
 

@@ -1,5 +1,7 @@
 package io.pmfs.fuse;
 
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
 import java.time.Duration;
 
 /** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
@@ -36,6 +38,25 @@ public interface Bridge {
    * cannot outlive this process.
    */
   default boolean freeze(Duration timeout) throws InterruptedException {
+    return false;
+  }
+
+  /**
+   * Has the kernel forget what it keeps of an inode, attributes and contents, so that it asks
+   * again.
+   *
+   * <p>DEADLOCK: waits for requests in progress; so not from a thread that answers one, and not
+   * with a lock held that such a thread may want.
+   *
+   * @return false if the kernel knew nothing of it, or cannot be told through this bridge: then
+   *     what it keeps stays until the time is over for which it was told to
+   */
+  default boolean invalidateInode(long inode) throws FsException {
+    return false;
+  }
+
+  /** The same for a name in a directory, and for its absence. */
+  default boolean invalidateEntry(long directory, FileName name) throws FsException {
     return false;
   }
 

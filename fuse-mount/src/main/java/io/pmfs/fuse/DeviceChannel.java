@@ -6,14 +6,41 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
-/** Requests through read and writev on /dev/fuse. */
-final class DeviceChannel implements KernelChannel {
+/**
+ * Requests through read and writev on /dev/fuse. The kernel takes an answer only by the descriptor
+ * that its request was read from.
+ */
+final class DeviceChannel implements KernelChannel, AutoCloseable {
   private static final LibC LIBC = LibC.INSTANCE;
+
+  /** FUSE_DEV_IOC_CLONE of linux/fuse.h, _IOR(229, 0, uint32_t). */
+  static final long CLONE = 0x8004e500L;
 
   private final int device;
 
+  /** Takes over a descriptor. */
   DeviceChannel(int device) {
     this.device = device;
+  }
+
+  /**
+   * Another descriptor of the same session. Requests that were read from it and not answered end
+   * with ECONNABORTED when it is closed, be it by the end of this process, while the session goes
+   * on as long as any descriptor of it is open.
+   */
+  static DeviceChannel cloneOf(int session) throws FsException {
+    int device = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);
+    if (device < 0) {
+      throw new FsException(Posix.errno(), "/dev/fuse");
+    }
+    ByteBuffer number = ByteBuffer.allocateDirect(Integer.BYTES).order(ByteOrder.nativeOrder());
+    number.putInt(0, session);
+    if (LIBC.ioctl(device, CLONE, Pointer.wrap(Posix.RUNTIME, number).address()) != 0) {
+      FsException refused = new FsException(Posix.errno(), "a second descriptor of the session");
+      LIBC.close(device);
+      throw refused;
+    }
+    return new DeviceChannel(device);
   }
 
   @Override
@@ -41,7 +68,8 @@ final class DeviceChannel implements KernelChannel {
       Errno errno = Posix.errno();
       switch (errno) {
         case EINTR, EAGAIN -> {}
-        // ENOENT: whoever asked was interrupted; ENODEV: the session has ended.
+        // ENOENT: whoever asked was interrupted, or a notice is of something unknown; ENODEV: the
+        // session has ended.
         case ENOENT, ENODEV -> {
           return false;
         }
@@ -51,17 +79,8 @@ final class DeviceChannel implements KernelChannel {
     return true;
   }
 
-  /**
-   * Has the kernel send again all requests that were taken and not answered, with bit 63 of their
-   * unique numbers set (FUSE_NOTIFY_RESEND, since 6.9).
-   */
-  void askToResend() throws FsException {
-    ByteBuffer message = ByteBuffer.allocateDirect(32).order(ByteOrder.nativeOrder());
-    message.putInt(16, KernelProtocol.OUT_HEADER_SIZE);
-    message.putInt(20, KernelProtocol.NOTIFY_RESEND);
-    long address = Pointer.wrap(Posix.RUNTIME, message).address();
-    message.putLong(0, address + 16);
-    message.putLong(8, KernelProtocol.OUT_HEADER_SIZE);
-    send(address, 1);
+  @Override
+  public void close() {
+    LIBC.close(device);
   }
 }

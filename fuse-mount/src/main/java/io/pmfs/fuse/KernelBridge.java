@@ -2,13 +2,15 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,8 +22,9 @@ import org.slf4j.LoggerFactory;
 public final class KernelBridge implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(KernelBridge.class);
 
+  public static final long ALL_KERNEL_FLAGS = -1;
+
   private static final LibC LIBC = LibC.INSTANCE;
-  private static final int O_RDWR = 2;
   private static final int MS_RDONLY = 1;
   private static final int MS_NOSUID = 2;
   private static final int MS_NODEV = 4;
@@ -33,8 +36,13 @@ public final class KernelBridge implements Bridge {
   private final @Nullable SharedSession session;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable BackingFiles backing;
-  private final RequestGate gate = new RequestGate();
-  private final AtomicInteger workers = new AtomicInteger();
+  private final long kernelFlags;
+  private volatile @Nullable KernelWorkers workers;
+
+  /** Notices are sent with the read lock held, the device is closed with the write lock. */
+  private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
+
+  private @Nullable KernelNotices notices; // GUARDED_BY(deviceLock)
 
   /**
    * A bridge that is not mounted yet.
@@ -43,18 +51,22 @@ public final class KernelBridge implements Bridge {
    * @param workerCount how many requests may be in progress at once: as many as may wait for the
    *     source
    * @param session a connection that others keep; null to make one that ends with this process
+   * @param kernelFlags flags of INIT that count if the kernel offers them: {@link
+   *     #ALL_KERNEL_FLAGS}, or fewer to do as with an older one
    */
   public KernelBridge(
       PmfsFileSystem fileSystem,
       MountOptions options,
       ReadMode readMode,
       int workerCount,
-      @Nullable SharedSession session) {
+      @Nullable SharedSession session,
+      long kernelFlags) {
     this.fileSystem = fileSystem;
     this.options = options;
     this.readMode = readMode;
     this.workerCount = workerCount;
     this.session = session;
+    this.kernelFlags = kernelFlags;
   }
 
   /**
@@ -93,36 +105,35 @@ public final class KernelBridge implements Bridge {
     }
     BackingFiles files = readMode == ReadMode.PASSTHROUGH ? backingFiles(device) : null;
     backing = files;
-    DeviceChannel channel = new DeviceChannel(device);
     KernelOperations operations =
-        new KernelOperations(fileSystem, options.timeout().toSeconds(), files);
-    workers.set(workerCount);
-    for (int i = 1; i <= workerCount; i++) {
-      KernelWorker worker = new KernelWorker(channel, operations, gate, this::abort);
-      Thread thread = new Thread(() -> serve(worker, device), "fuse-" + i);
-      thread.setDaemon(true);
-      thread.start();
-    }
-    if (resumed) {
-      resume(channel);
-    }
+        new KernelOperations(fileSystem, options.timeout().toSeconds(), files, kernelFlags);
+    KernelWorkers started =
+        new KernelWorkers(
+            device, operations, workerCount, given != null, this::abort, () -> end(device));
+    setNotices(new KernelNotices(new DeviceChannel(device)));
+    workers = started;
+    started.start(resumed);
     Probe.await(options.mountpoint(), timeout, ended, this);
     ReadAhead.set(options.mountpoint());
   }
 
-  private void serve(KernelWorker worker, int device) {
+  private void setNotices(@Nullable KernelNotices by) {
+    deviceLock.writeLock().lock();
     try {
-      worker.run();
+      notices = by;
     } finally {
-      if (workers.decrementAndGet() == 0) {
-        BackingFiles files = backing;
-        if (files != null) {
-          files.close();
-        }
-        LIBC.close(device);
-        ended.countDown();
-      }
+      deviceLock.writeLock().unlock();
     }
+  }
+
+  private void end(int device) {
+    BackingFiles files = backing;
+    if (files != null) {
+      files.close();
+    }
+    setNotices(null);
+    LIBC.close(device);
+    ended.countDown();
   }
 
   /** Readers that wait get an error, later ones find what was below the mount. */
@@ -145,7 +156,7 @@ public final class KernelBridge implements Bridge {
   }
 
   private static int open() throws MountException {
-    int device = LIBC.open(Posix.terminated("/dev/fuse"), O_RDWR | Posix.O_CLOEXEC);
+    int device = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);
     if (device < 0) {
       throw new MountException(
           Reason.UNAVAILABLE, "/dev/fuse cannot be opened: " + Posix.errno(), null);
@@ -179,16 +190,6 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  /** Has the kernel send again what the process before this one had taken and not answered. */
-  private static void resume(DeviceChannel channel) {
-    try {
-      channel.askToResend();
-      log.info("going on with a session that was open; the kernel sends again what was in flight");
-    } catch (FsException e) {
-      log.warn("the kernel cannot send again what was in flight ({}); it may hang", e.getMessage());
-    }
-  }
-
   @Override
   public boolean outlivesProcess() {
     return session != null;
@@ -196,12 +197,43 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public boolean hasIdleWorker() {
-    return gate.inProgress() < workers.get();
+    KernelWorkers started = workers;
+    return started == null || started.hasIdle();
   }
 
   @Override
   public boolean freeze(Duration timeout) throws InterruptedException {
-    return session != null && gate.shut(timeout);
+    KernelWorkers started = workers;
+    return session != null && started != null && started.freeze(options.mountpoint(), timeout);
+  }
+
+  @Override
+  public boolean invalidateInode(long inode) throws FsException {
+    return tell(by -> by.invalidateInode(inode));
+  }
+
+  @Override
+  public boolean invalidateEntry(long directory, FileName name) throws FsException {
+    return tell(by -> by.invalidateEntry(directory, name));
+  }
+
+  /** A message to the kernel. */
+  @FunctionalInterface
+  private interface Notice {
+    boolean send(KernelNotices by) throws FsException;
+  }
+
+  private boolean tell(Notice notice) throws FsException {
+    if (KernelWorkers.isWorker()) {
+      throw new IllegalStateException("a thread that answers requests may not send notices");
+    }
+    deviceLock.readLock().lock();
+    try {
+      KernelNotices by = notices;
+      return by != null && notice.send(by);
+    } finally {
+      deviceLock.readLock().unlock();
+    }
   }
 
   @Override

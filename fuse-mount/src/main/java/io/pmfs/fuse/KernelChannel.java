@@ -12,10 +12,10 @@ interface KernelChannel {
   int receive(long buffer, int size) throws FsException;
 
   /**
-   * Sends one answer: a header and what follows it.
+   * Sends one answer, or a notice: a header and what follows it.
    *
    * @param vectors address of so many struct iovec
-   * @return false if the kernel no longer waits for it
+   * @return false if the kernel no longer waits for it, or knows nothing of what it is about
    */
   boolean send(long vectors, int count) throws FsException;
 }

@@ -35,17 +35,50 @@ final class KernelOperations {
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
+  private final long offerable;
+  private volatile long taken = WANTED;
+  private volatile boolean negotiated;
 
   /**
    * Operations of one session.
    *
    * @param validSeconds how long the kernel may keep names and attributes
    * @param backing for passthrough; null for the page-cache mode
+   * @param offerable flags of INIT that count if the kernel offers them: all but in tests
    */
-  KernelOperations(PmfsFileSystem fileSystem, long validSeconds, @Nullable BackingFiles backing) {
+  KernelOperations(
+      PmfsFileSystem fileSystem,
+      long validSeconds,
+      @Nullable BackingFiles backing,
+      long offerable) {
     this.fileSystem = fileSystem;
     this.backing = backing;
+    this.offerable = offerable;
     this.validSeconds = validSeconds;
+  }
+
+  /** Whether INIT was answered. */
+  boolean isNegotiated() {
+    return negotiated;
+  }
+
+  /** Whether a flag counts if the kernel offers it. */
+  boolean isOfferable(long flag) {
+    return (offerable & flag) != 0;
+  }
+
+  /** Whether the kernel can send requests again to another process. */
+  boolean canResend() {
+    return (taken & KernelProtocol.HAS_RESEND) != 0;
+  }
+
+  /**
+   * Goes on with a session that another process negotiated. What it took nobody knows any more, but
+   * a kernel that can send again (6.9) also has all the rest.
+   */
+  void resume(boolean canResend) {
+    taken = canResend ? WANTED : 0;
+    negotiated = true;
   }
 
   /** Answers one request, in one place for all failures. */
@@ -98,7 +131,8 @@ final class KernelOperations {
       // Answered once each: from then on the kernel opens files and directories by itself and keeps
       // their contents.
       case OPEN -> open(request, reply);
-      case OPENDIR, FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS -> reply.fail(Errno.ENOSYS);
+      case OPENDIR -> opendir(reply);
+      case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
         if (backing != null) {
           backing.release(request.node());
@@ -147,6 +181,7 @@ final class KernelOperations {
     if ((offered & KernelProtocol.INIT_EXT) != 0) {
       offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
     }
+    offered &= offerable;
     long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
     if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
       backing.setUnavailable("this kernel does not offer it (6.9 and later do)");
@@ -169,7 +204,9 @@ final class KernelOperations {
     out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));
     // Backing files may not lie on another stacked file system.
     out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
+    taken = flags;
     reply.send(KernelProtocol.INIT_OUT_SIZE);
+    negotiated = true;
   }
 
   private static final long WANTED =
@@ -215,6 +252,19 @@ final class KernelOperations {
         backing.release(request.node());
       }
     }
+  }
+
+  /** Kernels before 5.1 do not open directories by themselves: ENOSYS would be the opener's. */
+  private void opendir(KernelReply reply) throws FsException {
+    if ((taken & KernelProtocol.NO_OPENDIR_SUPPORT) != 0) {
+      throw new FsException(Errno.ENOSYS, "opendir");
+    }
+    KernelProtocol.zero(reply.body(), KernelReply.BODY, KernelProtocol.OPEN_OUT_SIZE);
+    reply
+        .body()
+        .putInt(
+            KernelReply.BODY + 8, KernelProtocol.FOPEN_KEEP_CACHE | KernelProtocol.FOPEN_CACHE_DIR);
+    reply.send(KernelProtocol.OPEN_OUT_SIZE);
   }
 
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {

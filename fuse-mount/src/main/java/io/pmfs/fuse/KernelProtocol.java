@@ -89,11 +89,16 @@ final class KernelProtocol {
 
   static final long HAS_RESEND = 1L << 39;
 
-  /** FUSE_NOTIFY_RESEND of enum fuse_notify_code. */
+  // enum fuse_notify_code, and sizes of struct fuse_notify_inval_inode_out and _entry_out
+  static final int NOTIFY_INVAL_INODE = 2;
+  static final int NOTIFY_INVAL_ENTRY = 3;
   static final int NOTIFY_RESEND = 7;
+  static final int NOTIFY_INODE_SIZE = 24;
+  static final int NOTIFY_ENTRY_SIZE = 16;
 
   // Flags of OPEN's answer.
   static final int FOPEN_KEEP_CACHE = 1 << 1;
+  static final int FOPEN_CACHE_DIR = 1 << 3;
   static final int FOPEN_PASSTHROUGH = 1 << 7;
 
   static final int OPEN_OUT_SIZE = 16;

@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
+import java.util.function.BooleanSupplier;
 import jnr.ffi.Pointer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,6 +18,10 @@ final class KernelWorker implements Runnable {
   private final KernelOperations operations;
   private final RequestGate gate;
   private final Runnable endSession;
+  private final ByteBuffer in = KernelOperations.requestBuffer();
+  private final long inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
+  private final KernelRequest request = new KernelRequest(in);
+  private final KernelReply reply;
 
   /**
    * A worker of a session.
@@ -30,17 +35,26 @@ final class KernelWorker implements Runnable {
     this.gate = gate;
     this.operations = operations;
     this.endSession = endSession;
+    this.reply = new KernelReply(channel);
   }
 
   @Override
   public void run() {
+    work(() -> true);
+  }
+
+  /** Answers what comes before anything else: INIT, twice if the kernel is of a later protocol. */
+  void negotiate() {
+    work(() -> !operations.isNegotiated());
+  }
+
+  private void work(BooleanSupplier goOn) {
     try {
-      ByteBuffer in = KernelOperations.requestBuffer();
-      long address = Pointer.wrap(Posix.RUNTIME, in).address();
-      KernelRequest request = new KernelRequest(in);
-      KernelReply reply = new KernelReply(channel);
-      int size;
-      while ((size = channel.receive(address, in.capacity())) >= 0) {
+      while (goOn.getAsBoolean() && !gate.isClosing()) {
+        int size = channel.receive(inAddress, in.capacity());
+        if (size < 0) {
+          return;
+        }
         in.clear().limit(size);
         gate.enter();
         try {

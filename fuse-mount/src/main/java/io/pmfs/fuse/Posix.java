@@ -29,6 +29,7 @@ final class Posix {
   static final int STATVFS_SIZE = 256;
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
+  static final int O_RDWR = 2;
   static final int MNT_FORCE = 1;
   static final int MNT_DETACH = 2;
   static final int UMOUNT_NOFOLLOW = 8;

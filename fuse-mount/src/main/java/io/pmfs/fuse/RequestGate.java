@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * What workers pass before and after each request. Once shut it stays so: a request that was
  * fetched then is not begun, and the kernel sends it again to whoever goes on with the session.
+ * Where the kernel cannot, the gate is closed instead: workers then fetch no more.
  */
 final class RequestGate {
   private static final long POLL_MS = 2;
@@ -14,6 +15,7 @@ final class RequestGate {
   private final AtomicInteger inProgress = new AtomicInteger();
   private final CountDownLatch never = new CountDownLatch(1);
   private volatile boolean shut;
+  private volatile boolean closing;
 
   /** Before a request is begun; does not return if the gate is shut. */
   void enter() throws InterruptedException {
@@ -28,6 +30,15 @@ final class RequestGate {
 
   void exit() {
     inProgress.decrementAndGet();
+  }
+
+  /** From now on a worker ends after its request, the one that it is waiting for included. */
+  void close() {
+    closing = true;
+  }
+
+  boolean isClosing() {
+    return closing;
   }
 
   /** Requests begun and not ended. */

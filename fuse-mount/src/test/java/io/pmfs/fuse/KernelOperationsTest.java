@@ -397,7 +397,7 @@ final class KernelOperationsTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"OPEN", "OPENDIR", "FLUSH", "FSYNC", "FSYNCDIR", "SYNCFS", "ACCESS"})
+  @EnumSource(names = {"OPEN", "FLUSH", "FSYNC", "FSYNCDIR", "SYNCFS", "ACCESS"})
   void bookkeeping_isLeftToTheKernel(Opcode opcode) {
     assertThat(errno(opcode, ROOT, new byte[16])).isEqualTo(Errno.ENOSYS);
   }
@@ -566,6 +566,35 @@ final class KernelOperationsTest {
     Answer answer = session.ask(Opcode.INIT, 0, body);
     assertThat(answer.error()).isZero();
     assertThat(answer.body().getInt(12)).isEqualTo(1 << 13);
+  }
+
+  @Test
+  void init_takesOnlyWhatMayCount() throws Exception {
+    long before51 = (1L << 22) - 1;
+    KernelOperations operations = new KernelOperations(fixture.fileSystem, 1000, null, before51);
+    try (KernelSession own = new KernelSession(operations)) {
+      assertThat(operations.isNegotiated()).isFalse();
+      ByteBuffer body = own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).body();
+      assertThat(body.getInt(12)).isEqualTo(1 | 1 << 5 | 1 << 13 | 1 << 17 | 1 << 18);
+      assertThat(body.getInt(32)).isZero();
+      assertThat(operations.isNegotiated()).isTrue();
+      assertThat(operations.canResend()).isFalse();
+      assertThat(own.ask(Opcode.OPEN, ROOT, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      // Kernels before 5.1 hand ENOSYS on to whoever opens a directory.
+      Answer opened = own.ask(Opcode.OPENDIR, ROOT, new byte[8]);
+      assertThat(opened.body().capacity()).isEqualTo(16);
+      assertThat(opened.body().getLong(0)).isZero();
+      assertThat(opened.body().getInt(8)).isEqualTo(1 << 1 | 1 << 3);
+      assertThat(opened.body().getInt(12)).isZero();
+    }
+  }
+
+  @Test
+  void opendir_isLeftToTheKernelThatOffersIt() throws Exception {
+    try (KernelSession own = fixture.session()) {
+      assertThat(own.ask(Opcode.INIT, 0, KernelMessages.init(7, 29, 1L << 24)).error()).isZero();
+      assertThat(own.ask(Opcode.OPENDIR, ROOT, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+    }
   }
 
   // Answers that the kernel does not take.

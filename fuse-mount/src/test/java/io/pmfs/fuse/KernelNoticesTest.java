@@ -1,0 +1,87 @@
+package io.pmfs.fuse;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.HexFormat;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Golden bytes, written down by hand from linux/fuse.h; little-endian machines only. */
+final class KernelNoticesTest {
+  private String sent = "";
+  private boolean known = true;
+
+  private final KernelNotices notices =
+      new KernelNotices(
+          new KernelChannel() {
+            @Override
+            public int receive(long buffer, int size) {
+              throw new AssertionError("a notice has no answer");
+            }
+
+            @Override
+            public boolean send(long vectors, int count) throws FsException {
+              assertThat(count).isEqualTo(1);
+              ByteBuffer vector = NativeMemory.view(vectors, 16).order(ByteOrder.nativeOrder());
+              byte[] bytes = new byte[(int) vector.getLong(8)];
+              NativeMemory.view(vector.getLong(0), bytes.length).get(bytes);
+              sent = HexFormat.of().formatHex(bytes);
+              if (sent.startsWith("10000000")) {
+                throw new FsException(Errno.EINVAL, "a code that this kernel does not know");
+              }
+              return known;
+            }
+          });
+
+  @BeforeEach
+  void requireLittleEndian() {
+    assumeTrue(ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN, "golden bytes");
+  }
+
+  @Test
+  void invalidateInode_isStructFuseNotifyInvalInode() throws Exception {
+    assertThat(notices.invalidateInode(0x1122334455667788L)).isTrue();
+    assertThat(sent)
+        .isEqualTo(
+            "28000000" // length
+                + "02000000" // FUSE_NOTIFY_INVAL_INODE
+                + "0000000000000000" // unique
+                + "8877665544332211" // ino
+                + "0000000000000000" // off
+                + "0000000000000000"); // len
+  }
+
+  @Test
+  void invalidateEntry_isStructFuseNotifyInvalEntryAndTheName() throws Exception {
+    assertThat(notices.invalidateEntry(0x1122334455667788L, FileName.ofLatin1("a\u00ff"))).isTrue();
+    assertThat(sent)
+        .isEqualTo(
+            "23000000" // length
+                + "03000000" // FUSE_NOTIFY_INVAL_ENTRY
+                + "0000000000000000" // unique
+                + "8877665544332211" // parent
+                + "02000000" // namelen
+                + "00000000" // flags
+                + "61ff00"); // name
+  }
+
+  @Test
+  void notice_ofWhatTheKernelDoesNotKnow_isNoFailure() throws Exception {
+    known = false;
+    assertThat(notices.invalidateInode(4711)).isFalse();
+    assertThat(notices.invalidateEntry(1, FileName.of("absent"))).isFalse();
+  }
+
+  @Test
+  void resend_onAKernelThatCannot_fails() {
+    assertThatThrownBy(notices::resend).isInstanceOf(FsException.class);
+    assertThat(sent).isEqualTo("10000000" + "07000000" + "0000000000000000");
+  }
+}

@@ -1,0 +1,154 @@
+package io.pmfs.it;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A mount that this very process serves by the kernel's protocol, without tiers; the source's reads
+ * can be watched and held up, and lookups are counted.
+ */
+final class OwnMount implements AutoCloseable {
+  /** Requests that may be in progress at once. */
+  static final int WORKERS = 64;
+
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+
+  /** Called before each read of the source. */
+  interface Hook {
+    void beforeRead() throws FsException;
+  }
+
+  private final Path mountpoint;
+  private final RocksNamespace namespace;
+  private final BackingStore source;
+  private final Copies copies;
+  private final Stager stager;
+  private final ExecutorService threads = Executors.newFixedThreadPool(2);
+  private final PmfsFileSystem fileSystem;
+  private final KernelBridge bridge;
+  private final AtomicInteger lookups = new AtomicInteger();
+  private volatile Hook hook = () -> {};
+
+  OwnMount(Scratch scratch, Path tree) {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    mountpoint = scratch.directory("own");
+    try {
+      namespace =
+          RocksNamespace.open(scratch.root().resolve("own-state"), tree.toString(), 16 << 20);
+      Namespace counted = proxy(Namespace.class, namespace);
+      source = proxy(BackingStore.class, new DirectoryStore(tree));
+      copies = new Copies(counted, List.of());
+      stager =
+          new Stager(
+              counted, source, copies, EvictionPolicy.NONE, new StagerSettings(2, 64 << 20, 1000));
+      fileSystem =
+          new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());
+      MountOptions options =
+          new MountOptions(mountpoint, tree.toString(), false, Duration.ofDays(1));
+      bridge =
+          new KernelBridge(
+              fileSystem,
+              options,
+              ReadMode.PAGE_CACHE,
+              WORKERS,
+              null,
+              KernelBridge.ALL_KERNEL_FLAGS);
+      bridge.mount(TIMEOUT);
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private <T> T proxy(Class<T> type, T real) {
+    Object proxy =
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> {
+              if (type == Namespace.class && method.getName().equals("find")) {
+                lookups.incrementAndGet();
+              } else if (type == SourceFile.class && method.getName().equals("read")) {
+                hook.beforeRead();
+              }
+              try {
+                Object result = method.invoke(real, arguments);
+                return result instanceof SourceFile file ? proxy(SourceFile.class, file) : result;
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
+    return type.cast(proxy);
+  }
+
+  Path path(String name) {
+    return mountpoint.resolve(name);
+  }
+
+  KernelBridge bridge() {
+    return bridge;
+  }
+
+  void beforeRead(Hook next) {
+    hook = next;
+  }
+
+  long inode(String name) {
+    try {
+      return fileSystem.find(PmfsFileSystem.ROOT, FileName.of(name)).inode();
+    } catch (FsException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Requests for names so far. */
+  int lookups() {
+    return lookups.get();
+  }
+
+  /** Requests for contents so far. */
+  long reads() {
+    return fileSystem.readStatistics().requests();
+  }
+
+  @Override
+  public void close() {
+    hook = () -> {};
+    try {
+      bridge.unmount(true);
+      if (!bridge.awaitEnd(TIMEOUT)) {
+        throw new AssertionError("the session does not end");
+      }
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    } finally {
+      stager.close();
+      copies.close();
+      namespace.close();
+      source.close();
+      threads.shutdownNow();
+    }
+  }
+}
