@@ -94,8 +94,8 @@ final class InvalidationIT {
     CountDownLatch reading = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicReference<Throwable> byWorker = new AtomicReference<>();
-    mount.beforeRead(
-        () -> {
+    mount.before(
+        operation -> {
           try {
             mount.bridge().invalidateInode(mount.inode("file"));
           } catch (Throwable e) {

@@ -27,10 +27,14 @@ abstract class MountedPosixSuite extends PosixReadSuite {
     this.options = List.of(options);
   }
 
+  /** Before the mount. */
+  void prepare(Installation made) {}
+
   @Override
   String lookAt(PosixTree tree) {
     Machine.requireFuse();
     Installation made = new Installation();
+    prepare(made);
     installation = made;
     List<String> all = new ArrayList<>(options);
     // The sparse file of 5 GiB does not fit, all others do.

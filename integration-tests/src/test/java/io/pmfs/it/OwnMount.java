@@ -35,9 +35,9 @@ final class OwnMount implements AutoCloseable {
 
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-  /** Called before each read of the source. */
+  /** Called before each {@code read} of a file and {@code list} of a directory of the source. */
   interface Hook {
-    void beforeRead() throws FsException;
+    void before(String operation) throws FsException;
   }
 
   private final Path mountpoint;
@@ -49,7 +49,7 @@ final class OwnMount implements AutoCloseable {
   private final PmfsFileSystem fileSystem;
   private final KernelBridge bridge;
   private final AtomicInteger lookups = new AtomicInteger();
-  private volatile Hook hook = () -> {};
+  private volatile Hook hook = operation -> {};
 
   OwnMount(Scratch scratch, Path tree) {
     Machine.requireFuse();
@@ -90,8 +90,8 @@ final class OwnMount implements AutoCloseable {
             (self, method, arguments) -> {
               if (type == Namespace.class && method.getName().equals("find")) {
                 lookups.incrementAndGet();
-              } else if (type == SourceFile.class && method.getName().equals("read")) {
-                hook.beforeRead();
+              } else if (method.getName().equals(type == SourceFile.class ? "read" : "list")) {
+                hook.before(method.getName());
               }
               try {
                 Object result = method.invoke(real, arguments);
@@ -103,6 +103,10 @@ final class OwnMount implements AutoCloseable {
     return type.cast(proxy);
   }
 
+  Path mountpoint() {
+    return mountpoint;
+  }
+
   Path path(String name) {
     return mountpoint.resolve(name);
   }
@@ -111,7 +115,7 @@ final class OwnMount implements AutoCloseable {
     return bridge;
   }
 
-  void beforeRead(Hook next) {
+  void before(Hook next) {
     hook = next;
   }
 
@@ -135,7 +139,7 @@ final class OwnMount implements AutoCloseable {
 
   @Override
   public void close() {
-    hook = () -> {};
+    hook = operation -> {};
     try {
       bridge.unmount(true);
       if (!bridge.awaitEnd(TIMEOUT)) {

@@ -1,0 +1,230 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Daemons that die or are replaced where the kernel cannot send requests again: as on a kernel
+ * 4.18, as far as the flags of INIT make one.
+ */
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class OldKernelIT {
+  /** Bits 0 to 21, those of FUSE 7.27: no FUSE_MAX_PAGES, no passthrough, no resending. */
+  static final String FLAGS = "3fffff";
+
+  private static final Duration SUCCESSOR = Duration.ofSeconds(60);
+  private static final String ABORTED = "Software caused connection abort";
+
+  private Installation pmfs;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireRoot();
+    Machine.requireFuse();
+    pmfs = new Installation();
+    pmfs.environment("PMFS_KERNEL_FLAGS", FLAGS);
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(100, 150_000));
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  /** Holds up an operation, until opened. */
+  private static final class Barrier implements OwnMount.Hook {
+    private final String held;
+    private final CountDownLatch reached = new CountDownLatch(1);
+    private final CountDownLatch opened = new CountDownLatch(1);
+
+    Barrier(String held) {
+      this.held = held;
+    }
+
+    @Override
+    public void before(String operation) {
+      if (operation.equals(held)) {
+        reached.countDown();
+        await(opened);
+      }
+    }
+
+    private static void await(CountDownLatch latch) {
+      try {
+        assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  @Test
+  void kill9_whileAReadWaitsForTheSource_theReaderGoesOnOrGetsAnError() throws Exception {
+    Dataset.Item item = dataset.items().get(0);
+    try (OwnMount source = new OwnMount(pmfs.scratch(), dataset.root());
+        MountedPmfs mount = pmfs.mount(source.mountpoint())) {
+      Barrier barrier = new Barrier("read");
+      source.before(barrier);
+      CompletableFuture<byte[]> reader =
+          CompletableFuture.supplyAsync(() -> read(mount.mountpoint().resolve(item.name())));
+      Barrier.await(barrier.reached);
+      long pid = mount.status().number("pid");
+      kill(pid);
+      awaitSuccessor(mount, pid);
+      barrier.opened.countDown();
+      source.before(operation -> {});
+      // The kernel asks again by itself for a page that could not be read ahead.
+      assertThat(reader.get(30, TimeUnit.SECONDS)).isIn(item.content(), new byte[0]);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  /** The content; nothing if the session ended the request. */
+  private static byte[] read(Path file) {
+    try {
+      return Files.readAllBytes(file);
+    } catch (IOException e) {
+      assertThat(e).hasMessageContaining(ABORTED);
+      return new byte[0];
+    }
+  }
+
+  @Test
+  void kill9_whileAListingWaitsForTheSource_theListerGetsAnError() throws Exception {
+    Files.createDirectories(dataset.root().resolve("directory"));
+    Files.createFile(dataset.root().resolve("directory/entry"));
+    try (OwnMount source = new OwnMount(pmfs.scratch(), dataset.root());
+        MountedPmfs mount = pmfs.mount(source.mountpoint())) {
+      Path directory = mount.mountpoint().resolve("directory");
+      assertThat(directory).exists();
+      Barrier barrier = new Barrier("list");
+      source.before(barrier);
+      CompletableFuture<Command> lister =
+          CompletableFuture.supplyAsync(() -> Command.run("ls", directory.toString()));
+      Barrier.await(barrier.reached);
+      long pid = mount.status().number("pid");
+      kill(pid);
+      barrier.opened.countDown();
+      Command listed = lister.get(30, TimeUnit.SECONDS);
+      assertThat(listed.exit()).as("%s", listed).isNotZero();
+      assertThat(listed.err()).contains(ABORTED);
+      awaitSuccessor(mount, pid);
+      assertThat(Command.run("ls", directory.toString()).expect(0).out()).isEqualTo("entry\n");
+    }
+  }
+
+  @Test
+  void kill9_underReaders_noByteIsWrongAndNobodyHangs() {
+    try (MountedPmfs mount = pmfs.mount(dataset.root());
+        Readers readers = new Readers(mount.mountpoint())) {
+      for (int kill = 0; kill < 3; kill++) {
+        readers.awaitMore(100);
+        long pid = mount.status().number("pid");
+        kill(pid);
+        awaitSuccessor(mount, pid);
+      }
+      readers.awaitMore(100);
+      assertThat(readers.failures).allSatisfy(e -> assertThat(e).hasMessageContaining(ABORTED));
+    }
+  }
+
+  @Test
+  void upgrade_underReaders_isNoticedByNobody() {
+    try (MountedPmfs mount = pmfs.mount(dataset.root());
+        Readers readers = new Readers(mount.mountpoint())) {
+      for (int upgrade = 0; upgrade < 3; upgrade++) {
+        readers.awaitMore(100);
+        long pid = mount.status().number("pid");
+        assertThat(pmfs.run("upgrade", mount.mountpoint().toString()).exit()).isZero();
+        assertThat(mount.status().number("pid")).isNotEqualTo(pid);
+      }
+      readers.awaitMore(100);
+      assertThat(readers.failures).isEmpty();
+    }
+  }
+
+  private static void kill(long pid) {
+    Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
+  }
+
+  private void awaitSuccessor(MountedPmfs mount, long predecessor) {
+    AtomicLong pid = new AtomicLong(predecessor);
+    Await.until(
+        "a successor of " + predecessor,
+        SUCCESSOR,
+        () -> {
+          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
+          if (status.exit() == 0) {
+            pid.set(Status.parse(status.out()).number("pid"));
+          }
+          return pid.get() != predecessor;
+        });
+  }
+
+  /** Threads that read files in random order and compare every byte, until closed. */
+  private final class Readers implements AutoCloseable {
+    private final List<Thread> threads = new ArrayList<>();
+    private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger read = new AtomicInteger();
+    private volatile boolean stopping;
+
+    Readers(Path mountpoint) {
+      for (int i = 0; i < 4; i++) {
+        Random random = new Random(i);
+        Thread thread = new Thread(() -> readOn(mountpoint, random), "reader-" + i);
+        threads.add(thread);
+        thread.start();
+      }
+    }
+
+    private void readOn(Path mountpoint, Random random) {
+      while (!stopping) {
+        Dataset.Item item = dataset.items().get(random.nextInt(dataset.items().size()));
+        try {
+          byte[] content = Files.readAllBytes(mountpoint.resolve(item.name()));
+          assertThat(java.util.Arrays.equals(content, item.content())).as("%s", item).isTrue();
+        } catch (IOException | AssertionError e) {
+          failures.add(e);
+        }
+        if (read.incrementAndGet() % 50 == 0) {
+          // Else the kernel soon answers everything from memory.
+          Machine.dropCaches();
+        }
+      }
+    }
+
+    void awaitMore(int count) {
+      int goal = read.get() + count;
+      Await.until("reads", SUCCESSOR, () -> read.get() >= goal);
+    }
+
+    @Override
+    public void close() {
+      stopping = true;
+      for (Thread thread : threads) {
+        Await.until("reader ended", SUCCESSOR, () -> !thread.isAlive());
+      }
+    }
+  }
+}
