@@ -25,7 +25,7 @@ public final class Main {
             out,
             err,
             InstantSource.system(),
-            new Wiring(supervision),
+            new Wiring(surroundings, supervision),
             supervision,
             logFile -> {
               if (launched) {
