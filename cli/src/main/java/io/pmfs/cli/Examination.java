@@ -75,10 +75,10 @@ final class Examination {
 
   private void bridge() {
     String missing = machine.library();
-    boolean kernel = machine.usesKernelBridge("auto");
-    ok("bridge", kernel ? "kernel" : "jnr, over libfuse 2: only root may mount without its helper");
-    if (missing != null && kernel) {
-      warn("libfuse", "not found; only --bridge jnr and mounts of other users need it");
+    BridgeChoice choice = BridgeChoice.of("auto", surroundings);
+    ok("bridge", choice.name() + " (" + choice.reason() + ")");
+    if (missing != null && choice.isKernel()) {
+      ok("libfuse", "no libfuse.so.2; only --bridge jnr needs it");
     } else {
       required("libfuse", missing, "libfuse.so.2 in " + machine.libraryPlace());
     }

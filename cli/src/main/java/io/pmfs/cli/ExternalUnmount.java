@@ -32,7 +32,15 @@ final class ExternalUnmount {
     }
     command.add("--");
     command.add(mountpoint.toString());
-    execute(mountpoint, command);
+    try {
+      execute(mountpoint, command);
+    } catch (MountFailure e) {
+      // The guard of a mount whose daemon died may have been faster.
+      MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+      if (mount != null && mount.isPmfs()) {
+        throw e;
+      }
+    }
   }
 
   private static void execute(Path mountpoint, List<String> command) throws MountFailure {

@@ -26,23 +26,12 @@ final class MachineChecks {
 
   /** Throws the first thing that makes mounting impossible here. */
   void requireFuse(String bridge) throws MountFailure {
-    String library = usesKernelBridge(bridge) ? null : library();
-    for (String problem : Arrays.asList(device(), bridge(bridge), library, permission())) {
+    String library = BridgeChoice.of(bridge, surroundings).isKernel() ? null : library();
+    for (String problem : Arrays.asList(device(), permission(), library)) {
       if (problem != null) {
         throw new MountFailure(ExitStatus.CANNOT, problem);
       }
     }
-  }
-
-  /** Whether that choice comes down to the kernel's own protocol, which needs no libfuse. */
-  boolean usesKernelBridge(String bridge) {
-    return bridge.equals("kernel") || (bridge.equals("auto") && surroundings.isRoot());
-  }
-
-  private @Nullable String bridge(String bridge) {
-    return bridge.equals("kernel") && !surroundings.isRoot()
-        ? "--bridge kernel: needs root; leave it out to mount through libfuse"
-        : null;
   }
 
   @Nullable String device() {
@@ -117,7 +106,7 @@ final class MachineChecks {
               + " SYS_ADMIN";
     }
     return ExternalUnmount.findFusermount(surroundings) == null
-        ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install fuse"
+        ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install fuse3"
         : null;
   }
 

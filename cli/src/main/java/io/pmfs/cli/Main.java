@@ -26,7 +26,7 @@ public final class Main {
             out,
             err,
             InstantSource.system(),
-            new Wiring(supervision, kernelFlags(surroundings)),
+            new Wiring(surroundings, supervision, kernelFlags(surroundings)),
             supervision,
             logFile -> {
               if (launched) {

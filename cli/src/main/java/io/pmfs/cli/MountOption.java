@@ -23,8 +23,8 @@ enum MountOption {
       Kind.VALUE,
       "BRIDGE",
       "auto",
-      "how requests come from the kernel: kernel speaks its protocol and needs root, jnr goes through"
-          + " libfuse 2, auto takes kernel where it can"),
+      "how requests come from the kernel: kernel speaks its protocol, jnr goes through libfuse 2, auto"
+          + " takes kernel where it can"),
   READ_MODE(
       Kind.VALUE,
       "MODE",

@@ -42,6 +42,7 @@ final class ServedDataset implements MountedDataset {
   private final Stager stager;
   private final PmfsFileSystem fileSystem;
   private final Bridge bridge;
+  private final String bridgeReason;
   private final Deque<AutoCloseable> opened;
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
@@ -64,6 +65,7 @@ final class ServedDataset implements MountedDataset {
       Stager stager,
       PmfsFileSystem fileSystem,
       Bridge bridge,
+      String bridgeReason,
       Deque<AutoCloseable> opened) {
     this.settings = settings;
     this.state = state;
@@ -75,6 +77,7 @@ final class ServedDataset implements MountedDataset {
     this.stager = stager;
     this.fileSystem = fileSystem;
     this.bridge = bridge;
+    this.bridgeReason = bridgeReason;
     this.opened = opened;
   }
 
@@ -100,6 +103,7 @@ final class ServedDataset implements MountedDataset {
         ProcessHandle.current().pid(),
         0,
         bridge.name(),
+        bridgeReason,
         bridge.readMode().word(),
         readModeReason(),
         null,

@@ -29,6 +29,7 @@ final class StatusTable {
     add(
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
+    add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());
   }

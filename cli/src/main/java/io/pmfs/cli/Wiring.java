@@ -56,6 +56,7 @@ final class Wiring implements MountOpener {
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
 
+  private final Surroundings surroundings;
   private final @Nullable Supervision supervision;
   private final long kernelFlags;
 
@@ -64,7 +65,8 @@ final class Wiring implements MountOpener {
    *
    * @param kernelFlags what may be taken of the kernel's offer; see {@link KernelBridge}
    */
-  Wiring(@Nullable Supervision supervision, long kernelFlags) {
+  Wiring(Surroundings surroundings, @Nullable Supervision supervision, long kernelFlags) {
+    this.surroundings = surroundings;
     this.supervision = supervision;
     this.kernelFlags = kernelFlags;
   }
@@ -127,7 +129,9 @@ final class Wiring implements MountOpener {
     PmfsFileSystem fileSystem =
         new PmfsFileSystem(
             namespace, source, copies, stager, metadataThreads, InstantSource.system());
-    Bridge bridge = bridge(settings, fileSystem);
+    BridgeChoice choice = BridgeChoice.of(settings.bridge(), surroundings);
+    Bridge bridge = bridge(choice, settings, fileSystem);
+    log.info("bridge {}: {}", choice.name(), choice.reason());
     if (!namespace.stoppedCleanly()) {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
     }
@@ -145,24 +149,20 @@ final class Wiring implements MountOpener {
         stager,
         fileSystem,
         bridge,
+        choice.reason(),
         opened);
   }
 
-  private Bridge bridge(MountSettings settings, PmfsFileSystem fileSystem) throws MountException {
+  private Bridge bridge(BridgeChoice choice, MountSettings settings, PmfsFileSystem fileSystem)
+      throws MountException {
     MountOptions options =
         new MountOptions(
             settings.mountpoint(),
             settings.source().toString(),
             settings.allowOther(),
             KERNEL_TIMEOUT);
-    boolean kernel =
-        switch (settings.bridge()) {
-          case "kernel" -> true;
-          case "jnr" -> false;
-          default -> KernelBridge.isAvailable();
-        };
     SharedSession session = supervision == null ? null : supervision.session();
-    return kernel
+    return choice.isKernel()
         ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session, kernelFlags)
         : new JnrBridge(fileSystem, options);
   }

@@ -191,6 +191,19 @@ final class CommandsTest {
   }
 
   @Test
+  void doctor_byUserWithFusermount_saysWhichBridgeAndNeedsNoLibrary() throws Exception {
+    world.uid = 4711;
+    world.fusermount("fusermount3");
+    world.write("etc/ld.so.cache", "nothing");
+
+    world.execute("doctor");
+
+    assertThat(world.output())
+        .containsPattern("ok +bridge +kernel \\(the default; users mount by .*/fusermount3\\)")
+        .containsPattern("ok +libfuse +no libfuse.so.2; only --bridge jnr needs it");
+  }
+
+  @Test
   void doctor_oldKernelAndDaxMount_saySo() {
     world.write("proc/sys/kernel/osrelease", "4.18.0-553.el8\n");
     world.mountinfo("9 1 259:0 / /mnt/pmem0 rw - ext4 /dev/pmem0 rw,dax=always");

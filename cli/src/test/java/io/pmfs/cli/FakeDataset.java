@@ -46,6 +46,7 @@ final class FakeDataset implements MountedDataset {
         1,
         3725,
         "jnr",
+        "as asked for",
         "page-cache",
         "read-only",
         "/var/log/pmfs/x.log",

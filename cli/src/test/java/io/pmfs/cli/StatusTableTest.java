@@ -14,6 +14,7 @@ final class StatusTableTest {
             /lustre/imagenet on /mnt/dataset
               daemon       pid 1, up 1h 2m
               reading      page-cache over jnr (read-only)
+              bridge       jnr (as asked for)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
               tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies, no DAX (not a DAX file system) at /mnt/pmem0/pmfs
@@ -32,7 +33,8 @@ final class StatusTableTest {
     assertThat(json)
         .startsWith(
             "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"pid\":1,\"uptimeSeconds\":3725,"
-                + "\"bridge\":\"jnr\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
+                + "\"bridge\":\"jnr\",\"bridgeReason\":\"as asked for\",\"readMode\":\"page-cache\","
+                + "\"readModeReason\":\"read-only\","
                 + "\"logFile\":\"/var/log/pmfs/x.log\",\"stateDirectory\":\"/local/pmfs/state\","
                 + "\"tiers\":[{\"name\":\"pm0\",\"kind\":\"pm\",\"path\":\"/mnt/pmem0/pmfs\","
                 + "\"state\":\"full\",\"reason\":\"quota\",\"dax\":{\"real\":false,")

@@ -8,6 +8,7 @@ import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -59,6 +60,16 @@ final class TestWorld {
       Files.writeString(file, text, UTF_8);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A PATH with nothing but that program, or with nothing. */
+  void fusermount(@Nullable String name) throws IOException {
+    Path bin = makeDirectory("bin");
+    environment.put("PATH", bin.toString());
+    if (name != null) {
+      Path program = Files.writeString(bin.resolve(name), "");
+      Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
   }
 

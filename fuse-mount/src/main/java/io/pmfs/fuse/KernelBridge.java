@@ -17,7 +17,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The FUSE protocol on /dev/fuse: inodes as the kernel names them, listings with attributes, reads
- * of up to 1 MiB that are sent from where their bytes lie. Mounts by mount(2), so for root only.
+ * of up to 1 MiB that are sent from where their bytes lie. Mounts by mount(2) as root, by
+ * fusermount as anybody else.
  */
 public final class KernelBridge implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(KernelBridge.class);
@@ -28,12 +29,14 @@ public final class KernelBridge implements Bridge {
   private static final int MS_RDONLY = 1;
   private static final int MS_NOSUID = 2;
   private static final int MS_NODEV = 4;
+  private static final String FOR_ROOT = "the kernel has it for root only";
 
   private final MountOptions options;
   private final PmfsFileSystem fileSystem;
   private final ReadMode readMode;
   private final int workerCount;
   private final @Nullable SharedSession session;
+  private final boolean byUser;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable BackingFiles backing;
   private final long kernelFlags;
@@ -43,6 +46,7 @@ public final class KernelBridge implements Bridge {
   private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
 
   private @Nullable KernelNotices notices; // GUARDED_BY(deviceLock)
+  private volatile @Nullable StaleMountGuard guard;
 
   /**
    * A bridge that is not mounted yet.
@@ -67,14 +71,7 @@ public final class KernelBridge implements Bridge {
     this.workerCount = workerCount;
     this.session = session;
     this.kernelFlags = kernelFlags;
-  }
-
-  /**
-   * Whether this process may mount: root in the initial user namespace may, others need a
-   * set-user-id program.
-   */
-  public static boolean isAvailable() {
-    return LIBC.geteuid() == 0;
+    this.byUser = session == null && LIBC.geteuid() != 0;
   }
 
   @Override
@@ -92,18 +89,26 @@ public final class KernelBridge implements Bridge {
   public String readModeReason() {
     BackingFiles files = backing;
     String unavailable = files == null ? null : files.unavailable();
+    if (byUser && readMode == ReadMode.PASSTHROUGH) {
+      unavailable = FOR_ROOT;
+    }
     return unavailable == null ? "" : "no passthrough: " + unavailable;
   }
 
   @Override
   public void mount(Duration timeout) throws MountException {
     SharedSession given = session;
-    int device = given == null ? open() : given.descriptor();
     boolean resumed = given != null && given.resumed();
-    if (!resumed) {
-      mount(device);
+    int device;
+    if (byUser) {
+      device = mountByUser(timeout);
+    } else {
+      device = given == null ? open() : given.descriptor();
+      if (!resumed) {
+        mount(device);
+      }
     }
-    BackingFiles files = readMode == ReadMode.PASSTHROUGH ? backingFiles(device) : null;
+    BackingFiles files = readMode == ReadMode.PASSTHROUGH && !byUser ? backingFiles(device) : null;
     backing = files;
     KernelOperations operations =
         new KernelOperations(fileSystem, options.timeout().toSeconds(), files, kernelFlags);
@@ -133,11 +138,48 @@ public final class KernelBridge implements Bridge {
     }
     setNotices(null);
     LIBC.close(device);
+    StaleMountGuard watching = guard;
+    if (watching != null) {
+      watching.close();
+    }
     ended.countDown();
+  }
+
+  private int mountByUser(Duration timeout) throws MountException {
+    if (readMode == ReadMode.PASSTHROUGH) {
+      log.warn(
+          "no passthrough: {}; files are read through the daemon and the page cache", FOR_ROOT);
+    }
+    StaleMountGuard watching = null;
+    try {
+      watching = StaleMountGuard.start(options.mountpoint());
+    } catch (IOException e) {
+      log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
+    }
+    try {
+      int device = new Fusermount(options).mount(timeout);
+      guard = watching;
+      return device;
+    } catch (MountException e) {
+      if (watching != null) {
+        watching.close();
+      }
+      ended.countDown();
+      throw e;
+    }
   }
 
   /** Readers that wait get an error, later ones find what was below the mount. */
   private void abort() {
+    if (byUser) {
+      try {
+        Fusermount.abort(options.mountpoint());
+        Unmount.unmount(options.mountpoint(), true);
+      } catch (IOException | MountException e) {
+        log.error("{} cannot be unmounted: {}", options.mountpoint(), e.toString());
+      }
+      return;
+    }
     int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
     if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
       log.error("{} cannot be unmounted: {}", options.mountpoint(), Posix.errno());

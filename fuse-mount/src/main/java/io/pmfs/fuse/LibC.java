@@ -4,6 +4,7 @@ import jnr.ffi.LibraryLoader;
 import jnr.ffi.Pointer;
 import jnr.ffi.annotations.In;
 import jnr.ffi.annotations.Out;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The system calls we need that the JDK has not. Buffers are addresses; failures are -1 with errno.
@@ -47,4 +48,29 @@ public interface LibC {
   int umount2(@In byte[] target, int flags);
 
   int geteuid();
+
+  int socketpair(int domain, int type, int protocol, @Out int[] sockets);
+
+  int pipe2(@Out int[] ends, int flags);
+
+  long recvmsg(int socket, Pointer message, int flags);
+
+  int posix_spawn_file_actions_init(Pointer actions);
+
+  int posix_spawn_file_actions_adddup2(Pointer actions, int file, int number);
+
+  int posix_spawn_file_actions_destroy(Pointer actions);
+
+  /** Returns an errno and sets none; so do its file actions. */
+  int posix_spawnp(
+      @Out int[] process,
+      @In byte[] program,
+      Pointer actions,
+      @Nullable Pointer attributes,
+      Pointer arguments,
+      Pointer environment);
+
+  int waitpid(int process, @Out int[] status, int options);
+
+  int kill(int process, int signal);
 }

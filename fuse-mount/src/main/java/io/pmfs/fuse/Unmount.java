@@ -38,7 +38,7 @@ final class Unmount {
 
   private static void fusermount(Path mountpoint, boolean lazy) throws MountException {
     IOException missing = null;
-    for (String program : List.of("fusermount3", "fusermount")) {
+    for (String program : Fusermount.PROGRAMS) {
       List<String> command = new ArrayList<>(List.of(program, "-u"));
       if (lazy) {
         command.add("-z");

@@ -26,7 +26,7 @@ enum BridgeMode {
   /** Mounts this way, or skips the test where this machine cannot. */
   MountedPmfs mount(Installation pmfs, Duration lifetime, Path source, String... more) {
     Machine.requireFuse();
-    if (this != JNR) {
+    if (this == PASSTHROUGH) {
       Machine.requireRoot();
     }
     List<String> all = new ArrayList<>(options());

@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Mounts by an account without privileges, through fusermount3. */
 final class UserMountIT {
@@ -80,15 +83,41 @@ final class UserMountIT {
     return Command.run(all.toArray(String[]::new));
   }
 
-  @Test
-  void mount_byUser_servesThatUserAndNobodyElse() {
-    String source = dataset.root().toString();
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+  private MountedPmfs mount(BridgeMode mode) {
+    return mode.mount(pmfs, Duration.ofMinutes(2), dataset.root());
+  }
+
+  private String processes() {
+    return Command.run("ps", "-u", USER, "-o", "pid=,stat=,args=").out();
+  }
+
+  /** Zombies are the business of whoever runs as process 1 here. */
+  private void awaitNoProcess() {
+    Await.until(
+        () -> "no process of the user: " + processes(),
+        Duration.ofSeconds(20),
+        () -> processes().lines().allMatch(line -> line.contains("<defunct>")));
+  }
+
+  private void awaitUnmounted() {
+    Await.until("unmounted", Duration.ofSeconds(20), () -> !Mounts.at(pmfs.mountpoint()));
+  }
+
+  private void assertServes(MountedPmfs mount) {
+    byUser("diff", "-r", dataset.root().toString(), mount.mountpoint().toString()).expect(0);
+  }
+
+  @ParameterizedTest
+  @EnumSource(BridgeMode.class)
+  void mount_byUser_servesThatUserAndNobodyElse(BridgeMode mode) {
+    try (MountedPmfs mount = mount(mode)) {
       String mountpoint = mount.mountpoint().toString();
-      byUser("diff", "-r", source, mountpoint).expect(0);
+      assertServes(mount);
       assertThat(Mounts.options(mount.mountpoint()))
+          .contains("ro,")
           .contains("nosuid")
           .contains("nodev")
+          .contains("default_permissions")
           .doesNotContain("allow_other");
       String file = mountpoint + "/" + dataset.items().get(0).name();
       for (String[] line : new String[][] {{"ls", mountpoint}, {"cat", file}}) {
@@ -100,13 +129,17 @@ final class UserMountIT {
       assertThat(Posix.outcome(Posix.statOutcome(file, 0))).isEqualTo("EACCES");
       mount.awaitCopies(dataset.items().size());
     }
+    awaitNoProcess();
   }
 
-  @Test
-  void mount_byUser_refusesWhatTheSourceRefuses() {
+  @ParameterizedTest
+  @EnumSource(
+      value = BridgeMode.class,
+      names = {"PAGE_CACHE", "JNR"})
+  void mount_byUser_refusesWhatTheSourceRefuses(BridgeMode mode) {
     Path secret = dataset.root().resolve(dataset.items().get(0).name());
     chmod(secret, 0600);
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mount(mode)) {
       String file = mount.path(dataset.items().get(0).name());
       Command refused = byUser("cat", file);
       assertThat(refused.exit()).as("%s", refused).isNotEqualTo(0);
@@ -116,10 +149,92 @@ final class UserMountIT {
   }
 
   @Test
-  void kill9_ofUsersDaemon_nextMountServes() {
-    pmfs.mount(dataset.root()).kill9();
+  void mount_byUser_isByTheKernelBridgeAndSaysWhy() {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
-      byUser("diff", "-r", dataset.root().toString(), mount.mountpoint().toString()).expect(0);
+      Status status = mount.status();
+      assertThat(status.text("bridge")).isEqualTo("kernel");
+      assertThat(status.text("bridgeReason")).contains("fusermount3");
+      assertThat(status.text("readMode")).isEqualTo("page-cache");
     }
+  }
+
+  /** The kernel has passthrough for CAP_SYS_ADMIN only. */
+  @Test
+  void mount_byUserWithPassthrough_isPageCacheAndSaysWhy() {
+    try (MountedPmfs mount = mount(BridgeMode.PASSTHROUGH)) {
+      assertServes(mount);
+      assertThat(mount.status().text("readMode")).isEqualTo("page-cache");
+      assertThat(mount.status().text("readModeReason")).contains("root");
+    }
+  }
+
+  @Test
+  void kill9_ofUsersDaemon_leavesNoMountAndNoProcess() {
+    MountedPmfs killed = mount(BridgeMode.PAGE_CACHE);
+    assertServes(killed);
+    killed.kill9();
+    awaitUnmounted();
+    awaitNoProcess();
+    try (MountedPmfs mount = mount(BridgeMode.PAGE_CACHE)) {
+      assertServes(mount);
+    }
+  }
+
+  @Test
+  void kill9_ofUsersProcessGroup_leavesNoMount() {
+    MountedPmfs killed = mount(BridgeMode.PAGE_CACHE);
+    Command.run("kill", "-KILL", "--", "-" + killed.pid()).expect(0);
+    killed.awaitGone();
+    killed.ended();
+    awaitUnmounted();
+    awaitNoProcess();
+  }
+
+  @Test
+  void kill9_ofUsersJnrDaemon_nextMountServes() {
+    mount(BridgeMode.JNR).kill9();
+    try (MountedPmfs mount = mount(BridgeMode.JNR)) {
+      assertServes(mount);
+    }
+  }
+
+  @Test
+  void sigterm_toUsersDaemon_leavesNoMountAndNoProcess() {
+    MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
+    mount.signal("TERM");
+    mount.awaitGone();
+    mount.ended();
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+    awaitNoProcess();
+  }
+
+  @Test
+  void fusermount_byUser_endsTheDaemon() {
+    MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
+    byUser("fusermount3", "-u", pmfs.mountpoint().toString()).expect(0);
+    mount.awaitGone();
+    mount.ended();
+    awaitNoProcess();
+  }
+
+  /** Somebody may mount there again before the daemon of the mount before is gone. */
+  @Test
+  void kill9_afterUnmountAndNextMount_leavesTheNextMountAlone() {
+    MountedPmfs first = mount(BridgeMode.PAGE_CACHE);
+    first.signal("STOP");
+    byUser("fusermount3", "-uz", pmfs.mountpoint().toString()).expect(0);
+    byUser("sh", "-c", "rm -f " + pmfs.scratch().root() + "/run/*").expect(0);
+    try (MountedPmfs second =
+        pmfs.mount(
+            dataset.root(),
+            "--tier",
+            "ssd:" + pmfs.directory("home").resolve("tier"),
+            "--state-dir",
+            pmfs.directory("home").resolve("state").toString())) {
+      first.kill9();
+      assertServes(second);
+      assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+    }
+    awaitNoProcess();
   }
 }

@@ -1,0 +1,95 @@
+package io.pmfs.fuse;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A small process that unmounts if this one dies: it waits for the end of a pipe that only we hold
+ * open.
+ *
+ * <p>fusermount's own option auto_unmount does not do it. It looks whether opening the mount point
+ * fails, which the kernel does by itself here (no_opendir), and before libfuse 3.15 it looks as
+ * root, who gets in to no mount of a user.
+ */
+final class StaleMountGuard implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(StaleMountGuard.class);
+
+  private static final long CLOSE_SECONDS = 2;
+
+  /**
+   * A line on standard input says that the session ended in order. After the end of input without
+   * it, statfs is asked, which the kernel passes on to whoever serves: only a mount that nobody
+   * serves is unmounted. The mount point comes in octal, so that no charset touches it.
+   */
+  private static final String SCRIPT =
+      """
+      trap '' HUP INT QUIT TERM
+      mountpoint=$(printf '%bx' "$1")
+      mountpoint=${mountpoint%x}
+      read -r ended && exit
+      case $(LC_ALL=C stat -f -- "$mountpoint" 2>&1 >/dev/null) in
+      *'endpoint is not connected'* | *'connection abort'*) ;;
+      *) exit ;;
+      esac
+      fusermount3 -u -z -- "$mountpoint" || fusermount -u -z -- "$mountpoint"
+      """;
+
+  private final Process process;
+
+  private StaleMountGuard(Process process) {
+    this.process = process;
+  }
+
+  /** Starts watching over a mount point that is mounted, or about to be. */
+  static StaleMountGuard start(Path mountpoint) throws IOException {
+    return new StaleMountGuard(
+        new ProcessBuilder(command(mountpoint))
+            .directory(new File("/"))
+            .redirectOutput(Redirect.DISCARD)
+            .redirectError(Redirect.DISCARD)
+            .start());
+  }
+
+  /** In a session of its own: what kills our process group leaves it alone. */
+  static List<String> command(Path mountpoint) {
+    return List.of("setsid", "sh", "-c", SCRIPT, "pmfs-guard", octal(mountpoint.toString()));
+  }
+
+  private static String octal(String text) {
+    StringBuilder escaped = new StringBuilder();
+    for (byte b : text.getBytes(UTF_8)) {
+      escaped.append("\\0%03o".formatted(b & 0xff));
+    }
+    return escaped.toString();
+  }
+
+  ProcessHandle process() {
+    return process.toHandle();
+  }
+
+  /** The session has ended in order: the process ends and does nothing. */
+  @Override
+  public void close() {
+    try (var input = process.getOutputStream()) {
+      input.write("ended\n".getBytes(US_ASCII));
+    } catch (IOException e) {
+      log.debug("the guard of the mount was gone: {}", e.getMessage());
+    }
+    try {
+      if (!process.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package io.pmfs.fuse;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the guard does with what it is told; programs of ours stand for the system's. */
+final class StaleMountGuardTest {
+  private static final String DEAD = "echo \"stat: '$3': Transport endpoint is not connected\" >&2";
+  private static final Path MOUNTPOINT = Path.of("/mnt/a b\n'\"$x\\ü-");
+
+  @TempDir private Path directory;
+  private Path calls;
+
+  @BeforeEach
+  void makePrograms() throws IOException {
+    calls = directory.resolve("calls");
+    program("fusermount3", "printf '%s|' \"$@\" >" + calls);
+  }
+
+  private void program(String name, String script) throws IOException {
+    Path file = Files.writeString(directory.resolve(name), "#!/bin/sh\n" + script + "\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private Process start() throws IOException {
+    ProcessBuilder builder = new ProcessBuilder(StaleMountGuard.command(MOUNTPOINT));
+    builder.environment().put("PATH", directory + ":" + System.getenv("PATH"));
+    return builder.redirectErrorStream(true).start();
+  }
+
+  private static void await(Process process) throws InterruptedException {
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).as("the guard ends").isTrue();
+  }
+
+  @Test
+  void inputEnds_deadMount_isUnmountedLazily() throws Exception {
+    program("stat", DEAD);
+    Process process = start();
+    process.getOutputStream().close();
+    await(process);
+
+    assertThat(Files.readString(calls)).isEqualTo("-u|-z|--|" + MOUNTPOINT + "|");
+  }
+
+  @Test
+  void inputEnds_mountThatAnswers_isLeftAlone() throws Exception {
+    program("stat", "exit 0");
+    Process process = start();
+    process.getOutputStream().close();
+    await(process);
+
+    assertThat(calls).doesNotExist();
+  }
+
+  @Test
+  void lineAndEnd_nothingIsDone() throws Exception {
+    program("stat", DEAD);
+    Process process = start();
+    process.getOutputStream().write("ended\n".getBytes(UTF_8));
+    process.getOutputStream().close();
+    await(process);
+
+    assertThat(calls).doesNotExist();
+  }
+
+  @Test
+  void inputEnds_onlyFusermountOfLibfuse2_isUsed() throws Exception {
+    program("stat", DEAD);
+    Files.move(directory.resolve("fusermount3"), directory.resolve("fusermount"));
+    program("fusermount3", "exit 127");
+    Process process = start();
+    process.getOutputStream().close();
+    await(process);
+
+    assertThat(Files.readString(calls)).startsWith("-u|-z|--|");
+  }
+
+  @Test
+  void close_endsTheProcess(@TempDir Path mountpoint) throws Exception {
+    StaleMountGuard guard = StaleMountGuard.start(mountpoint);
+    ProcessHandle process = guard.process();
+    assertThat(process.isAlive()).isTrue();
+
+    guard.close();
+
+    assertThat(process.isAlive()).isFalse();
+  }
+}
