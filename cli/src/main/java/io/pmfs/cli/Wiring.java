@@ -153,7 +153,7 @@ final class Wiring implements MountOpener {
         switch (settings.bridge()) {
           case "kernel" -> true;
           case "jnr" -> false;
-          default -> KernelBridge.isAvailable();
+          default -> mountsForUser() || KernelBridge.isAvailable();
         };
     SharedSession session = supervision == null ? null : supervision.session();
     return kernel
@@ -166,9 +166,18 @@ final class Wiring implements MountOpener {
     if (resumed != null) {
       return resumed;
     }
-    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
-        ? ReadMode.PASSTHROUGH
-        : ReadMode.PAGE_CACHE;
+    if (!settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+      return ReadMode.PAGE_CACHE;
+    }
+    if (mountsForUser() && !settings.passthroughCapability()) {
+      log.warn(ServedDataset.LACKS_CAPABILITY);
+      return ReadMode.PAGE_CACHE;
+    }
+    return ReadMode.PASSTHROUGH;
+  }
+
+  private boolean mountsForUser() {
+    return supervision != null && supervision.mountsForUser();
   }
 
   private static Path stateDirectory(MountSettings settings) throws MountFailure {

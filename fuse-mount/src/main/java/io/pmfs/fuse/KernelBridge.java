@@ -107,7 +107,16 @@ public final class KernelBridge implements Bridge {
       resume(channel);
     }
     Probe.await(options.mountpoint(), timeout, ended, this);
-    ReadAhead.set(options.mountpoint());
+    Mounter mounter = mounter();
+    if (mounter == null) {
+      ReadAhead.set(options.mountpoint());
+    } else {
+      mounter.setReadAhead(ReadAhead.KIBIBYTES);
+    }
+  }
+
+  private @Nullable Mounter mounter() {
+    return session == null ? null : session.mounter();
   }
 
   private void serve(KernelWorker worker, int device) {
@@ -127,6 +136,15 @@ public final class KernelBridge implements Bridge {
 
   /** Readers that wait get an error, later ones find what was below the mount. */
   private void abort() {
+    Mounter mounter = mounter();
+    if (mounter != null) {
+      try {
+        mounter.abort();
+      } catch (MountException e) {
+        log.error("{} cannot be unmounted: {}", options.mountpoint(), e.getMessage());
+      }
+      return;
+    }
     int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
     if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
       log.error("{} cannot be unmounted: {}", options.mountpoint(), Posix.errno());
@@ -154,6 +172,21 @@ public final class KernelBridge implements Bridge {
   }
 
   private void mount(int device) throws MountException {
+    Mounter mounter = mounter();
+    if (mounter != null) {
+      try {
+        mounter.mount(
+            options.source(),
+            options.mountpoint(),
+            KernelProtocol.MAX_READ_BYTES,
+            options.allowOther());
+      } catch (MountException e) {
+        LIBC.close(device);
+        ended.countDown();
+        throw e;
+      }
+      return;
+    }
     String data =
         "fd="
             + device
@@ -210,7 +243,12 @@ public final class KernelBridge implements Bridge {
       return;
     }
     log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");
-    Unmount.unmount(options.mountpoint(), lazy);
+    Mounter mounter = mounter();
+    if (mounter == null) {
+      Unmount.unmount(options.mountpoint(), lazy);
+    } else {
+      mounter.unmount(lazy);
+    }
   }
 
   @Override
