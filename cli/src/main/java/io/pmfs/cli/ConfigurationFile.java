@@ -118,6 +118,11 @@ record ConfigurationFile(
                         ? "the keys are " + String.join(", ", MountOption.keys())
                         : "did you mean '" + nearest + "'?"));
       }
+      if (!option.isForFiles()) {
+        throw MountFailure.usage(
+            "%s: '%s' comes too late in a file; use %s or %s"
+                .formatted(where(key), name, option.commandLineName(), option.variable()));
+      }
       if (option == MountOption.SOURCE && key.size() == 1) {
         throw MountFailure.usage(
             where(key) + ": 'source' belongs to one mount; put it in a section [mount.\"/mnt/…\"]");

@@ -199,15 +199,22 @@ final class ControlServer implements AutoCloseable {
                 query.path() + ": try /status, /version, /umount or /upgrade");
       };
     } catch (MountFailure e) {
-      return Answer.error(
-          e.isBusy() ? HttpResponseStatus.CONFLICT : HttpResponseStatus.INTERNAL_SERVER_ERROR,
-          e.line());
+      return Answer.error(status(e), e.line());
     } catch (IllegalArgumentException e) {
       return Answer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
     } catch (RuntimeException e) {
       log.error("{} {}", method, uri, e);
       return Answer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
     }
+  }
+
+  private static HttpResponseStatus status(MountFailure e) {
+    if (e.isBusy()) {
+      return HttpResponseStatus.CONFLICT;
+    }
+    return e.exitStatus() == ExitStatus.CANNOT
+        ? HttpResponseStatus.NOT_IMPLEMENTED
+        : HttpResponseStatus.INTERNAL_SERVER_ERROR;
   }
 
   /** Makes an answer. */

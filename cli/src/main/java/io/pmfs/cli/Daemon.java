@@ -26,6 +26,7 @@ final class Daemon implements ControlRequests {
 
   private final MountSettings settings;
   private final Path logFile;
+  private final String userName;
   private final InstantSource clock;
   private final @Nullable Supervision supervision;
   private final IntConsumer halt;
@@ -44,6 +45,7 @@ final class Daemon implements ControlRequests {
   Daemon(MountSettings settings, Path logFile, Invocation invocation) throws MountFailure {
     this.settings = settings;
     this.logFile = logFile;
+    this.userName = invocation.surroundings().userName();
     this.clock = invocation.clock();
     this.supervision = invocation.supervision();
     this.halt = invocation.halt();
@@ -200,6 +202,7 @@ final class Daemon implements ControlRequests {
     return dataset
         .status()
         .with(
+            userName,
             ProcessHandle.current().pid(),
             Duration.between(started, clock.instant()).toSeconds(),
             logFile.toString());

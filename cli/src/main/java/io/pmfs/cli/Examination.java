@@ -38,6 +38,7 @@ final class Examination {
     fusermount();
     allowOther();
     passthrough(release);
+    mountsForUsers();
     openFiles();
     runtimeDirectory();
     try {
@@ -113,6 +114,20 @@ final class Examination {
       warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without");
     } else {
       ok("passthrough", "likely, going by the kernel's version; only a mount can tell");
+    }
+  }
+
+  private void mountsForUsers() {
+    if (!surroundings.isRoot()) {
+      return;
+    }
+    if (surroundings.findProgram("setpriv") == null) {
+      warn("mount --user", "setpriv not found, which it needs: apt-get install util-linux");
+    } else {
+      ok(
+          "mount --user",
+          "possible; passthrough then only with --passthrough-capability, which is nearly root's"
+              + " power");
     }
   }
 

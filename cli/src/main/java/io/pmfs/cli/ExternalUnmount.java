@@ -3,7 +3,6 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,15 +68,7 @@ final class ExternalUnmount {
 
   /** The first fusermount3 or fusermount in PATH, or null. */
   static @Nullable Path findFusermount(Surroundings surroundings) {
-    String path = surroundings.variable("PATH");
-    for (String name : List.of("fusermount3", "fusermount")) {
-      for (String directory : (path == null ? "/usr/bin:/bin" : path).split(":", -1)) {
-        Path program = surroundings.resolve(directory).resolve(name);
-        if (!directory.isEmpty() && Files.isExecutable(program)) {
-          return program;
-        }
-      }
-    }
-    return null;
+    Path newer = surroundings.findProgram("fusermount3");
+    return newer != null ? newer : surroundings.findProgram("fusermount");
   }
 }

@@ -6,6 +6,7 @@ import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import org.jspecify.annotations.Nullable;
 
 /** What must hold before a mount is started; each failure is one line with a remedy. */
 final class MountChecks {
@@ -15,23 +16,55 @@ final class MountChecks {
   private final Surroundings surroundings;
   private final MountTable mounts;
 
-  MountChecks(MountSettings settings, Surroundings surroundings, MountTable mounts) {
+  /** Who mounts for this process, having looked at the mount point; null if it mounts itself. */
+  private final @Nullable Supervision mounting;
+
+  MountChecks(
+      MountSettings settings,
+      Surroundings surroundings,
+      MountTable mounts,
+      @Nullable Supervision supervision) {
     this.settings = settings;
     this.surroundings = surroundings;
     this.mounts = mounts;
+    this.mounting = supervision != null && supervision.mountsForUser() ? supervision : null;
   }
 
   /** Throws on the first thing that is not as it must be. Makes missing tier directories, 0700. */
   void run() throws MountFailure {
+    checkUser();
     checkSource();
-    checkMountpoint();
+    if (mounting == null) {
+      checkMountpoint();
+    } else if (!Files.isDirectory(settings.mountpoint())) {
+      throw usage(
+          settings.mountpoint(),
+          "mount point",
+          "user " + surroundings.userName() + " cannot get there",
+          "name a directory that the user can reach");
+    }
     checkNesting();
     checkAllowOther();
     for (TierSpec tier : settings.tiers()) {
       checkTier(tier);
     }
     checkState();
-    new MachineChecks(surroundings).requireFuse(settings.bridge());
+    if (mounting == null) {
+      new MachineChecks(surroundings).requireFuse(settings.bridge());
+    }
+  }
+
+  private void checkUser() throws MountFailure {
+    if (settings.user() != null && mounting == null) {
+      throw MountFailure.usage(
+          "--user: is for root, and has to be seen by the launcher scripts/pmfs; write it out on the"
+              + " command line");
+    }
+    if (mounting != null && settings.bridge().equals("jnr")) {
+      throw MountFailure.usage(
+          "--bridge jnr: with --user requests come by the kernel's protocol alone; leave out one of"
+              + " the two");
+    }
   }
 
   private void checkSource() throws MountFailure {
@@ -107,10 +140,13 @@ final class MountChecks {
   private void checkAllowOther() throws MountFailure {
     if (settings.allowOther()
         && !surroundings.isRoot()
+        && (mounting == null || !mounting.permitsAllowOther())
         && !new MachineChecks(surroundings).userAllowOther()) {
       throw MountFailure.usage(
-          "--allow-other: not allowed for users on this machine; ask for user_allow_other in"
-              + " /etc/fuse.conf");
+          mounting != null
+              ? "--allow-other: with --user root has to give it on the command line"
+              : "--allow-other: not allowed for users on this machine; ask for user_allow_other in"
+                  + " /etc/fuse.conf");
     }
   }
 
@@ -151,7 +187,15 @@ final class MountChecks {
       // access(2) says yes to root even where the file system is read-only or refuses: try it.
       Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
     } catch (IOException e) {
-      throw usage(path, what, "cannot be used: " + Reason.of(e), remedy);
+      throw usage(
+          path,
+          what,
+          "cannot be used: " + Reason.of(e),
+          mounting == null
+              ? remedy
+              : remedy
+                  + ", or make it: install -d -m 700 -o %s %s"
+                      .formatted(surroundings.userName(), path));
     }
   }
 

@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
       "  pmfs mount --tier pm:/mnt/pmem0/pmfs:200G --tier ssd:/local/pmfs:80%% /lustre/imagenet"
           + " /mnt/dataset",
       "  pmfs mount /mnt/dataset          the rest from [mount.\"/mnt/dataset\"] in pmfs.toml",
+      "  pmfs mount --user ada /lustre/imagenet /mnt/dataset          as root, for ada",
       "  pmfs mount --foreground --log-level debug ./data ./mnt"
     })
 final class MountCommand implements Callable<Integer> {
@@ -79,7 +80,7 @@ final class MountCommand implements Callable<Integer> {
     Supervision supervision = invocation.supervision();
     if (supervision == null || !supervision.isResumed()) {
       new PreviousMount(settings, registry, invocation).clear();
-      new MountChecks(settings, surroundings, surroundings.mounts()).run();
+      new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
     }
     serve(settings, registry);
     return ExitStatus.DONE;

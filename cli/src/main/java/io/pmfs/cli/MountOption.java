@@ -37,6 +37,18 @@ enum MountOption {
   BUFFER_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for buffers, at least 8MiB"),
   METADATA_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for cached names, at least 16MiB"),
   ALLOW_OTHER(Kind.FLAG, "", "false", "let other users in, as far as modes permit"),
+  USER(
+      Kind.VALUE,
+      "NAME",
+      null,
+      "for root: mount for this user, who then gets in while root does not. The daemon runs as the"
+          + " user, with the user's groups; not in a configuration file"),
+  PASSTHROUGH_CAPABILITY(
+      Kind.FLAG,
+      "",
+      "false",
+      "let the daemon of --user keep CAP_SYS_ADMIN, without which it has no passthrough; that is"
+          + " nearly root's power. Not in a configuration file"),
   READY_TIMEOUT(Kind.VALUE, "TIME", "30s", "how long the mount may take to answer"),
   LOG_FILE(Kind.VALUE, "FILE", null, "where the daemon logs; rotated at 10 MiB, 5 kept"),
   LOG_LEVEL(Kind.VALUE, "LEVEL", "info", "error, warn, info, debug or trace");
@@ -91,12 +103,17 @@ enum MountOption {
     return "PMFS_" + name();
   }
 
+  /** Whether a file may have it: the launcher, which knows no files, needs some before the JVM. */
+  boolean isForFiles() {
+    return this != USER && this != PASSTHROUGH_CAPABILITY;
+  }
+
   static @Nullable MountOption ofKey(String key) {
     return Arrays.stream(values()).filter(o -> o.key().equals(key)).findFirst().orElse(null);
   }
 
   static List<String> keys() {
-    return Arrays.stream(values()).map(MountOption::key).toList();
+    return Arrays.stream(values()).filter(MountOption::isForFiles).map(MountOption::key).toList();
   }
 
   /** Those that command line and environment know. */

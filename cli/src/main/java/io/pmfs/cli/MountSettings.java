@@ -22,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  * @param bufferMemoryBytes at least 8 MiB
  * @param metadataMemoryBytes at least 16 MiB
  * @param allowOther whether users other than the mounting one get in
+ * @param user whose process serves a mount that root made; null for the process's own user
+ * @param passthroughCapability whether that process was to keep CAP_SYS_ADMIN
  * @param readyTimeout how long the probe through the mount may take
  * @param logFile where the daemon logs; null for the default place
  * @param logLevel error, warn, info, debug or trace
@@ -40,6 +42,8 @@ record MountSettings(
     long bufferMemoryBytes,
     long metadataMemoryBytes,
     boolean allowOther,
+    @Nullable String user,
+    boolean passthroughCapability,
     Duration readyTimeout,
     @Nullable Path logFile,
     String logLevel) {

@@ -37,10 +37,29 @@ final class Registry {
   /** A running daemon. */
   record Entry(String mountpoint, String source, long pid, String socket, String logFile) {}
 
+  private static final long OWN = -1;
+
   private final Path directory;
 
-  private Registry(Path directory) {
+  /**
+   * Whose registry it is, if not the process's own: then what stands in it is only read, and
+   * trusted no further than to talk to that user's daemon.
+   */
+  private final long stranger;
+
+  private Registry(Path directory, long stranger) {
     this.directory = directory;
+    this.stranger = stranger;
+  }
+
+  /** A directory that is there and belongs to this process's user. */
+  static Registry own(Path directory) {
+    return new Registry(directory, OWN);
+  }
+
+  /** For root: a directory of a user's, with what that user's daemons wrote. */
+  static Registry ofUser(Path directory, long uid) {
+    return new Registry(directory, uid);
   }
 
   /** Opens the user's runtime directory, making it if need be. */
@@ -57,7 +76,7 @@ final class Registry {
           directory + ": runtime directory: " + Reason.of(e) + "; set PMFS_RUNTIME_DIR to another",
           e);
     }
-    return new Registry(directory);
+    return own(directory);
   }
 
   static Path directory(Surroundings surroundings) {
@@ -159,6 +178,9 @@ final class Registry {
 
   /** The daemon that serves a mount point, or null; a dead daemon's files are removed. */
   @Nullable Entry find(Path mountpoint) throws MountFailure {
+    if (stranger != OWN) {
+      return findOfStranger(mountpoint);
+    }
     Entry entry = read(entryFile(mountpoint));
     if (entry == null || isRunning(mountpoint)) {
       return entry;
@@ -167,10 +189,40 @@ final class Registry {
     return null;
   }
 
+  private @Nullable Entry findOfStranger(Path mountpoint) throws MountFailure {
+    Path socket = socketOf(mountpoint);
+    // Opening whatever else may lie there could block, or do what only root can.
+    if (!isPlain(entryFile(mountpoint)) || !isPlain(lockFile(mountpoint)) || !isTheirs(socket)) {
+      return null;
+    }
+    Entry entry = read(entryFile(mountpoint));
+    if (entry == null
+        || !entry.mountpoint().equals(mountpoint.toString())
+        || !isRunning(mountpoint)) {
+      return null;
+    }
+    return new Entry(
+        entry.mountpoint(), entry.source(), entry.pid(), socket.toString(), entry.logFile());
+  }
+
+  private static boolean isPlain(Path file) {
+    return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
+  }
+
+  private boolean isTheirs(Path socket) {
+    try {
+      int owner = (Integer) Files.getAttribute(socket, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+      return Integer.toUnsignedLong(owner) == stranger && !Files.isSymbolicLink(socket);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
   /** Whether a living process has the mount point: starting, serving or stopping. */
   boolean isRunning(Path mountpoint) throws MountFailure {
     Path lockFile = lockFile(mountpoint);
-    try (FileChannel channel = FileChannel.open(lockFile, StandardOpenOption.WRITE)) {
+    try (FileChannel channel =
+        FileChannel.open(lockFile, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
       return tryLock(channel) == null;
     } catch (NoSuchFileException e) {
       return false;
@@ -196,8 +248,9 @@ final class Registry {
     }
     List<Entry> running = new ArrayList<>();
     for (Path file : files) {
-      Entry entry = read(file);
-      if (entry != null && find(Path.of(entry.mountpoint())) != null) {
+      Entry entry = stranger == OWN || isPlain(file) ? read(file) : null;
+      entry = entry == null ? null : find(Path.of(entry.mountpoint()));
+      if (entry != null) {
         running.add(entry);
       }
     }

@@ -28,6 +28,10 @@ import org.slf4j.LoggerFactory;
 final class ServedDataset implements MountedDataset {
   private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
 
+  static final String LACKS_CAPABILITY =
+      "no passthrough: it takes CAP_SYS_ADMIN, which the user's daemon has only with"
+          + " --passthrough-capability";
+
   private static final Duration POLL = Duration.ofDays(1);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
@@ -100,6 +104,7 @@ final class ServedDataset implements MountedDataset {
     return new StatusReport(
         settings.mountpoint().toString(),
         settings.source().toString(),
+        "",
         ProcessHandle.current().pid(),
         0,
         bridge.name(),
@@ -124,6 +129,12 @@ final class ServedDataset implements MountedDataset {
     String reason = bridge.readModeReason();
     if (!reason.isEmpty()) {
       return reason;
+    }
+    if (settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+        && bridge.readMode() != ReadMode.PASSTHROUGH) {
+      return settings.user() != null && !settings.passthroughCapability()
+          ? LACKS_CAPABILITY
+          : "no passthrough, as an earlier daemon of this session found";
     }
     return settings.readMode().equals("auto") ? "the default" : "as asked for";
   }

@@ -67,6 +67,8 @@ final class SettingsParser {
         memory(MountOption.BUFFER_MEMORY, 8 * MIB),
         memory(MountOption.METADATA_MEMORY, 16 * MIB),
         value(MountOption.ALLOW_OTHER, SettingsParser::flag),
+        settings.containsKey(MountOption.USER) ? text(MountOption.USER) : null,
+        value(MountOption.PASSTHROUGH_CAPABILITY, SettingsParser::flag),
         value(MountOption.READY_TIMEOUT, SettingsParser::positive),
         path(MountOption.LOG_FILE),
         oneOf(MountOption.LOG_LEVEL, LEVELS));

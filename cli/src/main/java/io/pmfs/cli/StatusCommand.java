@@ -37,7 +37,8 @@ final class StatusCommand implements Callable<Integer> {
   @Parameters(
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
-      description = "Where a dataset is mounted; without it, all mounts of this user.")
+      description =
+          "Where a dataset is mounted; without it, all mounts of this user; for root also those it made for users.")
   private @Nullable String mountpointText;
 
   @Option(
@@ -94,21 +95,21 @@ final class StatusCommand implements Callable<Integer> {
   }
 
   private void show() throws MountFailure {
-    Registry registry = Registry.open(invocation.surroundings());
+    Registries registries = Registries.open(invocation.surroundings());
     String wanted = mountpointText;
     if (wanted != null) {
-      StatusReport report = ask(find(wanted, registry));
+      StatusReport report = ask(find(wanted, registries));
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
     } else {
-      showAll(registry);
+      showAll(registries);
     }
     invocation.out().flush();
   }
 
-  private void showAll(Registry registry) throws MountFailure {
+  private void showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     @Nullable MountFailure silent = null;
-    for (Registry.Entry entry : registry.running()) {
+    for (Registry.Entry entry : registries.running()) {
       try {
         reports.add(ask(entry));
       } catch (MountFailure e) {
@@ -128,10 +129,10 @@ final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private Registry.Entry find(String text, Registry registry) throws MountFailure {
+  private Registry.Entry find(String text, Registries registries) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
-    Registry.Entry entry = registry.find(mountpoint);
+    Registry.Entry entry = registries.find(mountpoint);
     if (entry != null) {
       return entry;
     }

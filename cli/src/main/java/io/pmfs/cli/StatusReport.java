@@ -3,10 +3,15 @@ package io.pmfs.cli;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What {@code pmfs status --json} prints. Names are stable; fields are added, never changed. */
+/**
+ * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed.
+ *
+ * @param user whose process the daemon is
+ */
 record StatusReport(
     String mountpoint,
     String source,
+    String user,
     long pid,
     long uptimeSeconds,
     String bridge,
@@ -21,10 +26,12 @@ record StatusReport(
     SourceOperations sourceOperations) {
 
   /** The same report with what only the daemon knows. */
-  StatusReport with(long daemonPid, long daemonUptimeSeconds, String daemonLogFile) {
+  StatusReport with(
+      String daemonUser, long daemonPid, long daemonUptimeSeconds, String daemonLogFile) {
     return new StatusReport(
         mountpoint,
         source,
+        daemonUser,
         daemonPid,
         daemonUptimeSeconds,
         bridge,

@@ -21,11 +21,14 @@ final class StatusTable {
   }
 
   private void head(StatusReport report) {
-    lines.add(report.source() + " on " + report.mountpoint());
+    lines.add((report.source() + " on " + report.mountpoint()).replaceAll("\\p{Cntrl}", "?"));
     add(
         "daemon",
-        "pid %d, up %s"
-            .formatted(report.pid(), TimeSpan.format(Duration.ofSeconds(report.uptimeSeconds()))));
+        "pid %d of user %s, up %s"
+            .formatted(
+                report.pid(),
+                report.user(),
+                TimeSpan.format(Duration.ofSeconds(report.uptimeSeconds()))));
     add(
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
@@ -114,7 +117,9 @@ final class StatusTable {
 
   private void add(String name, @Nullable String value) {
     if (value != null) {
-      lines.add(String.format(Locale.ROOT, "  %-12s %s", name, value));
+      // Root also looks at what users' daemons say.
+      String printable = value.replaceAll("\\p{Cntrl}", "?");
+      lines.add(String.format(Locale.ROOT, "  %-12s %s", name, printable));
     }
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.fuse.Mounter;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.SharedSession;
 import java.io.IOException;
@@ -22,14 +23,28 @@ final class Supervision {
   static final String DESCRIPTOR = "PMFS_SESSION_DESCRIPTOR";
   static final String FILE = "PMFS_SESSION_FILE";
 
+  // For a daemon that is not root; see scripts/pmfs-for-user.
+  static final String REQUESTS = "PMFS_SESSION_REQUESTS";
+  static final String ANSWERS = "PMFS_SESSION_ANSWERS";
+  static final String ALLOW_OTHER = "PMFS_SESSION_ALLOW_OTHER";
+
   private final int descriptor;
   private final Path file;
   private final @Nullable ReadMode resumedMode;
+  private final @Nullable Mounter mounter;
+  private final boolean allowOther;
 
-  private Supervision(int descriptor, Path file, @Nullable ReadMode resumedMode) {
+  private Supervision(
+      int descriptor,
+      Path file,
+      @Nullable ReadMode resumedMode,
+      @Nullable Mounter mounter,
+      boolean allowOther) {
     this.descriptor = descriptor;
     this.file = file;
     this.resumedMode = resumedMode;
+    this.mounter = mounter;
+    this.allowOther = allowOther;
   }
 
   /** From the environment; null for a daemon that runs alone. */
@@ -43,10 +58,22 @@ final class Supervision {
     try {
       List<String> lines = Files.exists(file) ? Files.readAllLines(file, UTF_8) : List.of();
       return new Supervision(
-          Integer.parseInt(descriptor), file, lines.size() < 2 ? null : mode(lines.get(1)));
+          Integer.parseInt(descriptor),
+          file,
+          lines.size() < 2 ? null : mode(lines.get(1)),
+          mounter(surroundings),
+          surroundings.variable(ALLOW_OTHER) != null);
     } catch (IOException | IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.FAILED, file + ": session file: " + e.getMessage(), e);
     }
+  }
+
+  private static @Nullable Mounter mounter(Surroundings surroundings) {
+    String requests = surroundings.variable(REQUESTS);
+    String answers = surroundings.variable(ANSWERS);
+    return requests == null || answers == null
+        ? null
+        : new Mounter(Integer.parseInt(requests), Integer.parseInt(answers));
   }
 
   private static ReadMode mode(String word) {
@@ -70,9 +97,19 @@ final class Supervision {
     return resumedMode;
   }
 
+  /** Whether the supervisor, as root, mounts for this process, which is a user's. */
+  boolean mountsForUser() {
+    return mounter != null;
+  }
+
+  /** Whether the supervisor would let other users in; of interest if it mounts. */
+  boolean permitsAllowOther() {
+    return allowOther;
+  }
+
   SharedSession session() {
     return new SharedSession(
-        descriptor, isResumed(), file.resolveSibling(file.getFileName() + ".backing"));
+        descriptor, isResumed(), file.resolveSibling(file.getFileName() + ".backing"), mounter);
   }
 
   /** The session is to go on if this daemon dies. */

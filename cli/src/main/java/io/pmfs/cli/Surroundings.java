@@ -71,6 +71,18 @@ record Surroundings(
     return path;
   }
 
+  /** An executable in PATH, or null. */
+  @Nullable Path findProgram(String name) {
+    String path = variable("PATH");
+    for (String directory : (path == null ? "/usr/bin:/bin" : path).split(":", -1)) {
+      Path program = resolve(directory).resolve(name);
+      if (!directory.isEmpty() && Files.isExecutable(program)) {
+        return program;
+      }
+    }
+    return null;
+  }
+
   MountTable mounts() throws MountFailure {
     try {
       return MountTable.read(root);

@@ -26,6 +26,7 @@ final class UmountCommand implements Callable<Integer> {
   private static final long POLL_MS = 50;
   private static final int HTTP_OK = 200;
   private static final int HTTP_CONFLICT = 409;
+  private static final int HTTP_NOT_IMPLEMENTED = 501;
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
 
   private final Invocation invocation;
@@ -58,8 +59,7 @@ final class UmountCommand implements Callable<Integer> {
     Duration timeout = timeout();
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
-    Registry registry = Registry.open(surroundings);
-    Registry.Entry entry = registry.find(mountpoint);
+    Registry.Entry entry = Registries.open(surroundings).find(mountpoint);
     if (entry != null) {
       askDaemon(mountpoint, entry, timeout);
     } else if (isMounted(mountpoint)) {
@@ -98,13 +98,27 @@ final class UmountCommand implements Callable<Integer> {
       if (answer.status() == HTTP_CONFLICT) {
         throw busy(mountpoint);
       }
-      if (answer.status() != HTTP_OK) {
+      if (answer.status() == HTTP_NOT_IMPLEMENTED) {
+        unmountForDaemon(mountpoint);
+      } else if (answer.status() != HTTP_OK) {
         throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + answer.error());
       }
     } catch (IOException e) {
       unmountSilentDaemon(mountpoint, entry, process, e);
     }
     awaitEnd(mountpoint, entry, process, timeout);
+  }
+
+  /** Its supervisor would have to, and is gone. */
+  private void unmountForDaemon(Path mountpoint) throws MountFailure {
+    if (purge) {
+      invocation.warn(mountpoint + ": nothing is purged: the daemon's supervisor is gone");
+    }
+    try {
+      ExternalUnmount.run(mountpoint, lazy, invocation.surroundings());
+    } catch (MountFailure e) {
+      throw e.isBusy() ? busy(mountpoint) : e;
+    }
   }
 
   private MountFailure busy(Path mountpoint) {

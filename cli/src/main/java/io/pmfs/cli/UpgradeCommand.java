@@ -34,8 +34,8 @@ final class UpgradeCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
-    Registry registry = Registry.open(surroundings);
-    Registry.Entry before = registry.find(mountpoint);
+    Registries registries = Registries.open(surroundings);
+    Registry.Entry before = registries.find(mountpoint);
     if (before == null) {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
@@ -43,7 +43,7 @@ final class UpgradeCommand implements Callable<Integer> {
     ask(mountpoint, before);
     long deadline = System.nanoTime() + SUCCESSOR.toNanos();
     while (System.nanoTime() < deadline) {
-      Registry.Entry now = registry.find(mountpoint);
+      Registry.Entry now = registries.find(mountpoint);
       if (now != null && now.pid() != before.pid()) {
         invocation.say(
             "%s goes on with pid %d instead of %d".formatted(mountpoint, now.pid(), before.pid()));

@@ -129,7 +129,10 @@ final class Wiring implements MountOpener {
     PmfsFileSystem fileSystem =
         new PmfsFileSystem(
             namespace, source, copies, stager, metadataThreads, InstantSource.system());
-    BridgeChoice choice = BridgeChoice.of(settings.bridge(), surroundings);
+    BridgeChoice choice =
+        mountsForUser()
+            ? new BridgeChoice("kernel", "root mounts for this user")
+            : BridgeChoice.of(settings.bridge(), surroundings);
     Bridge bridge = bridge(choice, settings, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
     if (!namespace.stoppedCleanly()) {
@@ -172,9 +175,18 @@ final class Wiring implements MountOpener {
     if (resumed != null) {
       return resumed;
     }
-    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
-        ? ReadMode.PASSTHROUGH
-        : ReadMode.PAGE_CACHE;
+    if (!settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+      return ReadMode.PAGE_CACHE;
+    }
+    if (mountsForUser() && !settings.passthroughCapability()) {
+      log.warn(ServedDataset.LACKS_CAPABILITY);
+      return ReadMode.PAGE_CACHE;
+    }
+    return ReadMode.PASSTHROUGH;
+  }
+
+  private boolean mountsForUser() {
+    return supervision != null && supervision.mountsForUser();
   }
 
   private static Path stateDirectory(MountSettings settings) throws MountFailure {

@@ -148,6 +148,8 @@ final class ConfigurationTest {
                 64 << 20,
                 64 << 20,
                 false,
+                null,
+                false,
                 Duration.ofSeconds(30),
                 null,
                 "info"));

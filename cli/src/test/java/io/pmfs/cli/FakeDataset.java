@@ -43,6 +43,7 @@ final class FakeDataset implements MountedDataset {
     return new StatusReport(
         mountpoint,
         source,
+        "ada",
         1,
         3725,
         "jnr",

@@ -242,7 +242,7 @@ final class MountChecksTest {
   }
 
   private void check(MountSettings settings) throws MountFailure {
-    new MountChecks(settings, world.surroundings(), world.surroundings().mounts()).run();
+    new MountChecks(settings, world.surroundings(), world.surroundings().mounts(), null).run();
   }
 
   private void assertFails(MountSettings settings, int status, String message) {

@@ -3,7 +3,6 @@ package io.pmfs.fuse;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.MountException.Reason;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.time.Duration;
@@ -26,17 +25,13 @@ public final class KernelBridge implements Bridge {
   public static final long ALL_KERNEL_FLAGS = -1;
 
   private static final LibC LIBC = LibC.INSTANCE;
-  private static final int MS_RDONLY = 1;
-  private static final int MS_NOSUID = 2;
-  private static final int MS_NODEV = 4;
-  private static final String FOR_ROOT = "the kernel has it for root only";
 
   private final MountOptions options;
   private final PmfsFileSystem fileSystem;
   private final ReadMode readMode;
   private final int workerCount;
   private final @Nullable SharedSession session;
-  private final boolean byUser;
+  private final Mounting mounting;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable BackingFiles backing;
   private final long kernelFlags;
@@ -46,7 +41,6 @@ public final class KernelBridge implements Bridge {
   private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
 
   private @Nullable KernelNotices notices; // GUARDED_BY(deviceLock)
-  private volatile @Nullable StaleMountGuard guard;
 
   /**
    * A bridge that is not mounted yet.
@@ -71,7 +65,7 @@ public final class KernelBridge implements Bridge {
     this.workerCount = workerCount;
     this.session = session;
     this.kernelFlags = kernelFlags;
-    this.byUser = session == null && LIBC.geteuid() != 0;
+    this.mounting = Mounting.of(options, session);
   }
 
   @Override
@@ -89,9 +83,6 @@ public final class KernelBridge implements Bridge {
   public String readModeReason() {
     BackingFiles files = backing;
     String unavailable = files == null ? null : files.unavailable();
-    if (byUser && readMode == ReadMode.PASSTHROUGH) {
-      unavailable = FOR_ROOT;
-    }
     return unavailable == null ? "" : "no passthrough: " + unavailable;
   }
 
@@ -99,16 +90,8 @@ public final class KernelBridge implements Bridge {
   public void mount(Duration timeout) throws MountException {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();
-    int device;
-    if (byUser) {
-      device = mountByUser(timeout);
-    } else {
-      device = given == null ? open() : given.descriptor();
-      if (!resumed) {
-        mount(device);
-      }
-    }
-    BackingFiles files = readMode == ReadMode.PASSTHROUGH && !byUser ? backingFiles(device) : null;
+    int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
+    BackingFiles files = readMode == ReadMode.PASSTHROUGH ? backingFiles(device) : null;
     backing = files;
     KernelOperations operations =
         new KernelOperations(fileSystem, options.timeout().toSeconds(), files, kernelFlags);
@@ -119,7 +102,16 @@ public final class KernelBridge implements Bridge {
     workers = started;
     started.start(resumed);
     Probe.await(options.mountpoint(), timeout, ended, this);
-    ReadAhead.set(options.mountpoint());
+    mounting.setReadAhead();
+  }
+
+  private int mountNow(Duration timeout) throws MountException {
+    try {
+      return mounting.mount(timeout);
+    } catch (MountException e) {
+      ended.countDown();
+      throw e;
+    }
   }
 
   private void setNotices(@Nullable KernelNotices by) {
@@ -138,51 +130,15 @@ public final class KernelBridge implements Bridge {
     }
     setNotices(null);
     LIBC.close(device);
-    StaleMountGuard watching = guard;
-    if (watching != null) {
-      watching.close();
-    }
+    mounting.ended();
     ended.countDown();
   }
 
-  private int mountByUser(Duration timeout) throws MountException {
-    if (readMode == ReadMode.PASSTHROUGH) {
-      log.warn(
-          "no passthrough: {}; files are read through the daemon and the page cache", FOR_ROOT);
-    }
-    StaleMountGuard watching = null;
-    try {
-      watching = StaleMountGuard.start(options.mountpoint());
-    } catch (IOException e) {
-      log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
-    }
-    try {
-      int device = new Fusermount(options).mount(timeout);
-      guard = watching;
-      return device;
-    } catch (MountException e) {
-      if (watching != null) {
-        watching.close();
-      }
-      ended.countDown();
-      throw e;
-    }
-  }
-
-  /** Readers that wait get an error, later ones find what was below the mount. */
   private void abort() {
-    if (byUser) {
-      try {
-        Fusermount.abort(options.mountpoint());
-        Unmount.unmount(options.mountpoint(), true);
-      } catch (IOException | MountException e) {
-        log.error("{} cannot be unmounted: {}", options.mountpoint(), e.toString());
-      }
-      return;
-    }
-    int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
-    if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
-      log.error("{} cannot be unmounted: {}", options.mountpoint(), Posix.errno());
+    try {
+      mounting.abort();
+    } catch (MountException e) {
+      log.error("{} cannot be unmounted: {}", options.mountpoint(), e.getMessage());
     }
   }
 
@@ -194,41 +150,6 @@ public final class KernelBridge implements Bridge {
     } catch (IOException e) {
       throw new MountException(
           Reason.FAILED, given + ": the ledger of backing files: " + e.getMessage(), e);
-    }
-  }
-
-  private static int open() throws MountException {
-    int device = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);
-    if (device < 0) {
-      throw new MountException(
-          Reason.UNAVAILABLE, "/dev/fuse cannot be opened: " + Posix.errno(), null);
-    }
-    return device;
-  }
-
-  private void mount(int device) throws MountException {
-    String data =
-        "fd="
-            + device
-            + ",rootmode=40000,user_id=0,group_id=0,default_permissions,max_read="
-            + KernelProtocol.MAX_READ_BYTES
-            + (options.allowOther() ? ",allow_other" : "");
-    String mountpoint = options.mountpoint().toString();
-    int result =
-        LIBC.mount(
-            Posix.terminated(options.source()),
-            Posix.terminated(mountpoint),
-            Posix.terminated("fuse.pmfs"),
-            MS_RDONLY | MS_NOSUID | MS_NODEV,
-            Posix.terminated(data));
-    if (result != 0) {
-      Errno errno = Posix.errno();
-      LIBC.close(device);
-      ended.countDown();
-      throw new MountException(
-          errno == Errno.EPERM ? Reason.UNAVAILABLE : Reason.FAILED,
-          mountpoint + " cannot be mounted: " + errno,
-          null);
     }
   }
 
@@ -284,7 +205,7 @@ public final class KernelBridge implements Bridge {
       return;
     }
     log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");
-    Unmount.unmount(options.mountpoint(), lazy);
+    mounting.unmount(lazy);
   }
 
   @Override

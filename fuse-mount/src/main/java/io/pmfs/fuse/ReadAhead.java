@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 final class ReadAhead {
   private static final Logger log = LoggerFactory.getLogger(ReadAhead.class);
 
-  private static final int KIBIBYTES = 1024;
+  static final int KIBIBYTES = 1024;
 
   private ReadAhead() {}
 

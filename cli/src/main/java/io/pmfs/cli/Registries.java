@@ -1,0 +1,89 @@
+package io.pmfs.cli;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The registries that a command asks: the user's own and those of mounts that root made for users.
+ * The latter lie beside root's own, with the user's number at the end of the name: root asks all of
+ * them, a user the one of theirs.
+ */
+final class Registries {
+  private static final Path OF_ROOT = Path.of("run/pmfs");
+
+  private final List<Registry> all;
+
+  private Registries(List<Registry> all) {
+    this.all = all;
+  }
+
+  /** Makes the user's own runtime directory if need be. */
+  static Registries open(Surroundings surroundings) throws MountFailure {
+    Registry own = Registry.open(surroundings);
+    List<Registry> all = new ArrayList<>(List.of(own));
+    if (surroundings.isRoot()) {
+      addUsers(own.directory(), all);
+    } else {
+      Path made = surroundings.root().resolve(OF_ROOT).resolveSibling("pmfs-" + surroundings.uid());
+      if (!made.equals(own.directory()) && isOwnedBy(made, surroundings.uid())) {
+        all.add(Registry.own(made));
+      }
+    }
+    return new Registries(all);
+  }
+
+  private static void addUsers(Path ofRoot, List<Registry> all) throws MountFailure {
+    Path parent = ofRoot.resolveSibling("");
+    String prefix = ofRoot.getFileName() + "-";
+    try (DirectoryStream<Path> beside = Files.newDirectoryStream(parent)) {
+      for (Path directory : beside) {
+        String name = directory.getFileName().toString();
+        String number = name.startsWith(prefix) ? name.substring(prefix.length()) : "";
+        if (number.matches("\\d{1,10}") && isOwnedBy(directory, Long.parseLong(number))) {
+          all.add(Registry.ofUser(directory, Long.parseLong(number)));
+        }
+      }
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, parent + ": " + Reason.of(e), e);
+    }
+  }
+
+  private static boolean isOwnedBy(Path directory, long uid) {
+    try {
+      Object owner = Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+      return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+          && owner instanceof Integer number
+          && Integer.toUnsignedLong(number) == uid;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** The daemon that serves a mount point, or null. */
+  Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
+    for (Registry registry : all) {
+      Registry.Entry entry = registry.find(mountpoint);
+      if (entry != null) {
+        return entry;
+      }
+    }
+    return null;
+  }
+
+  /** All running daemons, by mount point. */
+  List<Registry.Entry> running() throws MountFailure {
+    List<Registry.Entry> running = new ArrayList<>();
+    for (Registry registry : all) {
+      running.addAll(registry.running());
+    }
+    running.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return running;
+  }
+}

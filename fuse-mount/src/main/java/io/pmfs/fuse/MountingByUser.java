@@ -1,0 +1,73 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fuse.MountException.Reason;
+import java.io.IOException;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** By fusermount, with a guard that unmounts if this process dies. */
+final class MountingByUser implements Mounting {
+  private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
+
+  private final MountOptions options;
+  private volatile @Nullable StaleMountGuard guard;
+
+  MountingByUser(MountOptions options) {
+    this.options = options;
+  }
+
+  @Override
+  public int mount(Duration timeout) throws MountException {
+    StaleMountGuard watching = null;
+    try {
+      watching = StaleMountGuard.start(options.mountpoint());
+    } catch (IOException e) {
+      log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
+    }
+    try {
+      int device = new Fusermount(options).mount(timeout);
+      guard = watching;
+      return device;
+    } catch (MountException e) {
+      if (watching != null) {
+        watching.close();
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountException {
+    Unmount.unmount(options.mountpoint(), lazy);
+  }
+
+  @Override
+  public void abort() throws MountException {
+    try {
+      Fusermount.abort(options.mountpoint());
+    } catch (IOException e) {
+      throw new MountException(Reason.FAILED, e.toString(), e);
+    }
+    Unmount.unmount(options.mountpoint(), true);
+  }
+
+  @Override
+  public void setReadAhead() {
+    ReadAhead.set(options.mountpoint());
+  }
+
+  @Override
+  public String noPassthrough() {
+    return "the kernel has it for root only";
+  }
+
+  @Override
+  public void ended() {
+    StaleMountGuard watching = guard;
+    if (watching != null) {
+      watching.close();
+    }
+  }
+}
