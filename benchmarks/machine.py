@@ -15,8 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "benchmarks" / "build"
-# Lazy, as what is left mounted may be busy or have no daemon.
-UNMOUNT = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3" if shutil.which("fusermount3") else "fusermount", "-u", "-z"]
 
 
 class BenchmarkError(Exception):
@@ -52,13 +50,27 @@ def run(*command, **options):
 
 @contextlib.contextmanager
 def uninterrupted():
-    """Signals that would end the program are ignored meanwhile: for what must be cleaned up to the end."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    """What is cleaned up here is cleaned up to the end; a signal that would have ended the program does so afterwards."""
+    pending = []
+    handlers = {number: signal.signal(number, lambda number, frame: pending.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
+        if pending:
+            signal.raise_signal(pending[0])
+
+
+def clean_up(*command, **options):
+    """Runs a command that Ctrl-C at the terminal does not reach; its exit status."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, stdout=subprocess.DEVNULL, start_new_session=True, check=False, **options).returncode
+
+
+def detach(directory):
+    """Unmounts what may be busy or have no daemon."""
+    clean_up(*(["umount", "-l"] if is_root() else [shutil.which("fusermount3") or "fusermount", "-u", "-z"]), directory)
 
 
 def is_root():
@@ -147,7 +159,7 @@ def work_directory(chosen=None):
         with uninterrupted():
             for point in mounts_below(path):
                 step(f"{point} is still mounted: detaching it")
-                subprocess.run([*UNMOUNT, point], check=False)
+                detach(point)
             if mounts_below(path):
                 step(f"{path} is kept: still mounted: {', '.join(mounts_below(path))}")
             elif not chosen:

@@ -12,29 +12,32 @@ from systems import Absent, Source, await_condition
 
 MOUNT_SECONDS = 60
 DAY = 86400
+READ_AHEAD_KIB = 1024  # as pmfs sets for itself, and as the manual of mergerfs advises
 PACKERS = {
     "squashfs": lambda source, image: ("mksquashfs", source, image, "-noI", "-noD", "-noF", "-noX", "-no-fragments", "-no-progress", "-quiet"),
     "erofs": lambda source, image: ("mkfs.erofs", "--quiet", image, source),
 }
 
 
-def need(*programs):
-    """The path of the first program; Absent unless all are there."""
-    for program in programs:
-        if not shutil.which(program):
-            raise Absent(f"{program} is not installed")
-    return shutil.which(programs[0])
+def need(program):
+    """Its path; Absent without it."""
+    path = shutil.which(program)
+    if not path:
+        raise Absent(f"{program} is not installed")
+    return path
 
 
 def pack(kind, source, work):
     """The dataset as an image without compression, made once."""
     image = work / f"dataset.{kind}"
     if not image.exists() or image.stat().st_mtime < source.stat().st_mtime:
-        command = PACKERS[kind](source, image)
+        unfinished = image.with_suffix(".unfinished")
+        command = PACKERS[kind](source, unfinished)
         need(command[0])
         step(f"packing the dataset into a {kind} image")
-        image.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         run(*command)
+        unfinished.rename(image)
     return image
 
 
@@ -64,8 +67,8 @@ class KernelImage(Source):
         return [self.image]
 
     def unmount(self):
-        if machine.is_mounted(self.directory):
-            run("umount", self.directory)
+        if machine.is_mounted(self.directory) and machine.clean_up("umount", self.directory):
+            machine.detach(self.directory)
 
 
 def raise_descriptor_limit():
@@ -90,6 +93,9 @@ class FuseDaemon(Source):
         words = [str(word) for word in command]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True, preexec_fn=raise_descriptor_limit)
         await_condition(MOUNT_SECONDS, f"{self.name}: mount", self.is_up)
+        if machine.is_root():
+            device = os.stat(self.directory).st_dev
+            Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb").write_text(f"{READ_AHEAD_KIB}\n")
 
     def is_up(self):
         if self.process.poll() is not None:
@@ -101,7 +107,7 @@ class FuseDaemon(Source):
 
     def unmount(self):
         if machine.is_mounted(self.directory):
-            subprocess.run([*machine.UNMOUNT, self.directory], check=False)
+            machine.detach(self.directory)
         if not self.process:
             return
         try:

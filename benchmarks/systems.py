@@ -103,11 +103,9 @@ class Pmfs(Source):
         return memory_kib(self.status()["pid"])
 
     def unmount(self, keep_copies=False):
-        if machine.is_mounted(self.directory):
-            command = [self.launcher, "umount", self.directory]
-            if subprocess.run(command, stdout=subprocess.DEVNULL, env=self.environment, check=False).returncode:
-                step("pmfs umount failed: detaching the mount")
-                subprocess.run([*machine.UNMOUNT, self.directory], check=False)
+        if machine.is_mounted(self.directory) and machine.clean_up(self.launcher, "umount", self.directory, env=self.environment):
+            step("pmfs umount failed: detaching the mount")
+            machine.detach(self.directory)
         if not keep_copies:
             shutil.rmtree(self.tier, ignore_errors=True)
 
