@@ -63,7 +63,7 @@ class KernelImage(Source):
         self.directory.mkdir(exist_ok=True)
         run("mount", "-t", self.name, "-o", "loop,ro", self.image, self.directory)
 
-    def lower(self):
+    def lower(self, part):
         return [self.image]
 
     def unmount(self):
@@ -131,7 +131,7 @@ class Squashfuse(FuseDaemon):
     def mount(self):
         self.start(self.program, "-f", self.image, self.directory)
 
-    def lower(self):
+    def lower(self, part):
         return [self.image]
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import machine
 from machine import BenchmarkError, ROOT, memory_kib, run, step
@@ -45,9 +46,9 @@ class Source:
     def settle(self):
         """Waits until nothing is done in the background."""
 
-    def lower(self):
-        """Directories and files from which the bytes come once the kernel has forgotten what it kept of the mount."""
-        return [self.source]
+    def lower(self, part):
+        """Directories and files from which the bytes of a part of the dataset come once the mount's own pages are gone."""
+        return [self.source / part]
 
     def source_operations(self):
         """What the source was asked so far, by kind; None where nobody counts."""
@@ -93,8 +94,16 @@ class Pmfs(Source):
     def settle(self):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
 
-    def lower(self):
-        return [f"{tier['path']}/copies" for tier in self.status()["tiers"]]
+    def lower(self, part):
+        copies = [Path(tier["path"]) / "copies" for tier in self.status()["tiers"]]
+        if (self.source / part).is_dir():
+            return copies
+        # A copy is as long as its file, and none of the small ones is as long as the large one.
+        size = (self.source / part).stat().st_size
+        found = [path for directory in copies for path in directory.rglob("*") if path.is_file() and path.stat().st_size == size]
+        if not found:
+            raise BenchmarkError(f"{self.name}: no copy of {part} in {self.tier}")
+        return found
 
     def source_operations(self):
         return self.status()["sourceOperations"]
