@@ -45,8 +45,7 @@ def make(directory, count, mean_bytes, large_bytes, seed):
 
 
 def make_tiny(directory, count, directories, size):
-    """Makes count files of size equal bytes, spread evenly over directories."""
-    content = b"x" * size
+    """Makes count files of size bytes, spread evenly over directories; each holds its own number, again and again."""
     for number in range(directories):
         parent = directory / f"d{number:05d}"
         parent.mkdir(parents=True)
@@ -55,7 +54,8 @@ def make_tiny(directory, count, directories, size):
             for index in range(number, count, directories):
                 file = os.open(f"f{index:07d}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=descriptor)
                 if size:
-                    os.write(file, content)
+                    line = b"%07d\n" % index
+                    os.write(file, (line * (size // len(line) + 1))[:size])
                 os.close(file)
         finally:
             os.close(descriptor)

@@ -3,7 +3,8 @@
  *
  * An epoch visits every regular file once, in an order shuffled anew, with a number of reader threads: open, fstat, read
  * to the end, close. A file that cannot be read, or whose length is not its st_size, is an error: named on standard error
- * (the first ten of an epoch), counted, and the run goes on and ends with status 1.
+ * (the first ten of an epoch), counted, and the run goes on and ends with status 1. With --mode compare the same file below
+ * another directory is read beside it, and a byte that differs is an error too.
  *
  * One JSON object a line on standard output: one for the walk that finds the files, then one for each epoch.
  * The time of an epoch is from the release of the readers to the end of the last of them; shuffling is outside it.
@@ -18,6 +19,7 @@
 #include <fts.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,8 +37,8 @@ enum {
     BUFFER_ALIGNMENT = 4096,
 };
 
-enum mode { MODE_READ, MODE_STAT, MODE_WALK };
-static const char *const mode_names[] = {"read", "stat", "walk"};
+enum mode { MODE_READ, MODE_STAT, MODE_WALK, MODE_COMPARE };
+static const char *const mode_names[] = {"read", "stat", "walk", "compare"};
 
 struct options {
     enum mode mode;
@@ -44,6 +46,7 @@ struct options {
     long epochs;
     uint64_t seed;
     const char *directory;
+    const char *reference;
 };
 
 struct file_list {
@@ -63,7 +66,7 @@ struct tally {
 /* One epoch in progress: the readers take the files in turn. */
 struct epoch {
     const struct file_list *files;
-    enum mode mode;
+    const struct options *options;
     atomic_size_t next;
     atomic_uint_fast64_t errors;
     pthread_barrier_t start;
@@ -73,14 +76,16 @@ struct reader {
     pthread_t thread;
     struct epoch *epoch;
     char *buffer;
+    char *reference_buffer;
     struct tally tally;
 };
 
 static const char usage[] =
-    "usage: epoch [--mode read|stat|walk] [--threads N] [--epochs N] [--seed N] DIRECTORY\n"
-    "  --mode read   open, fstat, read whole and close every file in shuffled order (default)\n"
-    "  --mode stat   stat every file in shuffled order\n"
-    "  --mode walk   only walk the tree with a stat of every entry, once an epoch\n";
+    "usage: epoch [--mode read|stat|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N] DIRECTORY\n"
+    "  --mode read     open, fstat, read whole and close every file in shuffled order (default)\n"
+    "  --mode stat     stat every file in shuffled order\n"
+    "  --mode walk     only walk the tree with a stat of every entry, once an epoch\n"
+    "  --mode compare  compare the bytes of every file with those of the same file below --reference\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -234,6 +239,63 @@ static void read_file(struct reader *reader, const char *path)
     close(fd);
 }
 
+/* Reads until the buffer is full or the file ends; -1 is an error. */
+static ssize_t read_full(int fd, char *buffer)
+{
+    size_t total = 0;
+    while (total < BUFFER_SIZE) {
+        ssize_t got = read(fd, buffer + total, BUFFER_SIZE - total);
+        if (got == 0)
+            break;
+        if (got > 0)
+            total += (size_t)got;
+        else if (errno != EINTR)
+            return -1;
+    }
+    return (ssize_t)total;
+}
+
+static void compare_open_files(struct reader *reader, const char *path, int fd, int reference)
+{
+    uint64_t offset = 0;
+    ssize_t got;
+    do {
+        got = read_full(fd, reader->buffer);
+        ssize_t expected = read_full(reference, reader->reference_buffer);
+        if (got < 0 || expected < 0) {
+            complain(reader->epoch, path, strerror(errno));
+            return;
+        }
+        if (got != expected || memcmp(reader->buffer, reader->reference_buffer, (size_t)got)) {
+            char why[96];
+            snprintf(why, sizeof why, "differs from the reference in the 1 MiB from byte %" PRIu64, offset);
+            complain(reader->epoch, path, why);
+            return;
+        }
+        offset += (uint64_t)got;
+    } while (got == BUFFER_SIZE);
+    reader->tally.bytes += offset;
+}
+
+static void compare_file(struct reader *reader, const char *path)
+{
+    const struct options *options = reader->epoch->options;
+    const char *below = path + strlen(options->directory);
+    below += strspn(below, "/");
+    char reference_path[PATH_MAX];
+    snprintf(reference_path, sizeof reference_path, "%s%s%s", options->reference, *below ? "/" : "", below);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int reference = open(reference_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || reference < 0)
+        complain(reader->epoch, fd < 0 ? path : reference_path, strerror(errno));
+    else
+        compare_open_files(reader, path, fd, reference);
+    if (fd >= 0)
+        close(fd);
+    if (reference >= 0)
+        close(reference);
+}
+
 /* ---- an epoch */
 
 static void *reader_main(void *argument)
@@ -246,8 +308,10 @@ static void *reader_main(void *argument)
         if (index >= epoch->files->count)
             return NULL;
         double start = now();
-        if (epoch->mode == MODE_STAT)
+        if (epoch->options->mode == MODE_STAT)
             stat_file(reader, epoch->files->paths[index]);
+        else if (epoch->options->mode == MODE_COMPARE)
+            compare_file(reader, epoch->files->paths[index]);
         else
             read_file(reader, epoch->files->paths[index]);
         double seconds = now() - start;
@@ -260,7 +324,7 @@ static void *reader_main(void *argument)
 static struct tally run_epoch(const struct file_list *files, const struct options *options, struct reader *readers,
                               double *seconds)
 {
-    struct epoch epoch = {.files = files, .mode = options->mode};
+    struct epoch epoch = {.files = files, .options = options};
     int count = options->threads;
     pthread_barrier_init(&epoch.start, NULL, (unsigned)count + 1);
     for (int i = 0; i < count; i++) {
@@ -319,10 +383,10 @@ static long parse_number(const char *option, const char *text, long least, long 
 
 static enum mode parse_mode(const char *text)
 {
-    for (int mode = MODE_READ; mode <= MODE_WALK; mode++)
+    for (int mode = MODE_READ; mode <= MODE_COMPARE; mode++)
         if (!strcmp(text, mode_names[mode]))
             return (enum mode)mode;
-    fprintf(stderr, "epoch: --mode %s: not read, stat or walk\n", text);
+    fprintf(stderr, "epoch: --mode %s: not read, stat, walk or compare\n", text);
     exit(2);
 }
 
@@ -331,7 +395,7 @@ static struct options parse_options(int argc, char **argv)
     static const struct option known[] = {
         {"mode", required_argument, NULL, 'm'}, {"threads", required_argument, NULL, 't'},
         {"epochs", required_argument, NULL, 'e'}, {"seed", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+        {"reference", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
     };
     struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42};
     int option;
@@ -349,6 +413,9 @@ static struct options parse_options(int argc, char **argv)
         case 's':
             options.seed = (uint64_t)parse_number("seed", optarg, 0, INT64_MAX);
             break;
+        case 'r':
+            options.reference = optarg;
+            break;
         case 'h':
             fputs(usage, stdout);
             exit(0);
@@ -357,7 +424,7 @@ static struct options parse_options(int argc, char **argv)
             exit(2);
         }
     }
-    if (argc - optind != 1) {
+    if (argc - optind != 1 || (options.mode == MODE_COMPARE) != (options.reference != NULL)) {
         fputs(usage, stderr);
         exit(2);
     }
@@ -380,8 +447,9 @@ int main(int argc, char **argv)
     if (!readers)
         die("the reader threads");
     for (int i = 0; i < options.threads; i++)
-        if (!(readers[i].buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_SIZE)))
-            die("a reader's buffer");
+        if (!(readers[i].buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_SIZE)) ||
+            !(readers[i].reference_buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_SIZE)))
+            die("a reader's buffers");
     uint64_t random = options.seed;
     for (long epoch = 1; epoch <= options.epochs; epoch++) {
         double seconds;

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,14 +48,45 @@ def run(*command, **options):
     return done.stdout
 
 
+@contextlib.contextmanager
+def uninterrupted():
+    """What is cleaned up here is cleaned up to the end; a signal that would have ended the program does so afterwards."""
+    pending = []
+    handlers = {number: signal.signal(number, lambda number, frame: pending.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if pending:
+            signal.raise_signal(pending[0])
+
+
+def clean_up(*command, **options):
+    """Runs a command that Ctrl-C at the terminal does not reach; its exit status."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, stdout=subprocess.DEVNULL, start_new_session=True, check=False, **options).returncode
+
+
+def detach(directory):
+    """Unmounts what may be busy or have no daemon."""
+    clean_up(*(["umount", "-l"] if is_root() else [shutil.which("fusermount3") or "fusermount", "-u", "-z"]), directory)
+
+
+def is_root():
+    return os.geteuid() == 0
+
+
 def require_root(why):
-    if os.geteuid() != 0:
+    if not is_root():
         raise BenchmarkError(f"needs root: {why}")
 
 
 def build(build_pmfs=True):
     """Installs what is missing and builds the loader and, unless told otherwise, pmfs."""
-    subprocess.run([ROOT / "scripts" / "install-requirements", "build", "mount", "benchmark"], stdout=sys.stderr, check=True)
+    sets = ["build", "mount", "benchmark"]
+    if subprocess.run([ROOT / "scripts" / "install-requirements", *sets], stdout=sys.stderr, check=False).returncode:
+        raise BenchmarkError("something that is needed is missing; the lines above say what")
     if build_pmfs:
         step("building pmfs")
         run("mvn", "-q", "-B", "-ntp", "-DskipTests", "package", cwd=ROOT)
@@ -69,16 +101,23 @@ def load(directory, mode="read", threads=1, epochs=1):
     return [json.loads(line) for line in run(*command).splitlines()]
 
 
+def compare(directory, reference, threads=2):
+    """Compares every byte of the files below directory with those below reference; a difference ends the benchmark."""
+    run(BUILD / "epoch", "--mode", "compare", "--reference", reference, "--threads", threads, directory)
+
+
 def read_once(path):
-    """Reads a file from start to end."""
+    """Reads a file from start to end, 1 MiB at a time; the seconds it took."""
+    start = time.monotonic()
     with open(path, "rb", buffering=0) as file:
         buffer = bytearray(1 << 20)
         while file.readinto(buffer):
             pass
+    return time.monotonic() - start
 
 
 def can_drop_caches():
-    return os.access("/proc/sys/vm/drop_caches", os.W_OK) and os.geteuid() == 0
+    return os.access("/proc/sys/vm/drop_caches", os.W_OK) and is_root()
 
 
 def drop_caches():
@@ -93,23 +132,38 @@ def memory_kib(pid):
     return int(fields["VmRSS"].split()[0]), int(fields["VmHWM"].split()[0])
 
 
+def mounts_below(path):
+    """Mount points below a directory, the last mounted first. Unlike os.path.ismount, also those whose daemon is dead."""
+    points = [line.split()[1].encode().decode("unicode_escape") for line in open("/proc/self/mounts")]
+    return [point for point in reversed(points) if point.startswith(f"{path}/")]
+
+
+def is_mounted(path):
+    return str(path) in mounts_below(Path(path).parent)
+
+
 @contextlib.contextmanager
 def work_directory(chosen=None):
-    """A directory for everything a run makes: a new one that is removed, or the chosen one, which is kept."""
+    """A directory for everything a run makes: a new one that is removed, or the chosen one, which is kept.
+
+    At the end nothing is mounted below it, whatever happened before.
+    """
     if chosen:
         path = Path(chosen).resolve()
         path.mkdir(parents=True, exist_ok=True)
-        yield path
-        return
-    path = Path(tempfile.mkdtemp(prefix="pmfs-benchmark.", dir=os.environ.get("TMPDIR", "/var/tmp")))
+    else:
+        path = Path(tempfile.mkdtemp(prefix="pmfs-benchmark.", dir=os.environ.get("TMPDIR", "/var/tmp"))).resolve()
     try:
         yield path
     finally:
-        still_mounted = [line.split()[1] for line in open("/proc/self/mounts") if line.split()[1].startswith(f"{path}/")]
-        if still_mounted:
-            step(f"{path} is kept: still mounted: {', '.join(still_mounted)}")
-        else:
-            shutil.rmtree(path, ignore_errors=True)
+        with uninterrupted():
+            for point in mounts_below(path):
+                step(f"{point} is still mounted: detaching it")
+                detach(point)
+            if mounts_below(path):
+                step(f"{path} is kept: still mounted: {', '.join(mounts_below(path))}")
+            elif not chosen:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def describe(directory):

@@ -1,4 +1,4 @@
-"""The systems a benchmark compares. Each shows the same source directory below its own."""
+"""The systems a benchmark compares: the source, pmfs, and what all of them have in common."""
 
 import json
 import os
@@ -7,11 +7,14 @@ import subprocess
 import time
 from pathlib import Path
 
+import machine
 from machine import BenchmarkError, ROOT, memory_kib, run, step
 
-MOUNT_SECONDS = 60
 SETTLE_SECONDS = 1800
-FUSE_TIMEOUTS = "attr_timeout=86400,entry_timeout=86400,negative_timeout=86400"
+
+
+class Absent(Exception):
+    """Why a system cannot be compared on this machine."""
 
 
 def await_condition(seconds, what, condition):
@@ -24,19 +27,28 @@ def await_condition(seconds, what, condition):
 
 
 class Source:
-    """The source directory itself: what every ratio refers to."""
+    """The source directory itself: what every ratio refers to. The other systems show the same below their own directory."""
 
     name = "source"
-    fuse = False
+    kind = "source"  # source, kernel (a file system of the kernel), peer (a FUSE file system of others) or pmfs
+    about = "the files where they lie"
 
     def __init__(self, source, work):
+        self.source, self.work = source, work
         self.directory = source
+
+    def prepare(self):
+        """Makes what all mounts need, once; Absent where this machine cannot mount it."""
 
     def mount(self):
         """Mounts afresh, with nothing kept from before."""
 
     def settle(self):
         """Waits until nothing is done in the background."""
+
+    def lower(self, part):
+        """Directories and files from which the bytes of a part of the dataset come once the mount's own pages are gone."""
+        return [self.source / part]
 
     def source_operations(self):
         """What the source was asked so far, by kind; None where nobody counts."""
@@ -53,30 +65,45 @@ class Source:
 class Pmfs(Source):
     """pmfs with one SSD tier beside the dataset."""
 
-    name = "pmfs"
-    fuse = True
+    kind = "pmfs"
 
-    def __init__(self, source, work, launcher=ROOT / "scripts" / "pmfs", options=()):
-        self.source, self.launcher, self.options = source, launcher, list(options)
-        self.directory, self.tier = work / "mnt-pmfs", work / "tier-pmfs"
-        self.mounted = False
+    def __init__(self, source, work, launcher=ROOT / "scripts" / "pmfs", options=(), name="pmfs", needs_root=False):
+        super().__init__(source, work)
+        self.name, self.launcher, self.options, self.needs_root = name, launcher, list(options), needs_root
+        self.about = " ".join(["pmfs mount", *self.options])
+        self.directory, self.tier = work / f"mnt-{name}", work / f"tier-{name}"
+        self.environment = {**os.environ, "PMFS_RUNTIME_DIR": str(work / "run")}
+
+    def prepare(self):
+        if self.needs_root and not machine.is_root():
+            raise Absent("needs root")
 
     def mount(self):
+        (self.work / "run").mkdir(mode=0o700, exist_ok=True)
         self.directory.mkdir(exist_ok=True)
-        self.tier.mkdir()
-        self.mounted = True
+        self.tier.mkdir(exist_ok=True)
         # Not captured: a daemon may keep the descriptors it was started with.
-        tier = f"ssd:{self.tier}"
-        command = [self.launcher, "mount", self.source, self.directory, "--tier", tier, *self.options]
-        status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"ssd:{self.tier}", *self.options]
+        status = subprocess.run(command, stdout=subprocess.DEVNULL, env=self.environment, check=False).returncode
         if status:
             raise BenchmarkError(f"pmfs mount: exit status {status}; the line above says why")
 
     def status(self):
-        return json.loads(run(self.launcher, "status", self.directory, "--json"))
+        return json.loads(run(self.launcher, "status", self.directory, "--json", env=self.environment))
 
     def settle(self):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
+
+    def lower(self, part):
+        copies = [Path(tier["path"]) / "copies" for tier in self.status()["tiers"]]
+        if (self.source / part).is_dir():
+            return copies
+        # A copy is as long as its file, and none of the small ones is as long as the large one.
+        size = (self.source / part).stat().st_size
+        found = [path for directory in copies for path in directory.rglob("*") if path.is_file() and path.stat().st_size == size]
+        if not found:
+            raise BenchmarkError(f"{self.name}: no copy of {part} in {self.tier}")
+        return found
 
     def source_operations(self):
         return self.status()["sourceOperations"]
@@ -84,72 +111,19 @@ class Pmfs(Source):
     def memory_kib(self):
         return memory_kib(self.status()["pid"])
 
-    def unmount(self):
-        if self.mounted and os.path.ismount(self.directory):
-            if subprocess.run([self.launcher, "umount", self.directory], stdout=subprocess.DEVNULL, check=False).returncode:
-                step("pmfs umount failed: detaching the mount")
-                subprocess.run(["umount", "-l", self.directory], check=False)
-        self.mounted = False
-        shutil.rmtree(self.tier, ignore_errors=True)
+    def unmount(self, keep_copies=False):
+        if machine.is_mounted(self.directory) and machine.clean_up(self.launcher, "umount", self.directory, env=self.environment):
+            step("pmfs umount failed: detaching the mount")
+            machine.detach(self.directory)
+        if not keep_copies:
+            shutil.rmtree(self.tier, ignore_errors=True)
 
 
-class ForegroundDaemon(Source):
-    """A FUSE daemon that stays in the foreground, so that it is ours to watch and to end."""
-
-    fuse = True
-    process = None
-
-    def start(self, *command):
-        self.directory.mkdir(exist_ok=True)
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
-        await_condition(MOUNT_SECONDS, f"{self.name}: mount", self.is_up)
-
-    def is_up(self):
-        if self.process.poll() is not None:
-            raise BenchmarkError(f"{self.name} ended with status {self.process.returncode}")
-        return os.path.ismount(self.directory)
-
-    def memory_kib(self):
-        return memory_kib(self.process.pid)
-
-    def unmount(self):
-        if not self.process:
-            return
-        if os.path.ismount(self.directory):
-            tool = "fusermount3" if shutil.which("fusermount3") else "fusermount"
-            subprocess.run([tool, "-u", "-z", self.directory], check=False)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            self.process.wait()
-        self.process = None
-
-
-class Bindfs(ForegroundDaemon):
-    """bindfs: a plain FUSE pass-through in C, with every cache that it and the kernel offer turned on."""
-
-    name = "bindfs"
-
-    def __init__(self, source, work):
-        self.source, self.directory = source, work / "mnt-bindfs"
-
-    def mount(self):
-        options = f"ro,kernel_cache,{FUSE_TIMEOUTS}"
-        self.start("bindfs", "-f", "--multithreaded", "-o", options, self.source, self.directory)
-
-
-class Squashfuse(ForegroundDaemon):
-    """squashfuse on an image without compression; the low-level variant where there is one."""
-
-    def __init__(self, source, work):
-        self.program = shutil.which("squashfuse_ll") or shutil.which("squashfuse")
-        self.name = Path(self.program).name
-        self.image, self.directory = work / "dataset.squashfs", work / "mnt-squashfuse"
-        if not self.image.exists() or self.image.stat().st_mtime < source.stat().st_mtime:
-            self.image.unlink(missing_ok=True)
-            step("packing the dataset into a squashfs image")
-            run("mksquashfs", source, self.image, "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet")
-
-    def mount(self):
-        self.start(self.program, "-f", self.image, self.directory)
+def of_pmfs(source, work, launcher, options):
+    """pmfs in each way it can be mounted."""
+    ways = {
+        "pmfs": (["--bridge", "kernel", "--read-mode", "page-cache"], True),
+        "pmfs-passthrough": (["--bridge", "kernel", "--read-mode", "passthrough"], True),
+        "pmfs-jnr": (["--bridge", "jnr"], False),
+    }
+    return [Pmfs(source, work, launcher, [*words, *options], name, needs_root) for name, (words, needs_root) in ways.items()]
