@@ -10,6 +10,9 @@ import jnr.ffi.Pointer;
 final class DeviceChannel implements KernelChannel {
   private static final LibC LIBC = LibC.INSTANCE;
 
+  /** The tier's page becomes the mount's, instead of being in memory twice; splice(2). */
+  private static final int SPLICE_F_MOVE = 1;
+
   private final int device;
 
   DeviceChannel(int device) {
@@ -38,17 +41,31 @@ final class DeviceChannel implements KernelChannel {
   @Override
   public boolean send(long vectors, int count) throws FsException {
     while (LIBC.writev(device, vectors, count) < 0) {
-      Errno errno = Posix.errno();
-      switch (errno) {
-        case EINTR, EAGAIN -> {}
-        // ENOENT: whoever asked was interrupted; ENODEV: the session has ended.
-        case ENOENT, ENODEV -> {
-          return false;
-        }
-        default -> throw new FsException(errno, "/dev/fuse");
+      if (!isWorthRepeating()) {
+        return false;
       }
     }
     return true;
+  }
+
+  @Override
+  public boolean sendPiped(int pipe, int size) throws FsException {
+    while (LIBC.splice(pipe, null, device, null, size, SPLICE_F_MOVE) < 0) {
+      if (!isWorthRepeating()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isWorthRepeating() throws FsException {
+    Errno errno = Posix.errno();
+    return switch (errno) {
+      case EINTR, EAGAIN -> true;
+      // ENOENT: whoever asked was interrupted; ENODEV: the session has ended.
+      case ENOENT, ENODEV -> false;
+      default -> throw new FsException(errno, "/dev/fuse");
+    };
   }
 
   /**

@@ -34,11 +34,10 @@ final class KernelWorker implements Runnable {
 
   @Override
   public void run() {
-    try {
+    try (KernelReply reply = new KernelReply(channel)) {
       ByteBuffer in = KernelOperations.requestBuffer();
       long address = Pointer.wrap(Posix.RUNTIME, in).address();
       KernelRequest request = new KernelRequest(in);
-      KernelReply reply = new KernelReply(channel);
       int size;
       while ((size = channel.receive(address, in.capacity())) >= 0) {
         in.clear().limit(size);

@@ -4,6 +4,7 @@ import jnr.ffi.LibraryLoader;
 import jnr.ffi.Pointer;
 import jnr.ffi.annotations.In;
 import jnr.ffi.annotations.Out;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The system calls we need that the JDK has not. Buffers are addresses; failures are -1 with errno.
@@ -36,7 +37,24 @@ public interface LibC {
 
   long read(int file, long buffer, long size);
 
+  long write(int file, long buffer, long size);
+
   long writev(int file, long vectors, int count);
+
+  int posix_fadvise(int file, long offset, long size, int advice);
+
+  int pipe2(@Out int[] ends, int flags);
+
+  int fcntl(int file, int command, long argument);
+
+  /** Without an offset, from or to where the file stands. */
+  long splice(
+      int in,
+      @Nullable Pointer inOffset,
+      int out,
+      @Nullable Pointer outOffset,
+      long size,
+      int flags);
 
   int dup2(int file, int number);
 
