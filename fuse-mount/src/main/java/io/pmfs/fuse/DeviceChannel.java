@@ -16,6 +16,9 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
   /** FUSE_DEV_IOC_CLONE of linux/fuse.h, _IOR(229, 0, uint32_t). */
   static final long CLONE = 0x8004e500L;
 
+  /** The tier's page becomes the mount's, instead of being in memory twice; splice(2). */
+  private static final int SPLICE_F_MOVE = 1;
+
   private final int device;
 
   /** Takes over a descriptor. */
@@ -65,18 +68,32 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
   @Override
   public boolean send(long vectors, int count) throws FsException {
     while (LIBC.writev(device, vectors, count) < 0) {
-      Errno errno = Posix.errno();
-      switch (errno) {
-        case EINTR, EAGAIN -> {}
-        // ENOENT: whoever asked was interrupted, or a notice is of something unknown; ENODEV: the
-        // session has ended.
-        case ENOENT, ENODEV -> {
-          return false;
-        }
-        default -> throw new FsException(errno, "/dev/fuse");
+      if (!isWorthRepeating()) {
+        return false;
       }
     }
     return true;
+  }
+
+  @Override
+  public boolean sendPiped(int pipe, int size) throws FsException {
+    while (LIBC.splice(pipe, null, device, null, size, SPLICE_F_MOVE) < 0) {
+      if (!isWorthRepeating()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isWorthRepeating() throws FsException {
+    Errno errno = Posix.errno();
+    return switch (errno) {
+      case EINTR, EAGAIN -> true;
+      // ENOENT: whoever asked was interrupted, or a notice is of something unknown; ENODEV: the
+      // session has ended.
+      case ENOENT, ENODEV -> false;
+      default -> throw new FsException(errno, "/dev/fuse");
+    };
   }
 
   @Override

@@ -18,4 +18,13 @@ interface KernelChannel {
    * @return false if the kernel no longer waits for it, or knows nothing of what it is about
    */
   boolean send(long vectors, int count) throws FsException;
+
+  /**
+   * Sends one answer that lies in a pipe, and empties it. The kernel may take the pages over
+   * instead of copying them.
+   *
+   * @param size of the answer with its header, in bytes
+   * @return false if the kernel no longer waits for it
+   */
+  boolean sendPiped(int pipe, int size) throws FsException;
 }

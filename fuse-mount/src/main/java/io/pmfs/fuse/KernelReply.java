@@ -13,15 +13,19 @@ import jnr.ffi.Pointer;
  * A worker's answer to its current request: a header, then bytes in the worker's own buffer, or
  * memory of a tier that is sent from where it lies. Answers at most once.
  */
-final class KernelReply implements ReadSink {
+final class KernelReply implements ReadSink, AutoCloseable {
   /** Where what follows the header is built. */
   static final int BODY = KernelProtocol.OUT_HEADER_SIZE;
 
   private static final int FIRST_BODY_BYTES = 128 * 1024;
 
+  /** Fewer are cheaper to copy. */
+  private static final int LEAST_PIPED_BYTES = 32 * 1024;
+
   private static final int VECTOR_SIZE = 16;
 
   private final KernelChannel channel;
+  private final Pipe pipe = new Pipe();
   private ByteBuffer out;
   private final ByteBuffer vectors =
       ByteBuffer.allocateDirect(2 * VECTOR_SIZE).order(ByteOrder.nativeOrder());
@@ -115,16 +119,49 @@ final class KernelReply implements ReadSink {
 
   @Override
   public void accept(ReadResult piece) throws IOException {
-    if (collected == 0 && piece.size() == expected && piece instanceof ReadResult.Mapping mapping) {
-      sendFrom(mapping.memory());
-      return;
-    }
-    if (collected == 0 && piece.size() == expected && piece instanceof ReadResult.Bytes bytes) {
-      sendFrom(bytes.buffer());
+    if (collected == 0 && piece.size() == expected && sendWhole(piece)) {
       return;
     }
     piece.copyTo(out.duplicate().position(BODY + collected));
+    if (piece instanceof ReadResult.FileRange range && range.size() >= LEAST_PIPED_BYTES) {
+      Pipe.dropPages(range);
+    }
     collected += piece.size();
+  }
+
+  /** Sends an answer that lies in one place from there, if that is worth it. */
+  private boolean sendWhole(ReadResult piece) throws IOException {
+    if (piece instanceof ReadResult.Mapping mapping) {
+      sendFrom(mapping.memory());
+      return true;
+    }
+    if (piece instanceof ReadResult.Bytes bytes) {
+      sendFrom(bytes.buffer());
+      return true;
+    }
+    return piece instanceof ReadResult.FileRange range
+        && range.size() >= LEAST_PIPED_BYTES
+        && sendThroughPipe(range);
+  }
+
+  private boolean sendThroughPipe(ReadResult.FileRange range) throws IOException {
+    header(0, range.size());
+    if (!pipe.fill(outAddress, BODY, range)) {
+      return false;
+    }
+    boolean taken = false;
+    try {
+      taken = channel.sendPiped(pipe.output(), BODY + range.size());
+    } catch (FsException e) {
+      throw new IOException("the kernel did not take the answer: " + e.getMessage(), e);
+    } finally {
+      if (!taken) {
+        pipe.close();
+      }
+    }
+    answered = true;
+    collected = range.size();
+    return true;
   }
 
   /** The whole answer lies in somebody's memory: the kernel copies it from there. */
@@ -158,5 +195,10 @@ final class KernelReply implements ReadSink {
     }
     channel.send(vectorsAddress, count);
     answered = true;
+  }
+
+  @Override
+  public void close() {
+    pipe.close();
   }
 }

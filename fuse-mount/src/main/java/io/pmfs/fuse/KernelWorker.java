@@ -40,7 +40,9 @@ final class KernelWorker implements Runnable {
 
   @Override
   public void run() {
-    work(() -> true);
+    try (reply) {
+      work(() -> true);
+    }
   }
 
   /** Answers what comes before anything else: INIT, twice if the kernel is of a later protocol. */

@@ -39,7 +39,24 @@ public interface LibC {
 
   long read(int file, long buffer, long size);
 
+  long write(int file, long buffer, long size);
+
   long writev(int file, long vectors, int count);
+
+  int posix_fadvise(int file, long offset, long size, int advice);
+
+  int pipe2(@Out int[] ends, int flags);
+
+  int fcntl(int file, int command, long argument);
+
+  /** Without an offset, from or to where the file stands. */
+  long splice(
+      int in,
+      @Nullable Pointer inOffset,
+      int out,
+      @Nullable Pointer outOffset,
+      long size,
+      int flags);
 
   int dup2(int file, int number);
 
@@ -50,8 +67,6 @@ public interface LibC {
   int geteuid();
 
   int socketpair(int domain, int type, int protocol, @Out int[] sockets);
-
-  int pipe2(@Out int[] ends, int flags);
 
   long recvmsg(int socket, Pointer message, int flags);
 

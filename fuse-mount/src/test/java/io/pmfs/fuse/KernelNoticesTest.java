@@ -38,6 +38,11 @@ final class KernelNoticesTest {
               }
               return known;
             }
+
+            @Override
+            public boolean sendPiped(int pipe, int size) {
+              throw new AssertionError("a notice has no file");
+            }
           });
 
   @BeforeEach

@@ -8,8 +8,10 @@ import io.pmfs.fuse.KernelSession.Answer;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,11 +38,13 @@ final class KernelOperationsTest {
   private static final String XATTR = "user.colour";
 
   private KernelFixture fixture;
+  private Path directory;
   private KernelSession session;
   private boolean hasXattr;
 
   @BeforeAll
   void open(@TempDir Path directory) throws Exception {
+    this.directory = directory;
     fixture = new KernelFixture(directory);
     hasXattr = setXattr(fixture.source.resolve("small"));
     session = fixture.session();
@@ -249,6 +253,33 @@ final class KernelOperationsTest {
       fixture.awaitStaged();
     }
     assertThat(fixture.copies.tiers().get(0).status().copies()).isPositive();
+    assertThat(session.piped).as("answers from the copy").hasPositiveValue();
+  }
+
+  @Test
+  void read_ofACopyThatWasCutShort_isAnsweredFromTheSource() throws Exception {
+    long number = fixture.inode("large");
+    byte[] content = KernelFixture.content(KernelFixture.LARGE_SIZE);
+    int size = 200_000;
+    stageAndRead(number, size);
+    int pipedBefore = session.piped.get();
+    try (var files = Files.walk(directory.resolve("tier"))) {
+      Path copy =
+          files.filter(f -> f.toFile().length() == content.length).findFirst().orElseThrow();
+      try (var file = FileChannel.open(copy, StandardOpenOption.WRITE)) {
+        file.truncate(100_001);
+      }
+    }
+    for (int round = 0; round < 3; round++) {
+      assertThat(stageAndRead(number, size)).isEqualTo(Arrays.copyOf(content, size));
+    }
+    assertThat(session.piped).as("the pipe is of use again").hasValueGreaterThan(pipedBefore);
+  }
+
+  private byte[] stageAndRead(long number, int size) {
+    session.ask(Opcode.READ, number, KernelMessages.read(0, size));
+    fixture.awaitStaged();
+    return session.ask(Opcode.READ, number, KernelMessages.read(0, size)).bytes();
   }
 
   @ParameterizedTest

@@ -11,6 +11,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /** A session without a kernel: requests from a test, to one worker, whose answers it keeps. */
@@ -65,6 +66,9 @@ final class KernelSession implements AutoCloseable {
   private final Thread worker;
   final AtomicInteger endings = new AtomicInteger();
 
+  /** Answers that came through a pipe. */
+  final AtomicInteger piped = new AtomicInteger();
+
   /** So many next answers are refused by the kernel. */
   final AtomicInteger refusals = new AtomicInteger();
 
@@ -114,10 +118,32 @@ final class KernelSession implements AutoCloseable {
         NativeMemory.view(entries.getLong(i * VECTOR_SIZE), length).get(all, at, length);
         at += length;
       }
+      return take(all);
+    }
+
+    @Override
+    public boolean sendPiped(int pipe, int size) throws FsException {
+      ByteBuffer all = ByteBuffer.allocateDirect(size);
+      long address = Pointer.wrap(Posix.RUNTIME, all).address();
+      int at = 0;
+      while (at < size) {
+        long count = LibC.INSTANCE.read(pipe, address + at, size - at);
+        if (count <= 0) {
+          throw new AssertionError("the pipe does not hold what is to be sent");
+        }
+        at += (int) count;
+      }
+      byte[] bytes = new byte[size];
+      all.get(bytes);
+      piped.incrementAndGet();
+      return take(bytes);
+    }
+
+    private boolean take(byte[] answer) throws FsException {
       if (refusals.get() > 0 && refusals.getAndDecrement() > 0) {
         throw new FsException(Errno.ENOMEM, "the test refuses an answer");
       }
-      answers.add(new Answer(all));
+      answers.add(new Answer(answer));
       return true;
     }
   }

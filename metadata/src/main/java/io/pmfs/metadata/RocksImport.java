@@ -53,28 +53,32 @@ final class RocksImport implements Namespace.DirectoryImport {
     boolean linked = entries.stream().anyMatch(RocksImport::isLinked);
     if (fresh && !linked) {
       // New names of new inodes: nothing is read that another import could write.
+      List<Inode> inodes = new ArrayList<>(entries.size());
       database.write(
           batch -> {
             for (SourceEntry entry : entries) {
-              put(batch, entry, namespace.numbers().take(), null);
+              inodes.add(put(batch, entry, namespace.numbers().take(), null));
             }
           });
+      inodes.forEach(namespace.recent()::put);
       return;
     }
     inodeUpdates.lock();
     try {
       Resolution resolution = new Resolution(database, directory, entries, fresh);
       resolution.resolve(namespace.numbers());
+      List<Inode> inodes = new ArrayList<>(entries.size());
       database.write(
           batch -> {
             for (int i = 0; i < entries.size(); i++) {
-              put(batch, entries.get(i), resolution.number(i), resolution.previous(i));
+              inodes.add(put(batch, entries.get(i), resolution.number(i), resolution.previous(i)));
               DirectoryEntry former = resolution.replaced(i);
               if (former != null) {
                 batch.delete(Family.ALIASES, Keys.alias(former.inode(), directory, former.name()));
               }
             }
           });
+      inodes.forEach(namespace.recent()::put);
       for (int i = 0; i < entries.size(); i++) {
         DirectoryEntry former = resolution.replaced(i);
         if (former != null) {
@@ -87,7 +91,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     }
   }
 
-  private void put(Batch batch, SourceEntry entry, long number, @Nullable Inode before) {
+  private Inode put(Batch batch, SourceEntry entry, long number, @Nullable Inode before) {
     FileName name = entry.name();
     Attributes attributes = entry.attributes();
     FileType type = attributes.type();
@@ -112,6 +116,7 @@ final class RocksImport implements Namespace.DirectoryImport {
       batch.put(Family.LINKS, Keys.link(entry.identity()), Values.number(number));
       batch.put(Family.ALIASES, Keys.alias(number, directory, name), Values.bytes(new byte[0]));
     }
+    return inode;
   }
 
   /** Whether the file may have other names, which must get the same number. */
@@ -135,7 +140,7 @@ final class RocksImport implements Namespace.DirectoryImport {
             "directory " + directory + " was removed while it was imported", null);
       }
       Inode listed = checkedIn(withListing(inode, listing, attributes), namespace.session());
-      database.put(Family.INODES, Keys.number(directory), Values.inode(listed));
+      namespace.storeInode(listed);
       namespace.forgetReplacedIn(directory);
     } finally {
       inodeUpdates.unlock();
@@ -186,7 +191,7 @@ final class RocksImport implements Namespace.DirectoryImport {
         Keys.number(inode.number()),
         (key, ignored) -> {
           Inode moved = renamed(inode, Keys.second(key), Keys.aliasName(key));
-          database.put(Family.INODES, Keys.number(inode.number()), Values.inode(moved));
+          namespace.storeInode(moved);
           return false;
         });
   }

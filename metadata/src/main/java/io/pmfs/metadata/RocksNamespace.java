@@ -32,6 +32,7 @@ public final class RocksNamespace implements Namespace {
   private final String place;
   private final Database database;
   private final InodeNumbers numbers;
+  private final RecentInodes recent = new RecentInodes();
   private final int session;
   private final boolean stoppedCleanly;
   private final String bootId;
@@ -168,6 +169,10 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public @Nullable Inode inode(long number) {
+    return recent.get(number, this::storedInode);
+  }
+
+  private @Nullable Inode storedInode(long number) {
     byte[] value = database.get(Family.INODES, Keys.number(number));
     if (value == null) {
       return null;
@@ -183,10 +188,16 @@ public final class RocksNamespace implements Namespace {
   public void putInode(Inode inode) {
     inodeUpdates.lock();
     try {
-      database.put(Family.INODES, Keys.number(inode.number()), Values.inode(inode));
+      storeInode(inode);
     } finally {
       inodeUpdates.unlock();
     }
+  }
+
+  /** For the holder of {@link #inodeUpdates}. */
+  void storeInode(Inode inode) {
+    database.put(Family.INODES, Keys.number(inode.number()), Values.inode(inode));
+    recent.put(inode);
   }
 
   @Override
@@ -235,6 +246,7 @@ public final class RocksNamespace implements Namespace {
             }
             batch.deleteGroup(Family.LISTING, directory);
           });
+      recent.remove(directory);
       boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
       long token = ((long) session << Integer.SIZE) | ++imports;
       return new RocksImport(this, directory, token, fresh);
@@ -302,6 +314,7 @@ public final class RocksNamespace implements Namespace {
               batch.delete(Family.LINKS, Keys.link(inode.identity()));
             }
           });
+      recent.remove(number);
     } finally {
       inodeUpdates.unlock();
     }
@@ -417,6 +430,10 @@ public final class RocksNamespace implements Namespace {
 
   Database database() {
     return database;
+  }
+
+  RecentInodes recent() {
+    return recent;
   }
 
   InodeNumbers numbers() {

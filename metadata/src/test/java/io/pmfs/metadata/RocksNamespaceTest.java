@@ -268,11 +268,12 @@ final class RocksNamespaceTest extends NamespaceContract {
 
   @Test
   void inode_damagedRecord_failsAndIsHealedByImport() {
-    RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
-    try (namespace) {
+    try (RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
       namespace.putInode(Samples.root());
       importAll(namespace, 1, file("a", 11));
       namespace.database().put(Family.INODES, Keys.number(2), new byte[] {1, 2});
+    }
+    try (RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
       assertThatThrownBy(() -> namespace.inode(2))
           .isInstanceOf(NamespaceException.class)
           .hasMessageContaining("inode 2 in " + state + " is damaged");

@@ -1,0 +1,154 @@
+package io.pmfs.fuse;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.ReadResult;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import jnr.ffi.Pointer;
+import jnr.posix.JavaLibCHelper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A pipe in which an answer is put together from a header and pages of a file, by reference
+ * (splice(2)): the bytes pass no memory of ours. Belongs to one worker; kept as long as it lives.
+ *
+ * <p>INVARIANT: empty between answers.
+ */
+final class Pipe implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Pipe.class);
+
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final int POSIX_FADV_DONTNEED = 4;
+  private static final int F_SETPIPE_SZ = 1031; // fcntl(2)
+
+  /**
+   * A request of 1 MiB with its header, if we may; else what everybody may have for as many workers
+   * (/proc/sys/fs/pipe-user-pages-soft).
+   */
+  private static final int[] SIZES = {2 << 20, 512 << 10};
+
+  /**
+   * The header takes a page's slot, and a range that starts within a page one more; pages have up
+   * to 64 KiB.
+   */
+  private static final int LOST_BYTES = 128 << 10;
+
+  private static final int CLOSED = -1;
+
+  /** Whether this system, and what the tiers lie on, can splice: found out once for all workers. */
+  private static volatile boolean usable = true;
+
+  private final int[] ends = {CLOSED, CLOSED};
+  private final ByteBuffer offset = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+  private final Pointer offsetPointer = Pointer.wrap(Posix.RUNTIME, offset);
+  private int capacity;
+
+  /** The end to take an answer from. */
+  int output() {
+    return ends[0];
+  }
+
+  /**
+   * Puts an answer into the pipe.
+   *
+   * @param header address of its header
+   * @return false, and nothing is in it, if this system or the file's cannot do it or it would not
+   *     fit
+   * @throws IOException if the file could not be read; nothing is in the pipe then
+   */
+  boolean fill(long header, int headerSize, ReadResult.FileRange range) throws IOException {
+    if (!usable || !(isOpen() || open()) || range.size() > capacity) {
+      return false;
+    }
+    int file = descriptor(range);
+    if (file < 0) {
+      log.warn(
+          "this Java tells no descriptors (--add-opens java.base/sun.nio.ch): copies are read");
+      usable = false;
+      return false;
+    }
+    boolean filled = false;
+    try {
+      filled = LIBC.write(ends[1], header, headerSize) == headerSize && splice(file, range);
+      return filled;
+    } finally {
+      if (!filled) {
+        close();
+      }
+    }
+  }
+
+  private boolean splice(int file, ReadResult.FileRange range) throws IOException {
+    offset.putLong(0, range.position());
+    int left = range.size();
+    while (left > 0) {
+      long count = LIBC.splice(file, offsetPointer, ends[1], null, left, 0);
+      if (count == 0) {
+        throw new EOFException("the file ends at " + offset.getLong(0));
+      }
+      if (count < 0) {
+        Errno errno = Posix.errno();
+        switch (errno) {
+          case EINTR -> count = 0;
+          case EINVAL, ENOSYS -> {
+            log.info("the tier's file system cannot splice: its files are read into memory first");
+            usable = false;
+            return false;
+          }
+          default -> throw new IOException(errno.toString());
+        }
+      }
+      left -= (int) count;
+    }
+    return true;
+  }
+
+  /** Of a file that was read by copying: the mount keeps the bytes, so its own pages can go. */
+  static void dropPages(ReadResult.FileRange range) {
+    int file = descriptor(range);
+    if (file >= 0) {
+      LIBC.posix_fadvise(file, range.position(), range.size(), POSIX_FADV_DONTNEED);
+    }
+  }
+
+  private static int descriptor(ReadResult.FileRange range) {
+    return JavaLibCHelper.getfdFromDescriptor(
+        JavaLibCHelper.getDescriptorFromChannel(range.file()));
+  }
+
+  private boolean isOpen() {
+    return ends[0] != CLOSED;
+  }
+
+  private boolean open() {
+    if (LIBC.pipe2(ends, Posix.O_CLOEXEC) != 0) {
+      log.warn("no pipe for answers: {}; they are copied", Posix.errno());
+      usable = false;
+      return false;
+    }
+    for (int size : SIZES) {
+      int given = LIBC.fcntl(ends[1], F_SETPIPE_SZ, size);
+      if (given > 0) {
+        capacity = given - LOST_BYTES;
+        return true;
+      }
+    }
+    close();
+    usable = false;
+    return false;
+  }
+
+  /** With what is in it; the next answer opens another. */
+  @Override
+  public void close() {
+    for (int i = 0; i < ends.length; i++) {
+      if (ends[i] != CLOSED) {
+        LIBC.close(ends[i]);
+        ends[i] = CLOSED;
+      }
+    }
+  }
+}
