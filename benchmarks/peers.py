@@ -146,7 +146,8 @@ class Bindfs(FuseDaemon):
         self.about = f"bindfs --multithreaded -o {self.options}"
 
     def mount(self):
-        self.start(self.program, "-f", "--multithreaded", "-o", self.options, self.source, self.directory)
+        others = [] if machine.is_root() else ["--no-allow-other"]
+        self.start(self.program, "-f", "--multithreaded", *others, "-o", self.options, self.source, self.directory)
 
 
 class Mergerfs(FuseDaemon):
