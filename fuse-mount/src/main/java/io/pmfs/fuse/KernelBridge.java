@@ -139,20 +139,15 @@ public final class KernelBridge implements Bridge {
       log.warn(
           "no passthrough: {}; files are read through the daemon and the page cache", FOR_ROOT);
     }
-    StaleMountGuard watching = null;
     try {
-      watching = StaleMountGuard.start(options.mountpoint());
+      guard = StaleMountGuard.start(options.mountpoint());
     } catch (IOException e) {
       log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
     }
     try {
-      int device = new Fusermount(options).mount(timeout);
-      guard = watching;
-      return device;
+      return new Fusermount(options).mount(timeout);
     } catch (MountException e) {
-      if (watching != null) {
-        watching.close();
-      }
+      // The guard goes on until this process ends: a program that hung may have mounted after all.
       ended.countDown();
       throw e;
     }
