@@ -20,22 +20,13 @@ final class MountingByUser implements Mounting {
 
   @Override
   public int mount(Duration timeout) throws MountException {
-    StaleMountGuard watching = null;
+    // It goes on until this process ends: a program that hung may have mounted after all.
     try {
-      watching = StaleMountGuard.start(options.mountpoint());
+      guard = StaleMountGuard.start(options.mountpoint());
     } catch (IOException e) {
       log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
     }
-    try {
-      int device = new Fusermount(options).mount(timeout);
-      guard = watching;
-      return device;
-    } catch (MountException e) {
-      if (watching != null) {
-        watching.close();
-      }
-      throw e;
-    }
+    return new Fusermount(options).mount(timeout);
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.pmfs.fuse;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.File;
@@ -26,16 +25,16 @@ final class StaleMountGuard implements AutoCloseable {
   private static final long CLOSE_SECONDS = 2;
 
   /**
-   * A line on standard input says that the session ended in order. After the end of input without
-   * it, statfs is asked, which the kernel passes on to whoever serves: only a mount that nobody
-   * serves is unmounted. The mount point comes in octal, so that no charset touches it.
+   * At the end of standard input statfs is asked, which the kernel passes on to whoever serves:
+   * only a mount that nobody serves is unmounted. The mount point comes in octal, so that no
+   * charset touches it.
    */
   private static final String SCRIPT =
       """
       trap '' HUP INT QUIT TERM
       mountpoint=$(printf '%bx' "$1")
       mountpoint=${mountpoint%x}
-      read -r ended && exit
+      read -r end
       case $(LC_ALL=C stat -f -- "$mountpoint" 2>&1 >/dev/null) in
       *'endpoint is not connected'* | *'connection abort'*) ;;
       *) exit ;;
@@ -76,18 +75,16 @@ final class StaleMountGuard implements AutoCloseable {
     return process.toHandle();
   }
 
-  /** The session has ended in order: the process ends and does nothing. */
+  /** The session has ended: unmounts what may be left of it, after an abort, and ends. */
   @Override
   public void close() {
-    try (var input = process.getOutputStream()) {
-      input.write("ended\n".getBytes(US_ASCII));
-    } catch (IOException e) {
-      log.debug("the guard of the mount was gone: {}", e.getMessage());
-    }
     try {
+      process.getOutputStream().close();
       if (!process.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
       }
+    } catch (IOException e) {
+      log.debug("the guard of the mount was gone: {}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

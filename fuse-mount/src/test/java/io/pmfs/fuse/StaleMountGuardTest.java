@@ -1,6 +1,5 @@
 package io.pmfs.fuse;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -62,14 +61,21 @@ final class StaleMountGuardTest {
   }
 
   @Test
-  void lineAndEnd_nothingIsDone() throws Exception {
+  void signals_areIgnored() throws Exception {
     program("stat", DEAD);
     Process process = start();
-    process.getOutputStream().write("ended\n".getBytes(UTF_8));
+    String ignoresTerm = "grep -Eq 'SigIgn:.*[4-7c-f][0-9a-f]{3}$' /proc/%1$d/status";
+    Shell.run(
+        directory,
+        ("timeout 20 sh -c \"until "
+                + ignoresTerm
+                + "; do sleep 0.05; done\"; kill -TERM %1$d; kill -HUP %1$d")
+            .formatted(process.pid()));
+    assertThat(process.isAlive()).isTrue();
     process.getOutputStream().close();
     await(process);
 
-    assertThat(calls).doesNotExist();
+    assertThat(calls).exists();
   }
 
   @Test

@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -186,6 +187,22 @@ final class UserMountIT {
     Command.run("kill", "-KILL", "--", "-" + killed.pid()).expect(0);
     killed.awaitGone();
     killed.ended();
+    awaitUnmounted();
+    awaitNoProcess();
+  }
+
+  @Test
+  void abort_ofUsersSession_leavesNoMountAndNoProcess() {
+    MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
+    String connection = "/sys/fs/fuse/connections/$(stat -c %d \"$1\")/abort";
+    String path = pmfs.mountpoint().toString();
+    Command aborted = byUser("sh", "-c", "echo 1 >" + connection, "sh", path);
+    mount.ended();
+    if (aborted.exit() != 0) {
+      mount.signal("TERM");
+    }
+    assumeTrue(aborted.exit() == 0, "no fusectl: " + aborted.err());
+    mount.awaitGone();
     awaitUnmounted();
     awaitNoProcess();
   }
