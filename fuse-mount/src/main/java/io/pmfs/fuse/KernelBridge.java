@@ -101,6 +101,10 @@ public final class KernelBridge implements Bridge {
     setNotices(new KernelNotices(new DeviceChannel(device)));
     workers = started;
     started.start(resumed);
+    if (resumed) {
+      // Without a probe: a thread of ours that waits for our answer cannot be killed (Heartbeat).
+      return;
+    }
     Probe.await(options.mountpoint(), timeout, ended, this);
     mounting.setReadAhead();
   }
