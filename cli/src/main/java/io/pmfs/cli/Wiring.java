@@ -175,14 +175,17 @@ final class Wiring implements MountOpener {
     if (resumed != null) {
       return resumed;
     }
-    if (!settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+    if (settings.readMode().equals(ReadMode.PAGE_CACHE.word())) {
       return ReadMode.PAGE_CACHE;
     }
+    boolean asked = settings.readMode().equals(ReadMode.PASSTHROUGH.word());
     if (mountsForUser() && !settings.passthroughCapability()) {
-      log.warn(ServedDataset.LACKS_CAPABILITY);
+      if (asked) {
+        log.warn(ServedDataset.LACKS_CAPABILITY);
+      }
       return ReadMode.PAGE_CACHE;
     }
-    return ReadMode.PASSTHROUGH;
+    return asked ? ReadMode.PASSTHROUGH : ReadMode.AUTO;
   }
 
   private boolean mountsForUser() {

@@ -15,6 +15,8 @@ import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -240,6 +242,22 @@ public final class PmfsFileSystem {
     Inode inode = importer.checked(number);
     boolean regular = inode.attributes().type() == FileType.REGULAR;
     return regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+  }
+
+  /** How many files have a copy in a tier that serves, and the room that these take. */
+  public record Copied(long files, long bytes) {}
+
+  public Copied copied() {
+    long files = 0;
+    long bytes = 0;
+    for (Tier tier : copies.tiers()) {
+      if (!tier.hasFailed()) {
+        TierStatus status = tier.status();
+        files += status.copies();
+        bytes += status.usedBytes();
+      }
+    }
+    return new Copied(files, bytes);
   }
 
   /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */

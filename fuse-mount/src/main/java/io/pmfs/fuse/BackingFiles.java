@@ -70,6 +70,7 @@ final class BackingFiles {
   private final Registry registry;
   private final int registeredMax;
   private final @Nullable BackingLedger ledger;
+  private final @Nullable ReadModeChoice choice;
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
   /** Registered and not open, the longest so first. */
@@ -83,9 +84,14 @@ final class BackingFiles {
    *
    * @param ledger for the next process on the same session, and from the one before; null if the
    *     session ends with this process
+   * @param choice whether there are to be any; null if that was asked for
    */
-  BackingFiles(PmfsFileSystem fileSystem, Registry registry, @Nullable BackingLedger ledger) {
-    this(fileSystem, registry, ledger, REGISTERED);
+  BackingFiles(
+      PmfsFileSystem fileSystem,
+      Registry registry,
+      @Nullable BackingLedger ledger,
+      @Nullable ReadModeChoice choice) {
+    this(fileSystem, registry, ledger, choice, REGISTERED);
   }
 
   /** Keeps at most so many files registered that are not open. */
@@ -93,7 +99,9 @@ final class BackingFiles {
       PmfsFileSystem fileSystem,
       Registry registry,
       @Nullable BackingLedger ledger,
+      @Nullable ReadModeChoice choice,
       int registeredMax) {
+    this.choice = choice;
     this.ledger = ledger;
     this.fileSystem = fileSystem;
     this.registry = registry;
@@ -115,15 +123,39 @@ final class BackingFiles {
     }
   }
 
-  /** Why the kernel reads nothing without us; null as far as is known it does. */
-  @Nullable String unavailable() {
-    return unavailable;
+  /** What comes of opening files, as far as is known by now. */
+  ReadMode readMode() {
+    if (unavailable != null) {
+      return ReadMode.PAGE_CACHE;
+    }
+    if (choice == null) {
+      return ReadMode.PASSTHROUGH;
+    }
+    ReadModeChoice.Chosen chosen = choice.chosen();
+    return chosen == null ? ReadMode.AUTO : chosen.mode();
+  }
+
+  /** Why it is so; empty if it was asked for. */
+  String readModeReason() {
+    if (unavailable != null) {
+      return "no passthrough: " + unavailable;
+    }
+    if (choice == null) {
+      return "";
+    }
+    ReadModeChoice.Chosen chosen = choice.chosen();
+    return chosen == null ? "chosen when copies are read again" : chosen.reason();
   }
 
   void setUnavailable(String why) {
     if (unavailable == null) {
       unavailable = why;
-      log.warn("no passthrough: {}; files are read through the daemon and the page cache", why);
+      String line = "no passthrough: {}; files are read through the daemon and the page cache";
+      if (choice == null) {
+        log.warn(line, why);
+      } else {
+        log.info(line, why);
+      }
     }
   }
 
@@ -231,7 +263,7 @@ final class BackingFiles {
       return NONE;
     }
     Path file = fileSystem.copyFile(number);
-    if (file == null) {
+    if (file == null || !isChosen()) {
       return NONE;
     }
     Inode inode = fileSystem.inode(number);
@@ -241,6 +273,14 @@ final class BackingFiles {
       refused(e);
       return NONE;
     }
+  }
+
+  private boolean isChosen() {
+    if (choice == null) {
+      return true;
+    }
+    ReadModeChoice.Chosen chosen = choice.copyOpened();
+    return chosen != null && chosen.mode() == ReadMode.PASSTHROUGH;
   }
 
   private void refused(FsException e) {

@@ -32,6 +32,7 @@ public final class KernelBridge implements Bridge {
   private final int workerCount;
   private final @Nullable SharedSession session;
   private final Mounting mounting;
+  private final @Nullable String noPassthrough;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable BackingFiles backing;
   private final long kernelFlags;
@@ -66,6 +67,12 @@ public final class KernelBridge implements Bridge {
     this.session = session;
     this.kernelFlags = kernelFlags;
     this.mounting = Mounting.of(options, session);
+    this.noPassthrough = mounting.noPassthrough();
+    if (readMode == ReadMode.PASSTHROUGH && noPassthrough != null) {
+      log.warn(
+          "no passthrough: {}; files are read through the daemon and the page cache",
+          noPassthrough);
+    }
   }
 
   @Override
@@ -76,14 +83,18 @@ public final class KernelBridge implements Bridge {
   @Override
   public ReadMode readMode() {
     BackingFiles files = backing;
-    return files == null || files.unavailable() != null ? ReadMode.PAGE_CACHE : readMode;
+    return files == null ? ReadMode.PAGE_CACHE : files.readMode();
   }
 
   @Override
   public String readModeReason() {
     BackingFiles files = backing;
-    String unavailable = files == null ? null : files.unavailable();
-    return unavailable == null ? "" : "no passthrough: " + unavailable;
+    if (files != null) {
+      return files.readModeReason();
+    }
+    return readMode == ReadMode.PAGE_CACHE || noPassthrough == null
+        ? ""
+        : "no passthrough: " + noPassthrough;
   }
 
   @Override
@@ -91,7 +102,8 @@ public final class KernelBridge implements Bridge {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();
     int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
-    BackingFiles files = readMode == ReadMode.PASSTHROUGH ? backingFiles(device) : null;
+    BackingFiles files =
+        readMode == ReadMode.PAGE_CACHE || noPassthrough != null ? null : backingFiles(device);
     backing = files;
     KernelOperations operations =
         new KernelOperations(fileSystem, options.timeout().toSeconds(), files, kernelFlags);
@@ -150,7 +162,11 @@ public final class KernelBridge implements Bridge {
     SharedSession given = session;
     try {
       BackingLedger ledger = given == null ? null : new BackingLedger(given.ledger());
-      return new BackingFiles(fileSystem, new DeviceRegistry(device), ledger);
+      ReadModeChoice choice =
+          readMode == ReadMode.AUTO
+              ? new ReadModeChoice(fileSystem, ReadModeChoice::availableMemory)
+              : null;
+      return new BackingFiles(fileSystem, new DeviceRegistry(device), ledger, choice);
     } catch (IOException e) {
       throw new MountException(
           Reason.FAILED, given + ": the ledger of backing files: " + e.getMessage(), e);

@@ -228,11 +228,11 @@ final class KernelOperations {
    * each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    if (backing == null || backing.unavailable() != null) {
+    if (backing == null || backing.readMode() == ReadMode.PAGE_CACHE) {
       throw new FsException(Errno.ENOSYS, "open");
     }
     int id = backing.open(request.node());
-    if (id == BackingFiles.NONE && backing.unavailable() != null) {
+    if (id == BackingFiles.NONE && backing.readMode() == ReadMode.PAGE_CACHE) {
       backing.release(request.node());
       throw new FsException(Errno.ENOSYS, "open");
     }

@@ -11,7 +11,9 @@ public enum ReadMode {
    * OPEN hands the kernel the copy's own file, which it reads and maps without us. Files without a
    * whole copy are read through us until they are opened again.
    */
-  PASSTHROUGH("passthrough");
+  PASSTHROUGH("passthrough"),
+  /** Not chosen yet: opened and read through us, as what has no whole copy. */
+  AUTO("auto");
 
   private final String word;
 

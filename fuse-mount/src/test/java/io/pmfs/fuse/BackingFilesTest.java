@@ -69,7 +69,7 @@ final class BackingFilesTest {
   @BeforeEach
   void open(@TempDir Path directory) throws Exception {
     fixture = new KernelFixture(directory);
-    files = new BackingFiles(fixture.fileSystem, kernel, null, 2);
+    files = new BackingFiles(fixture.fileSystem, kernel, null, null, 2);
     small = fixture.inode("small");
     large = fixture.inode("large");
     stage(small);
@@ -100,6 +100,53 @@ final class BackingFilesTest {
     assertThat(files.open(small)).isEqualTo(id);
     assertThat(kernel.registered).containsExactly(id);
     files.release(small);
+  }
+
+  private BackingFiles choosing(long memory) {
+    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> memory);
+    return new BackingFiles(fixture.fileSystem, kernel, null, choice, 2);
+  }
+
+  @Test
+  void open_beforeTheModeIsChosen_isThroughUs() throws Exception {
+    BackingFiles auto = choosing(0);
+    try (KernelSession session = session(auto)) {
+      for (int i = 1; i < 100; i++) {
+        assertThat(opened(session, large)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+        session.ask(Opcode.RELEASE, large, new byte[24]);
+      }
+      // Far larger than the memory.
+      assertThat(opened(session, large)).isEqualTo(KernelProtocol.FOPEN_PASSTHROUGH);
+      assertThat(auto.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
+      session.ask(Opcode.RELEASE, large, new byte[24]);
+    } finally {
+      auto.close();
+    }
+  }
+
+  @Test
+  void open_ofCopiesThatFitIntoMemory_isLeftToTheKernel() throws Exception {
+    BackingFiles auto = choosing(1L << 40);
+    try (KernelSession session = session(auto)) {
+      for (int i = 1; i < 100; i++) {
+        assertThat(opened(session, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+      }
+      assertThat(auto.readMode()).isEqualTo(ReadMode.AUTO);
+      assertThat(session.ask(Opcode.OPEN, large, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      assertThat(auto.readMode()).isEqualTo(ReadMode.PAGE_CACHE);
+      assertThat(auto.readModeReason()).contains("2 copies");
+      assertThat(session.ask(Opcode.RELEASE, small, new byte[24]).error()).isZero();
+    }
+    assertThat(kernel.registered).isEmpty();
+  }
+
+  private KernelSession session(BackingFiles backing) {
+    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, backing, -1));
+  }
+
+  /** The flags of an answer to OPEN. */
+  private static int opened(KernelSession session, long number) {
+    return session.ask(Opcode.OPEN, number, new byte[8]).body().getInt(8);
   }
 
   @Test
@@ -166,7 +213,7 @@ final class BackingFilesTest {
   void kernel_thatForbids_isNotAskedAgain() throws Exception {
     kernel.refusal = Errno.EPERM;
     assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
-    assertThat(files.unavailable()).contains("CAP_SYS_ADMIN");
+    assertThat(files.readModeReason()).contains("CAP_SYS_ADMIN");
     kernel.refusal = null;
     assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
     files.release(small);
@@ -177,7 +224,7 @@ final class BackingFilesTest {
   void kernel_thatIsShortOfMemory_isAskedAgain() throws Exception {
     kernel.refusal = Errno.ENOMEM;
     assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
-    assertThat(files.unavailable()).isNull();
+    assertThat(files.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
     kernel.refusal = null;
     assertThat(files.open(large)).isPositive();
     files.release(small);
@@ -267,7 +314,7 @@ final class BackingFilesTest {
 
   /** A process on the session of another, which was killed. */
   private BackingFiles successor(Path ledger) throws Exception {
-    return new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), 2);
+    return new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null, 2);
   }
 
   @Test
@@ -360,7 +407,7 @@ final class BackingFilesTest {
       Answer answer = session.ask(Opcode.INIT, PmfsFileSystem.ROOT, KernelMessages.init(7, 45, -1));
       assertThat(answer.body().getInt(32)).isEqualTo(1 << 5 | 1 << 7);
       assertThat(answer.body().getInt(36)).isEqualTo(1);
-      assertThat(files.unavailable()).isNull();
+      assertThat(files.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
     }
   }
 
@@ -370,7 +417,7 @@ final class BackingFilesTest {
       Answer answer =
           session.ask(Opcode.INIT, PmfsFileSystem.ROOT, KernelMessages.init(7, 39, 0x7fffffffL));
       assertThat(answer.body().getInt(36)).isZero();
-      assertThat(files.unavailable()).isNotNull();
+      assertThat(files.readMode()).isEqualTo(ReadMode.PAGE_CACHE);
       assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
       assertThat(new HashSet<>(kernel.registered)).isEmpty();
     }

@@ -1,0 +1,112 @@
+package io.pmfs.fuse;
+
+import io.pmfs.fs.PmfsFileSystem;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Chooses the read mode of a session by what its copies are, once they are read again; until then
+ * files are opened and read through us. Chosen once: the kernel does not ask again after it was
+ * told to open files by itself. docs/benchmarking.md has what the limits are derived from. Safe for
+ * use by many threads.
+ */
+final class ReadModeChoice {
+  private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
+
+  /** What an open costs in passthrough is then less than a tenth of reading the file. */
+  static final long LARGE_FILE_BYTES = 4L << 20;
+
+  /** Up to so many times the memory, what is found in the page cache outweighs what is not. */
+  static final int MEMORIES = 2;
+
+  // Copies that were opened: an eighth of all, so that a few files that a job opens over and over
+  // are not taken for its dataset.
+  private static final long FEWEST_OPENS = 100;
+  private static final long MOST_OPENS = 10_000;
+  private static final int SHARE = 8;
+
+  private final PmfsFileSystem fileSystem;
+  private final LongSupplier availableMemory;
+  private final AtomicLong opens = new AtomicLong();
+  private volatile @Nullable Chosen chosen;
+
+  /** A read mode, and why. */
+  record Chosen(ReadMode mode, String reason) {}
+
+  /**
+   * Nothing chosen yet.
+   *
+   * @param availableMemory bytes that the page cache may take
+   */
+  ReadModeChoice(PmfsFileSystem fileSystem, LongSupplier availableMemory) {
+    this.fileSystem = fileSystem;
+    this.availableMemory = availableMemory;
+  }
+
+  /** What was chosen; null if nothing was yet. */
+  @Nullable Chosen chosen() {
+    return chosen;
+  }
+
+  /** A file with a whole copy is opened; null if nothing is to be chosen yet. */
+  @Nullable Chosen copyOpened() {
+    Chosen before = chosen;
+    if (before != null) {
+      return before;
+    }
+    long count = opens.incrementAndGet();
+    if (count < FEWEST_OPENS) {
+      return null;
+    }
+    PmfsFileSystem.Copied copied = fileSystem.copied();
+    if (count < Math.min(MOST_OPENS, copied.files() / SHARE)) {
+      return null;
+    }
+    Chosen now = choose(copied.files(), copied.bytes(), availableMemory.getAsLong());
+    synchronized (this) {
+      if (chosen == null) {
+        chosen = now;
+        log.info("read mode {}: {}", now.mode().word(), now.reason());
+      }
+      return chosen;
+    }
+  }
+
+  /** For so many copies with so many bytes together. */
+  static Chosen choose(long files, long bytes, long memory) {
+    if (bytes / Math.max(1, files) >= LARGE_FILE_BYTES) {
+      return new Chosen(
+          ReadMode.PASSTHROUGH,
+          "the copies have %d MiB on average".formatted((bytes / files) >> 20));
+    }
+    boolean fits = bytes / MEMORIES <= memory;
+    return new Chosen(
+        fits ? ReadMode.PAGE_CACHE : ReadMode.PASSTHROUGH,
+        "%,d copies of %d KiB on average have %.1f GiB, %.1f GiB of memory are available"
+            .formatted(files, (bytes / Math.max(1, files)) >> 10, gib(bytes), gib(memory)));
+  }
+
+  private static double gib(long bytes) {
+    return bytes / (double) (1L << 30);
+  }
+
+  /** MemAvailable of proc_meminfo(5); as good as all there is if it cannot be read. */
+  static long availableMemory() {
+    try {
+      for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {
+        if (line.startsWith("MemAvailable:")) {
+          return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
+        }
+      }
+    } catch (IOException | NumberFormatException e) {
+      log.debug("/proc/meminfo: {}", e.getMessage());
+    }
+    return Long.MAX_VALUE;
+  }
+}
