@@ -262,7 +262,7 @@ final class BackingFilesTest {
   // What OPEN answers.
 
   private KernelSession session() {
-    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files, -1));
+    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files, -1, 56));
   }
 
   @Test
