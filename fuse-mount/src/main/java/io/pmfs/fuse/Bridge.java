@@ -51,14 +51,10 @@ public interface Bridge {
    * @return false if the kernel knew nothing of it, or cannot be told through this bridge: then
    *     what it keeps stays until the time is over for which it was told to
    */
-  default boolean invalidateInode(long inode) throws FsException {
-    return false;
-  }
+  boolean invalidateInode(long inode) throws FsException;
 
   /** The same for a name in a directory, and for its absence. */
-  default boolean invalidateEntry(long directory, FileName name) throws FsException {
-    return false;
-  }
+  boolean invalidateEntry(long directory, FileName name) throws FsException;
 
   /**
    * Unmounts; the session ends when the kernel lets go of it.

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.nio.charset.Charset;
 import java.nio.file.Files;
@@ -184,6 +185,17 @@ public final class JnrBridge implements Bridge {
     } catch (IOException e) {
       return NO_DEVICE;
     }
+  }
+
+  /** libfuse 2's high-level interface keeps its node numbers to itself: it cannot be told. */
+  @Override
+  public boolean invalidateInode(long inode) {
+    return false;
+  }
+
+  @Override
+  public boolean invalidateEntry(long directory, FileName name) {
+    return false;
   }
 
   @Override

@@ -24,6 +24,11 @@ public final class KernelBridge implements Bridge {
 
   public static final long ALL_KERNEL_FLAGS = -1;
 
+  /**
+   * Workers that read-ahead cannot take: names are answered while all reads wait for the source.
+   */
+  private static final int KEPT_FOR_NAMES = 8;
+
   private static final LibC LIBC = LibC.INSTANCE;
 
   private final MountOptions options;
@@ -106,7 +111,12 @@ public final class KernelBridge implements Bridge {
         readMode == ReadMode.PAGE_CACHE || noPassthrough != null ? null : backingFiles(device);
     backing = files;
     KernelOperations operations =
-        new KernelOperations(fileSystem, options.timeout().toSeconds(), files, kernelFlags);
+        new KernelOperations(
+            fileSystem,
+            options.timeout().toSeconds(),
+            files,
+            kernelFlags,
+            Math.max(1, workerCount - KEPT_FOR_NAMES));
     KernelWorkers started =
         new KernelWorkers(
             device, operations, workerCount, given != null, this::abort, () -> end(device));

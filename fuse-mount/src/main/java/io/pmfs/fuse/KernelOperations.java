@@ -29,13 +29,14 @@ final class KernelOperations {
 
   private static final long MAX_NODE = 1L << 46;
 
-  private static final int MAX_BACKGROUND = 64;
-  private static final int CONGESTION_THRESHOLD = 48;
+  /** From the threshold on, readers ask one by one instead of ahead, without a limit. */
+  private static final short NEVER_CONGESTED = (short) 0xffff;
 
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
   private final long offerable;
+  private final int backgroundMax;
   private volatile long taken = WANTED;
   private volatile boolean negotiated;
 
@@ -45,15 +46,19 @@ final class KernelOperations {
    * @param validSeconds how long the kernel may keep names and attributes
    * @param backing for passthrough; null for the page-cache mode
    * @param offerable flags of INIT that count if the kernel offers them: all but in tests
+   * @param backgroundMax how many requests the kernel may have in progress for which nobody waits
+   *     alone, which nearly all reads are
    */
   KernelOperations(
       PmfsFileSystem fileSystem,
       long validSeconds,
       @Nullable BackingFiles backing,
-      long offerable) {
+      long offerable,
+      int backgroundMax) {
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.offerable = offerable;
+    this.backgroundMax = backgroundMax;
     this.validSeconds = validSeconds;
   }
 
@@ -195,8 +200,8 @@ final class KernelOperations {
         Long.toHexString(flags));
     out.putInt(KernelReply.BODY + 8, request.intAt(KernelProtocol.INIT_READAHEAD));
     out.putInt(KernelReply.BODY + 12, (int) flags);
-    out.putShort(KernelReply.BODY + 16, (short) MAX_BACKGROUND);
-    out.putShort(KernelReply.BODY + 18, (short) CONGESTION_THRESHOLD);
+    out.putShort(KernelReply.BODY + 16, (short) backgroundMax);
+    out.putShort(KernelReply.BODY + 18, NEVER_CONGESTED);
     // Nothing is ever written; the kernel wants at least a page, and a request buffer larger than
     // this.
     out.putInt(KernelReply.BODY + 20, 4096);

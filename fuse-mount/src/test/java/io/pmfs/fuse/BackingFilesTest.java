@@ -309,7 +309,7 @@ final class BackingFilesTest {
   // What OPEN answers.
 
   private KernelSession session() {
-    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files, -1));
+    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files, -1, 56));
   }
 
   /** A process on the session of another, which was killed. */

@@ -549,6 +549,8 @@ final class KernelOperationsTest {
         1L | 1L << 5 | 1L << 13 | 1L << 17 | 1L << 18 | 1L << 22 | 1L << 23 | 1L << 24 | 1L << 25
             | 1L << 30;
     assertThat(Integer.toUnsignedLong(body.getInt(12))).as("flags").isEqualTo(expected);
+    assertThat(body.getShort(16)).as("max_background").isEqualTo((short) 56);
+    assertThat(body.getShort(18)).as("congestion_threshold").isEqualTo((short) 0xffff);
     assertThat(body.getInt(20)).as("max_write").isGreaterThanOrEqualTo(4096);
     assertThat(body.getInt(24)).as("time_gran").isEqualTo(1);
     assertThat(body.getShort(28)).as("max_pages").isEqualTo((short) 256);
@@ -602,7 +604,8 @@ final class KernelOperationsTest {
   @Test
   void init_takesOnlyWhatMayCount() throws Exception {
     long before51 = (1L << 22) - 1;
-    KernelOperations operations = new KernelOperations(fixture.fileSystem, 1000, null, before51);
+    KernelOperations operations =
+        new KernelOperations(fixture.fileSystem, 1000, null, before51, 56);
     try (KernelSession own = new KernelSession(operations)) {
       assertThat(operations.isNegotiated()).isFalse();
       ByteBuffer body = own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).body();
