@@ -60,7 +60,7 @@ final class Supervision {
       return new Supervision(
           Integer.parseInt(descriptor),
           file,
-          lines.size() < 2 ? null : mode(lines.get(1)),
+          lines.isEmpty() ? null : mode(lines.get(0)),
           mounter(surroundings),
           surroundings.variable(ALLOW_OTHER) != null);
     } catch (IOException | IllegalArgumentException e) {
@@ -114,7 +114,8 @@ final class Supervision {
 
   /** The session is to go on if this daemon dies. */
   void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
-    Files.writeString(file, mountpoint + "\n" + mode.word() + "\n" + logFile + "\n", UTF_8);
+    // The mount point last: it may hold line feeds, which DaemonLog does not take.
+    Files.writeString(file, mode.word() + "\n" + logFile + "\n" + mountpoint + "\n", UTF_8);
   }
 
   /** The daemon answers. */
