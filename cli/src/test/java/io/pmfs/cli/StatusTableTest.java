@@ -12,7 +12,7 @@ final class StatusTableTest {
         .isEqualTo(
             """
             /lustre/imagenet on /mnt/dataset
-              daemon       pid 1, up 1h 2m
+              daemon       pid 1 of user ada, up 1h 2m
               reading      page-cache over jnr (read-only)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
@@ -31,7 +31,8 @@ final class StatusTableTest {
 
     assertThat(json)
         .startsWith(
-            "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"pid\":1,\"uptimeSeconds\":3725,"
+            "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"user\":\"ada\",\"pid\":1,"
+                + "\"uptimeSeconds\":3725,"
                 + "\"bridge\":\"jnr\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
                 + "\"logFile\":\"/var/log/pmfs/x.log\",\"stateDirectory\":\"/local/pmfs/state\","
                 + "\"tiers\":[{\"name\":\"pm0\",\"kind\":\"pm\",\"path\":\"/mnt/pmem0/pmfs\","
