@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -60,7 +61,11 @@ final class Account implements AutoCloseable {
 
   @Override
   public void close() {
-    Command.run("userdel", NAME).expect(0);
+    // A supervisor that ends still removes its session file, as the user.
+    Await.until(
+        "no process of the user's",
+        Duration.ofSeconds(30),
+        () -> Command.run("userdel", NAME).exit() == 0);
     Command.run("groupdel", GROUP).expect(0);
   }
 }
