@@ -60,7 +60,7 @@ final class Supervision {
       return new Supervision(
           Integer.parseInt(descriptor),
           file,
-          lines.size() < 2 ? null : mode(lines.get(1)),
+          lines.isEmpty() ? null : mode(lines.get(0)),
           mounter(surroundings),
           surroundings.variable(ALLOW_OTHER) != null);
     } catch (IOException | IllegalArgumentException e) {
@@ -117,7 +117,8 @@ final class Supervision {
     if (isResumed()) {
       return; // a file that is written anew is empty for a moment, in which we must not die
     }
-    Files.writeString(file, mountpoint + "\n" + mode.word() + "\n" + logFile + "\n", UTF_8);
+    // The mount point last: it may hold line feeds, which DaemonLog does not take.
+    Files.writeString(file, mode.word() + "\n" + logFile + "\n" + mountpoint + "\n", UTF_8);
   }
 
   /** The daemon answers. */

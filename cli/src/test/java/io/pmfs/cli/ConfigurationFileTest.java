@@ -55,6 +55,7 @@ final class ConfigurationFileTest {
         "teir = \"ssd:/a\"               | :1: unknown key 'teir'; did you mean 'tier'?",
         "zzzzzzzzzzz = 1                 | :1: unknown key 'zzzzzzzzzzz'; the keys are ",
         "source = \"/a\"                 | :1: 'source' belongs to one mount",
+        "user = \"ada\" | :1: 'user' comes too late in a file; use --user or PMFS_USER",
         "mount = 3                       | :1: 'mount' is a section",
         "[mount.mnt]                     | :1: 'mnt' is no mount point",
         "tier = 'ssd:relative'           | :1: 'ssd:relative': a path in this file must be absolute",

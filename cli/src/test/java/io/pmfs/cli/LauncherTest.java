@@ -34,8 +34,9 @@ final class LauncherTest {
     Path original = Path.of("").toAbsolutePath().resolve("../scripts/pmfs");
     launcher = Files.createDirectories(home.resolve("bin")).resolve("pmfs");
     Files.copy(original, launcher);
-    Files.copy(
-        original.resolveSibling("pmfs-supervise"), launcher.resolveSibling("pmfs-supervise"));
+    for (String other : List.of("pmfs-supervise", "pmfs-for-user")) {
+      Files.copy(original.resolveSibling(other), launcher.resolveSibling(other));
+    }
     Files.createDirectories(home.resolve("lib/pmfs/lib"));
     Files.createDirectories(home.resolve("lib/pmfs/native"));
     java = Files.createDirectories(home.resolve("jdk/bin")).resolve("java");
@@ -160,6 +161,54 @@ final class LauncherTest {
   }
 
   @Test
+  void mount_forUser_knowsTheMountPointAmongAllOptions() throws Exception {
+    supervisorThatShowsItsArguments();
+    List<String> line = new ArrayList<>(List.of("mount", "--config", "/config"));
+    for (MountOption option : MountOption.options()) {
+      line.add(option.commandLineName());
+      if (option.kind() != MountOption.Kind.FLAG) {
+        line.add("value of " + option);
+      }
+    }
+    line.addAll(List.of("--foreground", "--verbose", "/source", "/mnt"));
+
+    assertThat(run(line.toArray(String[]::new)).out().lines().limit(9))
+        .containsExactly(
+            "--user",
+            "value of USER",
+            "--mountpoint",
+            "/mnt",
+            "--java",
+            java.toString(),
+            "--capability",
+            "--allow-other",
+            launcher.toString());
+  }
+
+  @Test
+  void mount_forUserInTheEnvironment_isForThatUser() throws Exception {
+    supervisorThatShowsItsArguments();
+
+    assertThat(run(List.of("PMFS_USER=ada"), "mount", "/a", "--", "--user").out())
+        .startsWith("--user\nada\n--mountpoint\n--user\n--java\n");
+    assertThat(run(List.of("PMFS_USER=ada"), "mount", "--user=bob", "/a", "/b").out())
+        .startsWith("--user\nbob\n--mountpoint\n/b\n");
+  }
+
+  @Test
+  void mount_forNobody_isRefusedAndNotForRoot() throws Exception {
+    Result result = run("mount", "--user", "", "/a", "/b");
+
+    assertThat(result.status()).isEqualTo(2);
+    assertThat(result.err()).startsWith("pmfs: --user: ").hasLineCount(1);
+  }
+
+  private void supervisorThatShowsItsArguments() throws IOException {
+    Files.writeString(
+        launcher.resolveSibling("pmfs-supervise"), "#!/bin/bash\nprintf '%s\\n' \"$@\"\n", UTF_8);
+  }
+
+  @Test
   void heap_fromEnvironment_isUsedOrRefused() throws Exception {
     assertThat(run(List.of("PMFS_HEAP=1g"), "mount", "--foreground", "/a").out())
         .contains("-Xmx1g\n");
@@ -238,8 +287,14 @@ final class LauncherTest {
     return NativeText.process(command);
   }
 
+  /** The daemon that ends in {@code exec sleep}, once it got there. */
   private static ProcessHandle process(Path pidFile) throws IOException {
-    return ProcessHandle.of(Long.parseLong(Files.readString(pidFile).strip())).orElseThrow();
+    long pid = Long.parseLong(Files.readString(pidFile).strip());
+    Path name = Path.of("/proc/" + pid + "/comm");
+    while (!Files.readString(name).equals("sleep\n")) {
+      Thread.onSpinWait(); // the class has a time limit
+    }
+    return ProcessHandle.of(pid).orElseThrow();
   }
 
   /** The bits of SIGINT and SIGQUIT in the process's SigIgn. */

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -231,6 +232,55 @@ final class MountChecksTest {
     world.write("etc/fuse.conf", "# user_allow_other\n");
 
     assertFails(settings, ExitStatus.USAGE, "--allow-other: not allowed for users");
+  }
+
+  @Test
+  void run_forUserWithoutTheLauncher_isRefused() throws Exception {
+    assertFails(
+        world.settings(Map.of(MountOption.USER, List.of("ada"))), ExitStatus.USAGE, "--user: ");
+  }
+
+  @Test
+  void run_forUserMountedByRoot_needsNeitherFuseNorTheMountPoint() throws Exception {
+    Files.delete(world.root.resolve("dev/fuse"));
+    MountSettings settings = world.settings(Map.of(MountOption.USER, List.of("ada")));
+    Files.createFile(settings.mountpoint().resolve("seen by root only"));
+
+    new MountChecks(settings, world.surroundings(), world.surroundings().mounts(), rootMounts())
+        .run();
+  }
+
+  @Test
+  void run_forUserMountedByRoot_refusesWhatRootDidNotAllow() throws Exception {
+    world.uid = 4711;
+    assertRefusedForUser(MountOption.BRIDGE, "jnr", "--bridge jnr: with --user");
+    assertRefusedForUser(MountOption.ALLOW_OTHER, "true", "--allow-other: with --user root has to");
+  }
+
+  private void assertRefusedForUser(MountOption option, String value, String message)
+      throws Exception {
+    MountSettings settings = world.settings(Map.of(option, List.of(value)));
+    MountChecks checks =
+        new MountChecks(
+            settings, world.surroundings(), world.surroundings().mounts(), rootMounts());
+
+    assertThat(catchThrowableOfType(MountFailure.class, checks::run)).hasMessageContaining(message);
+  }
+
+  /** The tie to a supervisor that mounts. */
+  private @Nullable Supervision rootMounts() throws MountFailure {
+    Map<String, String> environment =
+        Map.of(
+            Supervision.DESCRIPTOR,
+            "3",
+            Supervision.FILE,
+            world.directory.resolve("session").toString(),
+            Supervision.REQUESTS,
+            "5",
+            Supervision.ANSWERS,
+            "4");
+    return Supervision.of(
+        new Surroundings(environment, world.directory, world.uid, "ada", world.root));
   }
 
   private MountSettings tier(String text) throws MountFailure {

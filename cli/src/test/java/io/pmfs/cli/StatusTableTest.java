@@ -12,7 +12,7 @@ final class StatusTableTest {
         .isEqualTo(
             """
             /lustre/imagenet on /mnt/dataset
-              daemon       pid 1, up 1h 2m
+              daemon       pid 1 of user ada, up 1h 2m
               reading      page-cache over jnr (read-only)
               bridge       jnr (as asked for)
               log          /var/log/pmfs/x.log
@@ -32,9 +32,9 @@ final class StatusTableTest {
 
     assertThat(json)
         .startsWith(
-            "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"pid\":1,\"uptimeSeconds\":3725,"
-                + "\"bridge\":\"jnr\",\"bridgeReason\":\"as asked for\",\"readMode\":\"page-cache\","
-                + "\"readModeReason\":\"read-only\","
+            "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"user\":\"ada\",\"pid\":1,"
+                + "\"uptimeSeconds\":3725,"
+                + "\"bridge\":\"jnr\",\"bridgeReason\":\"as asked for\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
                 + "\"logFile\":\"/var/log/pmfs/x.log\",\"stateDirectory\":\"/local/pmfs/state\","
                 + "\"tiers\":[{\"name\":\"pm0\",\"kind\":\"pm\",\"path\":\"/mnt/pmem0/pmfs\","
                 + "\"state\":\"full\",\"reason\":\"quota\",\"dax\":{\"real\":false,")

@@ -1,0 +1,71 @@
+package io.pmfs.it;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** An account of its own, with a group of its own beside the primary one; close removes both. */
+final class Account implements AutoCloseable {
+  private static final String NAME = "pmfs-as-" + ProcessHandle.current().pid();
+  private static final String GROUP = NAME + "-g";
+
+  private final int uid;
+  private final int gid;
+  private final int otherGroup;
+
+  Account(String home) {
+    Command.run("groupadd", GROUP).expect(0);
+    Command.run("useradd", "--no-create-home", "--home-dir", home, "--groups", GROUP, NAME)
+        .expect(0);
+    uid = number("id", "-u", NAME);
+    gid = number("id", "-g", NAME);
+    otherGroup = number("sh", "-c", "getent group " + GROUP + " | cut -d: -f3");
+  }
+
+  private static int number(String... line) {
+    return Integer.parseInt(Command.run(line).expect(0).out().strip());
+  }
+
+  String name() {
+    return NAME;
+  }
+
+  int uid() {
+    return uid;
+  }
+
+  int gid() {
+    return gid;
+  }
+
+  /** The group that the account is in besides its own. */
+  int otherGroup() {
+    return otherGroup;
+  }
+
+  Command run(String... line) {
+    return run(Map.of(), line);
+  }
+
+  Command run(Map<String, String> environment, String... line) {
+    List<String> all =
+        new ArrayList<>(List.of("setpriv", "--reuid=" + uid, "--regid=" + gid, "--init-groups"));
+    all.addAll(List.of(line));
+    return Command.run(environment, Command.DEADLINE, all);
+  }
+
+  void own(String path) {
+    Command.run("chown", "-h", uid + ":" + gid, path).expect(0);
+  }
+
+  @Override
+  public void close() {
+    // A supervisor that ends still removes its session file, as the user.
+    Await.until(
+        "no process of the user's",
+        Duration.ofSeconds(30),
+        () -> Command.run("userdel", NAME).exit() == 0);
+    Command.run("groupdel", GROUP).expect(0);
+  }
+}

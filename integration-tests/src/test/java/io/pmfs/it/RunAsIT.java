@@ -1,0 +1,425 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** {@code pmfs mount --user}: root mounts, and the user's daemon serves the user. */
+final class RunAsIT {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final String CAP_SYS_ADMIN = "0000000000200000";
+  private static final String NO_CAPABILITY = "0000000000000000";
+
+  private Scratch code;
+  private Installation pmfs;
+  private Account user;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireRoot();
+    Machine.requireFuse();
+    Machine.requireCommand("useradd");
+    Machine.requireCommand("setpriv");
+    code = new Scratch();
+    pmfs = new Installation(copyOfApplication(), List.of());
+    user = new Account(pmfs.directory("home").toString());
+    for (String name : List.of("home", "tier", "state")) {
+      user.own(pmfs.directory(name).toString());
+    }
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 50_000));
+    // One file is open to the user only through the second group, the others to nobody else.
+    user.own(dataset.root().toString());
+    chmod(dataset.root(), 0700);
+    Path first = dataset.root().resolve(dataset.items().get(0).name());
+    Command.run("chown", "0:" + user.otherGroup(), first.toString()).expect(0);
+    chmod(first, 0640);
+  }
+
+  /** A checkout may lie where other users do not get to, as below /root. */
+  private Path copyOfApplication() {
+    Path launcher = Installation.launcherOfCheckout();
+    Path scripts = code.directory("scripts");
+    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user")) {
+      Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
+    }
+    Path application = launcher.resolveSibling("../cli/target/pmfs").normalize();
+    String target = code.directory("cli/target").toString();
+    Command.run("cp", "-r", application.toString(), target).expect(0);
+    return scripts.resolve("pmfs");
+  }
+
+  private static void chmod(Path path, int mode) {
+    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c(path.toString()), mode)));
+  }
+
+  @AfterEach
+  void remove() {
+    try {
+      if (pmfs != null) {
+        pmfs.close();
+      }
+    } finally {
+      if (user != null) {
+        user.close();
+      }
+      if (code != null) {
+        code.close();
+      }
+    }
+  }
+
+  private MountedPmfs mount(String... options) {
+    return mount(dataset.root(), options);
+  }
+
+  private MountedPmfs mount(Path source, String... options) {
+    List<String> all = new ArrayList<>(List.of("--user", user.name()));
+    all.addAll(Arrays.asList(options));
+    return pmfs.mount(source, all.toArray(String[]::new));
+  }
+
+  /** A pmfs command by the user, who finds the mounts that root made for them. */
+  private Command byUser(String... arguments) {
+    List<String> line = new ArrayList<>(List.of(code.root().resolve("scripts/pmfs").toString()));
+    line.addAll(Arrays.asList(arguments));
+    Path runtime = pmfs.scratch().root().resolve("run-" + user.uid());
+    return user.run(Map.of("PMFS_RUNTIME_DIR", runtime.toString()), line.toArray(String[]::new));
+  }
+
+  private void assertReadRight(MountedPmfs mount) {
+    user.run("diff", "-r", mount.source().toString(), mount.mountpoint().toString()).expect(0);
+  }
+
+  /** What /proc/PID/status says under a name. */
+  private static String status(long pid, String name) {
+    try {
+      return Files.readAllLines(Path.of("/proc/" + pid + "/status")).stream()
+          .filter(line -> line.startsWith(name + ":"))
+          .map(line -> line.substring(name.length() + 1).strip())
+          .findFirst()
+          .orElseThrow();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private void assertPowerless(long pid) {
+    String uid = Integer.toString(user.uid());
+    String gid = Integer.toString(user.gid());
+    assertThat(status(pid, "Uid").split("\\s+")).containsOnly(uid);
+    assertThat(status(pid, "Gid").split("\\s+")).containsOnly(gid);
+    assertThat(status(pid, "Groups").split("\\s+"))
+        .containsExactlyInAnyOrder(gid, Integer.toString(user.otherGroup()));
+    for (String set : List.of("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")) {
+      assertThat(status(pid, set)).as(set).isEqualTo(NO_CAPABILITY);
+    }
+    assertThat(status(pid, "NoNewPrivs")).isEqualTo("1");
+  }
+
+  private long awaitSuccessor(MountedPmfs mount, long predecessor) {
+    AtomicLong pid = new AtomicLong();
+    Await.until(
+        "a successor of " + predecessor,
+        PATIENCE,
+        () -> {
+          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
+          pid.set(status.exit() == 0 ? Status.parse(status.out()).number("pid") : predecessor);
+          return pid.get() != predecessor;
+        });
+    return pid.get();
+  }
+
+  @Test
+  void mount_forUser_isServedByAProcessOfTheirs() {
+    try (MountedPmfs mount = mount()) {
+      assertPowerless(mount.pid());
+      assertThat(mount.status().text("user")).isEqualTo(user.name());
+      assertThat(Mounts.options(mount.mountpoint()))
+          .contains("nosuid", "nodev", "user_id=" + user.uid(), "group_id=" + user.gid())
+          .doesNotContain("allow_other");
+    }
+  }
+
+  @Test
+  void mount_forUser_servesThemAndNobodyElse() {
+    try (MountedPmfs mount = mount()) {
+      assertReadRight(mount);
+      mount.awaitCopies(dataset.items().size());
+      Machine.dropCaches();
+      assertReadRight(mount);
+      String file = mount.path(dataset.items().get(1).name());
+      Command refused = OtherUser.run("cat", file);
+      assertThat(refused.exit()).isNotZero();
+      assertThat(refused.err()).contains("Permission denied");
+      assertThat(Posix.outcome(Posix.statOutcome(file, 0))).as("root").isEqualTo("EACCES");
+    }
+  }
+
+  @Test
+  void mount_ofSourceThatIsClosedToRoot_works() {
+    try (MountedPmfs closed = mount()) {
+      assertThat(Posix.outcome(Posix.statOutcome(closed.path("x"), 0))).isEqualTo("EACCES");
+      Path mountpoint = pmfs.directory("mnt2");
+      Path tier = pmfs.directory("tier2");
+      user.own(tier.toString());
+      String name = user.name();
+      String source = closed.mountpoint().toString();
+      String place = "ssd:" + tier;
+      pmfs.run("mount", "--user", name, "--tier", place, source, mountpoint.toString()).expect(0);
+      user.run("diff", "-r", dataset.root().toString(), mountpoint.toString()).expect(0);
+      pmfs.run("umount", mountpoint.toString()).expect(0);
+    }
+  }
+
+  @Test
+  void mount_withAllowOther_letsOthersInAsFarAsModesPermit() {
+    chmod(dataset.root(), 0755);
+    try (MountedPmfs mount = mount("--allow-other")) {
+      String shared = mount.path(dataset.items().get(1).name());
+      OtherUser.run("cat", shared).expect(0);
+      assertThat(OtherUser.run("cat", mount.path(dataset.items().get(0).name())).exit())
+          .isNotZero();
+    }
+  }
+
+  @Test
+  void mount_withAllowOtherInTheUsersFile_isRefused() throws IOException {
+    Path file = pmfs.directory("home").resolve("pmfs.toml");
+    Files.writeString(file, "allow-other = true\n");
+    Command refused =
+        pmfs.run(
+            pmfs.mountArguments(
+                dataset.root(),
+                pmfs.mountpoint(),
+                "--user",
+                user.name(),
+                "--config",
+                file.toString()));
+    assertThat(refused.expect(2).err()).contains("--allow-other").contains("root");
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+  }
+
+  @Test
+  void defaults_followTheUser() {
+    pmfs.environment("PMFS_CACHE_DIR", pmfs.directory("of-root").toString());
+    chmod(pmfs.directory("of-root"), 0700);
+    pmfs.run(
+            "mount", "--user", user.name(), dataset.root().toString(), pmfs.mountpoint().toString())
+        .expect(0);
+    Status status =
+        Status.parse(pmfs.run("status", pmfs.mountpoint().toString(), "--json").expect(0).out());
+    assertThat(status.text("stateDirectory")).doesNotContain("of-root");
+    pmfs.run("umount", "--purge", pmfs.mountpoint().toString()).expect(0);
+  }
+
+  @Test
+  void kill9_ofTheDaemon_itGoesOnAsTheUser() {
+    try (MountedPmfs mount = mount()) {
+      long pid = mount.pid();
+      for (int kill = 0; kill < 3; kill++) {
+        Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
+        assertReadRight(mount);
+        pid = awaitSuccessor(mount, pid);
+        assertPowerless(pid);
+      }
+    }
+  }
+
+  @Test
+  void upgrade_byRootAndByTheUser_goesOnAsTheUser() {
+    try (MountedPmfs mount = mount()) {
+      String mountpoint = mount.mountpoint().toString();
+      pmfs.run("upgrade", mountpoint).expect(0);
+      long second = mount.status().number("pid");
+      assertThat(second).isNotEqualTo(mount.pid());
+      byUser("upgrade", mountpoint).expect(0);
+      assertThat(mount.status().number("pid")).isNotEqualTo(second);
+      assertPowerless(mount.status().number("pid"));
+      assertReadRight(mount);
+    }
+  }
+
+  @Test
+  void umount_byTheUser_ends() {
+    MountedPmfs mount = mount();
+    assertThat(byUser("status", "--json").expect(0).out()).contains(mount.mountpoint().toString());
+    byUser("umount", mount.mountpoint().toString()).expect(0);
+    mount.awaitGone();
+    mount.ended();
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
+  }
+
+  @Test
+  void status_byRoot_listsMountsOfUsers() {
+    try (MountedPmfs mount = mount()) {
+      assertThat(pmfs.run("status").expect(0).out())
+          .contains(mount.mountpoint().toString())
+          .contains("of user " + user.name());
+    }
+  }
+
+  @Test
+  void sigterm_toTheSupervisorAndToTheDaemon_unmounts() {
+    for (boolean supervisor : new boolean[] {true, false}) {
+      MountedPmfs mount = mount();
+      long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
+      Command.run("kill", "-TERM", Long.toString(supervisor ? parent : mount.pid())).expect(0);
+      Await.until("the supervisor ended", PATIENCE, () -> !MountedPmfs.runs(parent));
+      mount.ended();
+      assertThat(MountedPmfs.runs(mount.pid())).isFalse();
+      assertThat(Mounts.at(mount.mountpoint())).isFalse();
+    }
+  }
+
+  @Test
+  void foreground_servesUntilTerminated() throws Exception {
+    Process process = pmfs.mountInForeground(dataset.root(), "--user", user.name());
+    Await.until("status", PATIENCE, () -> pmfs.run("status", pmfs.mountpoint() + "").exit() == 0);
+    user.run("diff", "-r", dataset.root().toString(), pmfs.mountpoint().toString()).expect(0);
+    process.destroy();
+    assertThat(process.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    assertThat(process.exitValue()).isEqualTo(143);
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+  }
+
+  @Test
+  void kill9_ofSupervisorAndDaemon_theNextMountAndUmountCleanUp() {
+    mount().kill9();
+    MountedPmfs second = mount();
+    assertReadRight(second);
+    second.kill9();
+    pmfs.run("umount", second.mountpoint().toString()).expect(0);
+    assertThat(Mounts.at(second.mountpoint())).isFalse();
+  }
+
+  @Test
+  void kill9_ofTheSupervisorAlone_umountStillWorks() {
+    MountedPmfs mount = mount();
+    long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
+    Command.run("kill", "-KILL", Long.toString(parent)).expect(0);
+    assertReadRight(mount);
+    mount.close();
+  }
+
+  @Test
+  void passthrough_withTheCapability_hasThatOneOnly() {
+    try (MountedPmfs mount = mount("--read-mode", "passthrough", "--passthrough-capability")) {
+      for (String set : List.of("CapPrm", "CapEff", "CapBnd")) {
+        assertThat(status(mount.pid(), set)).as(set).isEqualTo(CAP_SYS_ADMIN);
+      }
+      assertThat(status(mount.pid(), "Uid").split("\\s+"))
+          .containsOnly(Integer.toString(user.uid()));
+      assertReadRight(mount);
+      mount.awaitCopies(dataset.items().size());
+      assertReadRight(mount);
+      assertThat(mount.status().text("readMode")).isEqualTo("passthrough");
+      // Who may attach to the daemon would have what it has.
+      assertThat(user.run("ls", "-l", "/proc/" + mount.pid() + "/fd/0").exit()).isNotZero();
+      assertThat(commandLine(mount.pid())).contains("-XX:+DisableAttachMechanism");
+    }
+  }
+
+  private static String commandLine(long pid) {
+    return Command.run("cat", "/proc/" + pid + "/cmdline").out();
+  }
+
+  @Test
+  void passthrough_withoutTheCapability_isPageCacheAndSaysWhy() {
+    try (MountedPmfs mount = mount("--read-mode", "passthrough")) {
+      for (int round = 0; round < 2; round++) {
+        assertReadRight(mount);
+        assertThat(mount.status().text("readMode")).isEqualTo("page-cache");
+        assertThat(mount.status().text("readModeReason")).contains("--passthrough-capability");
+        long pid = mount.status().number("pid");
+        Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
+        awaitSuccessor(mount, pid);
+      }
+    }
+  }
+
+  @Test
+  void sessionFile_forgedByTheUser_movesRootToNothing() throws IOException {
+    Path other = pmfs.scratch().tmpfs("other", "size=1m");
+    Path forbidden = pmfs.directory("of-root").resolve("log");
+    chmod(forbidden.resolveSibling(""), 0700);
+    try (MountedPmfs mount = mount()) {
+      Path runtime = pmfs.scratch().root().resolve("run-" + user.uid());
+      try (var files = Files.newDirectoryStream(runtime, "session.*")) {
+        for (Path session : files) {
+          Files.writeString(session, "page-cache\n" + forbidden + "\n" + other + "\n");
+        }
+      }
+      long pid = mount.pid();
+      for (int kill = 0; kill < 2; kill++) {
+        Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
+        pid = awaitSuccessor(mount, pid);
+      }
+      assertReadRight(mount);
+    }
+    assertThat(forbidden).doesNotExist();
+    assertThat(Mounts.at(other)).isTrue();
+  }
+
+  @Test
+  void mountpoint_throughALinkToADirectoryOfRoots_isRefused() throws IOException {
+    Path link = pmfs.directory("home").resolve("link");
+    Files.createSymbolicLink(link, pmfs.directory("empty"));
+    user.own(link.toString());
+    Command refused = pmfs.run(pmfs.mountArguments(dataset.root(), link, "--user", user.name()));
+    assertThat(refused.expect(2).err()).contains("symbolic link");
+    assertThat(Mounts.at(pmfs.directory("empty"))).isFalse();
+  }
+
+  @Test
+  void mountpoint_withOddNames_isServedAndGoesOn() {
+    Path mountpoint = pmfs.directory("a b,c\\d\ne=f/mnt");
+    Path source = pmfs.directory("s,o\\040 u\nr=c");
+    Dataset odd = Dataset.create(source, Dataset.sizes(2, 1000));
+    pmfs.run(pmfs.mountArguments(odd.root(), mountpoint, "--user", user.name())).expect(0);
+    String below = mountpoint.toString();
+    user.run("diff", "-r", source.toString(), below).expect(0);
+    Status status = Status.parse(pmfs.run("status", below, "--json").expect(0).out());
+    Command.run("kill", "-KILL", Long.toString(status.number("pid"))).expect(0);
+    user.run("diff", "-r", source.toString(), below).expect(0);
+    pmfs.run("umount", below).expect(0);
+  }
+
+  @Test
+  void refusals_areOneLine() {
+    String source = dataset.root().toString();
+    String mountpoint = pmfs.mountpoint().toString();
+    String name = user.name();
+    assertRefused("no such user", "--user", "no-such-user", source, mountpoint);
+    assertRefused("no name", "--user", "", source, mountpoint);
+    assertRefused("is root", "--user", "root", source, mountpoint);
+    assertRefused("--bridge jnr", "--user", name, "--bridge", "jnr", source, mountpoint);
+    assertRefused("not empty", "--user", name, source, source);
+    assertRefused("no MOUNTPOINT", "--user", name);
+    Command byUser = byUser("mount", "--user", name, source, mountpoint);
+    assertThat(byUser.expect(2).errorLines()).singleElement().asString().contains("only root");
+    try (MountedPmfs mount = mount()) {
+      assertThat(mount.status().text("user")).isEqualTo(name);
+      assertRefused("already mounted", "--user", name, source, mountpoint);
+    }
+  }
+
+  private void assertRefused(String why, String... arguments) {
+    List<String> all = new ArrayList<>(List.of("mount"));
+    all.addAll(List.of(arguments));
+    Command refused = pmfs.run(all.toArray(String[]::new)).expect(2);
+    assertThat(refused.errorLines()).singleElement().asString().startsWith("pmfs: ").contains(why);
+  }
+}
