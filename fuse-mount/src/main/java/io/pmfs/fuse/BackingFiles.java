@@ -21,9 +21,14 @@ import org.slf4j.LoggerFactory;
  * as one is open through us, so is the next, and as long as one is open on a backing file, the next
  * is on the same one, whose registration therefore stays although its copy may be gone.
  *
+ * <p>A process that goes on with the session of another takes over what that one had open, from the
+ * ledger. Whether those copies are still there it does not know, so their registrations go with the
+ * last close; those that were not open go at once.
+ *
  * <p>INVARIANT: an id that was handed out stays registered until {@link #release} was called as
- * often as {@link #open}. No system call, and nothing of the file system, is called with the lock
- * held: a copy may go, and say so, while it is being looked for.
+ * often as {@link #open}. The ledger may count an open twice, if its process died before it
+ * answered, and never a close. No system call, and nothing of the file system, is called with the
+ * lock held: a copy may go, and say so, while it is being looked for.
  */
 final class BackingFiles {
   private static final Logger log = LoggerFactory.getLogger(BackingFiles.class);
@@ -50,12 +55,13 @@ final class BackingFiles {
   private static final class Backing {
     private final int id;
     private final int slot;
-    private int opens = 1;
+    private int opens;
     private boolean gone;
 
-    Backing(int id, int slot, boolean gone) {
+    Backing(int id, int slot, int opens, boolean gone) {
       this.id = id;
       this.slot = slot;
+      this.opens = opens;
       this.gone = gone;
     }
   }
@@ -65,12 +71,6 @@ final class BackingFiles {
   private final int registeredMax;
   private final @Nullable BackingLedger ledger;
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
-
-  /**
-   * Ids that a process before this one handed out. How often those inodes are open nobody knows any
-   * more, so they stay as they are until the session ends.
-   */
-  private final Map<Long, Integer> inherited;
 
   /** Registered and not open, the longest so first. */
   private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
@@ -95,11 +95,24 @@ final class BackingFiles {
       @Nullable BackingLedger ledger,
       int registeredMax) {
     this.ledger = ledger;
-    this.inherited = ledger == null ? Map.of() : ledger.entries();
     this.fileSystem = fileSystem;
     this.registry = registry;
     this.registeredMax = registeredMax;
+    if (ledger != null) {
+      inherit(ledger);
+    }
     fileSystem.onCopyGone(this::copyGone);
+  }
+
+  private void inherit(BackingLedger from) {
+    for (BackingLedger.Entry entry : from.entries()) {
+      if (entry.opens() > 0) {
+        open.put(entry.inode(), new Backing(entry.id(), entry.slot(), entry.opens(), true));
+      } else {
+        from.remove(entry.slot());
+        unregister(entry.id());
+      }
+    }
   }
 
   /** Why the kernel reads nothing without us; null as far as is known it does. */
@@ -116,10 +129,6 @@ final class BackingFiles {
 
   /** Opens a file: the id of its backing file, or {@link #NONE} to read it through us. */
   int open(long inode) throws FsException {
-    Integer before = inherited.get(inode);
-    if (before != null) {
-      return before;
-    }
     long goneBefore;
     synchronized (this) {
       Backing known = openKnown(inode);
@@ -135,7 +144,7 @@ final class BackingFiles {
       if (chosen == null) {
         // If copies went meanwhile, this may be one of them: good for this open, but not kept.
         int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
-        chosen = new Backing(id, slot, copiesGone != goneBefore);
+        chosen = new Backing(id, slot, 1, copiesGone != goneBefore);
         open.put(inode, chosen);
         return id;
       }
@@ -148,25 +157,32 @@ final class BackingFiles {
   /** Called with the lock held. */
   private @Nullable Backing openKnown(long inode) {
     Backing known = open.get(inode);
-    if (known != null) {
-      known.opens++;
-      return known;
-    }
-    known = idle.remove(inode);
-    if (known != null) {
-      known.opens = 1;
+    if (known == null) {
+      known = idle.remove(inode);
+      if (known == null) {
+        return null;
+      }
       open.put(inode, known);
     }
+    count(known, 1);
     return known;
+  }
+
+  /** Called with the lock held; returns how often it is open then. */
+  private int count(Backing backing, int more) {
+    backing.opens += more;
+    if (ledger != null) {
+      ledger.setOpens(backing.slot, backing.opens);
+    }
+    return backing.opens;
   }
 
   /** Closes what was opened once. */
   void release(long inode) {
     int out = NONE;
     synchronized (this) {
-      // One that a process before this one opened is not counted.
       Backing known = open.get(inode);
-      if (known == null || --known.opens > 0) {
+      if (known == null || count(known, -1) > 0) {
         return;
       }
       open.remove(inode);

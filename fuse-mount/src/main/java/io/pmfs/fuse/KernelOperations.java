@@ -99,10 +99,11 @@ final class KernelOperations {
       case OPEN -> open(request, reply);
       case OPENDIR, FLUSH, FSYNC, FSYNCDIR, LSEEK, ACCESS -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
+        reply.send(0);
+        // Not before: a request whose answer is lost with this process is sent to the next one.
         if (backing != null) {
           backing.release(request.node());
         }
-        reply.send(0);
       }
       case RELEASEDIR, DESTROY -> reply.send(0);
       case IOCTL -> reply.fail(Errno.ENOTTY);

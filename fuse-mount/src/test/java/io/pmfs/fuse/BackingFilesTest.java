@@ -265,6 +265,46 @@ final class BackingFilesTest {
     return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files));
   }
 
+  /** A process on the session of another, which was killed. */
+  private BackingFiles successor(Path ledger) throws Exception {
+    return new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), 2);
+  }
+
+  @Test
+  void successor_ofAProcessWithOpenFiles_goesOnWithTheirIds(@TempDir Path directory)
+      throws Exception {
+    Path ledger = directory.resolve("ledger");
+    BackingFiles first = successor(ledger);
+    int id = first.open(small);
+    first.open(small);
+    fixture.copies.drop(large);
+    assertThat(first.open(large)).isEqualTo(BackingFiles.NONE);
+    stage(large);
+    BackingFiles second = successor(ledger);
+    fixture.copies.drop(small);
+    assertThat(second.open(small)).isEqualTo(id);
+    assertThat(second.open(large)).as("as the one before").isEqualTo(BackingFiles.NONE);
+    second.release(small);
+    BackingFiles third = successor(ledger);
+    third.release(small);
+    assertThat(kernel.registered).containsExactly(id);
+    third.release(small);
+    assertThat(kernel.registered).as("with the last close").isEmpty();
+    assertThat(third.open(small)).isEqualTo(BackingFiles.NONE);
+  }
+
+  @Test
+  void successor_ofAProcessWithIdleFiles_unregistersThem(@TempDir Path directory) throws Exception {
+    Path ledger = directory.resolve("ledger");
+    BackingFiles first = successor(ledger);
+    first.open(small);
+    first.release(small);
+    assertThat(kernel.registered).hasSize(1);
+    successor(ledger);
+    assertThat(kernel.registered).isEmpty();
+    assertThat(new BackingLedger(ledger).entries()).isEmpty();
+  }
+
   @Test
   void openRequest_ofAStagedFile_answersItsId() {
     try (KernelSession session = session()) {
