@@ -77,6 +77,9 @@ final class Supervision {
 
   /** The session is to go on if this daemon dies. */
   void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
+    if (isResumed()) {
+      return; // a file that is written anew is empty for a moment, in which we must not die
+    }
     Files.writeString(file, mountpoint + "\n" + mode.word() + "\n" + logFile + "\n", UTF_8);
   }
 

@@ -1,0 +1,67 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fuse.ReadMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class SupervisionTest {
+  private static final FileTime LONG_AGO = FileTime.from(Instant.EPOCH);
+
+  private TestWorld world;
+  private Path file;
+
+  @SuppressWarnings("NullAway.Init")
+  SupervisionTest() {}
+
+  @BeforeEach
+  void makeWorld(@TempDir Path directory) throws Exception {
+    world = new TestWorld(directory);
+    file = Files.createFile(directory.resolve("session"));
+    world.environment.put(Supervision.DESCRIPTOR, "3");
+    world.environment.put(Supervision.FILE, file.toString());
+  }
+
+  private Supervision supervision() throws MountFailure {
+    Surroundings surroundings =
+        new Surroundings(world.environment, world.directory, world.uid, "tester", world.root);
+    Supervision supervision = Supervision.of(surroundings);
+    assertThat(supervision).isNotNull();
+    return java.util.Objects.requireNonNull(supervision);
+  }
+
+  /** Between emptying and writing it, a death would be taken for the end of the session. */
+  @Test
+  void begin_ofASessionThatGoesOn_doesNotWriteTheFile() throws Exception {
+    Supervision first = supervision();
+    assertThat(first.isResumed()).isFalse();
+    first.begin(Path.of("/mnt"), ReadMode.PASSTHROUGH, Path.of("/log"));
+    assertThat(file).hasContent("/mnt\npassthrough\n/log\n");
+    Files.setLastModifiedTime(file, LONG_AGO);
+    Supervision second = supervision();
+    assertThat(second.resumedMode()).isEqualTo(ReadMode.PASSTHROUGH);
+    second.begin(Path.of("/mnt"), ReadMode.PASSTHROUGH, Path.of("/log"));
+    assertThat(Files.getLastModifiedTime(file)).isEqualTo(LONG_AGO);
+  }
+
+  @Test
+  void heartbeat_ofADirectoryThatAnswers_touchesTheFile(@TempDir Path mountpoint) throws Exception {
+    Instant now = Instant.ofEpochSecond(1_000_000);
+    Files.setLastModifiedTime(file, LONG_AGO);
+    try (Heartbeat heartbeat = new Heartbeat(mountpoint, supervision(), () -> true, () -> now)) {
+      heartbeat.start();
+      long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+      while (!Files.getLastModifiedTime(file).equals(FileTime.from(now))) {
+        assertThat(System.nanoTime()).isLessThan(deadline);
+        Thread.onSpinWait();
+      }
+    }
+  }
+}
