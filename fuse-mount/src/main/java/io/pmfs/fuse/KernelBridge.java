@@ -104,7 +104,9 @@ public final class KernelBridge implements Bridge {
       thread.start();
     }
     if (resumed) {
+      // Without a probe: a thread of ours that waits for our answer cannot be killed (Heartbeat).
       resume(channel);
+      return;
     }
     Probe.await(options.mountpoint(), timeout, ended, this);
     ReadAhead.set(options.mountpoint());
