@@ -1,5 +1,7 @@
 package io.pmfs.it;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.util.Arrays;
 import jnr.ffi.Pointer;
 
@@ -7,16 +9,35 @@ import jnr.ffi.Pointer;
 final class Mapping implements AutoCloseable {
   private final int file;
   private final int size;
-  private final Pointer memory;
+  private Pointer memory;
 
   Mapping(String path, int size) {
     this.file = (int) Posix.check(Posix.open(path, Posix.O_RDONLY));
     this.size = size;
-    this.memory = Posix.LIBC.mmap(null, size, Posix.PROT_READ, Posix.MAP_SHARED, file, 0);
+    this.memory = map();
     if (memory.address() == -1) {
       Posix.close(file);
       throw new AssertionError("cannot map " + path);
     }
+  }
+
+  private Pointer map() {
+    return Posix.LIBC.mmap(null, size, Posix.PROT_READ, Posix.MAP_SHARED, file, 0);
+  }
+
+  /** Maps the open file anew: pages that were seen are looked for again. */
+  void remap() {
+    Posix.check(Posix.result(Posix.LIBC.munmap(memory.address(), size)));
+    memory = map();
+    if (memory.address() == -1) {
+      throw new AssertionError("cannot map again");
+    }
+  }
+
+  void assertEquals(Dataset.Item item) {
+    byte[] content = item.content();
+    assertThat(readEquals(content)).as("open %s", item).isTrue();
+    assertThat(mappedEquals(content)).as("mapped %s", item).isTrue();
   }
 
   boolean mappedEquals(byte[] content) {

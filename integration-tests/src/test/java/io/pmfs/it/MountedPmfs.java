@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,6 +13,7 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A mount and its daemon. Close unmounts with {@code pmfs umount} and fails if that does.
@@ -32,6 +34,7 @@ final class MountedPmfs implements AutoCloseable {
   private final Path source;
   private final Path mountpoint;
   private final long pid;
+  private final @Nullable ProcessHandle supervisor;
   private final ScheduledFuture<?> watch;
   private volatile boolean expired;
   private boolean gone;
@@ -49,6 +52,11 @@ final class MountedPmfs implements AutoCloseable {
     this.mountpoint = mountpoint;
     Matcher matcher = Pattern.compile("pid (\\d+)").matcher(said);
     this.pid = matcher.find() ? Long.parseLong(matcher.group(1)) : status().number("pid");
+    this.supervisor =
+        ProcessHandle.of(pid)
+            .flatMap(ProcessHandle::parent)
+            .filter(parent -> commandLine(parent.pid()).contains("pmfs-supervise"))
+            .orElse(null);
     this.watch = WATCHDOG.schedule(this::expire, lifetime.toMillis(), TimeUnit.MILLISECONDS);
   }
 
@@ -72,6 +80,27 @@ final class MountedPmfs implements AutoCloseable {
 
   long pid() {
     return pid;
+  }
+
+  /** The daemon that the supervisor has now, also one that has only begun; 0 if none. */
+  long daemon() {
+    ProcessHandle parent = supervisor;
+    if (parent == null) {
+      return runs(pid) ? pid : 0;
+    }
+    return parent
+        .children()
+        .mapToLong(ProcessHandle::pid)
+        .filter(child -> runs(child) && commandLine(child).contains("io.pmfs.cli.Main"))
+        .findFirst()
+        .orElse(0);
+  }
+
+  /** Asks the daemon something that the kernel does not know; waits for one that answers. */
+  void awaitAnswer() {
+    byte[] none = new byte[0];
+    assertThat(Posix.outcome(Posix.getxattr(mountpoint.toString(), "user.not-there", none)))
+        .isEqualTo("ENODATA");
   }
 
   Status status() {
@@ -103,18 +132,22 @@ final class MountedPmfs implements AutoCloseable {
 
   /** Kills the daemon, and who would start it again, and so leaves a dead mount behind. */
   void kill9() {
-    killSupervisor();
-    signal("KILL");
+    long last = killAll();
     gone = true;
     watch.cancel(false);
-    awaitGone();
+    Await.until("daemon " + last + " ended", Duration.ofSeconds(30), () -> !runs(last));
   }
 
-  private void killSupervisor() {
-    ProcessHandle.of(pid)
-        .flatMap(ProcessHandle::parent)
-        .filter(parent -> commandLine(parent.pid()).contains("pmfs-supervise"))
-        .ifPresent(parent -> Command.run("kill", "-KILL", Long.toString(parent.pid())).expect(0));
+  /** The supervisor first, so that it starts no other. */
+  private long killAll() {
+    long last = daemon();
+    if (supervisor != null) {
+      Command.run("kill", "-KILL", Long.toString(supervisor.pid()));
+    }
+    if (last != 0) {
+      Command.run("kill", "-KILL", Long.toString(last));
+    }
+    return last;
   }
 
   private static String commandLine(long pid) {
@@ -152,9 +185,8 @@ final class MountedPmfs implements AutoCloseable {
   /** The last resort: nothing is left running or mounted. */
   void abandon() {
     watch.cancel(false);
-    if (!gone && runs(pid)) {
-      killSupervisor();
-      Command.run("kill", "-KILL", Long.toString(pid));
+    if (!gone) {
+      killAll();
       detach(mountpoint);
     }
     gone = true;
@@ -185,6 +217,6 @@ final class MountedPmfs implements AutoCloseable {
       detach(mountpoint);
       throw new AssertionError("still mounted after umount: " + umount);
     }
-    Await.until("daemon ended after umount", Duration.ofSeconds(30), () -> !runs(pid));
+    Await.until("daemon ended after umount", Duration.ofSeconds(30), () -> daemon() == 0);
   }
 }

@@ -2,27 +2,35 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
-import java.util.Random;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Daemons that die, hang or are replaced while files are read: nobody notices more than a pause.
+ * Daemons that die, hang or are replaced while files are read, open and mapped: nobody notices more
+ * than a pause.
  */
+@ParameterizedClass
+@EnumSource(names = {"PAGE_CACHE", "PASSTHROUGH"})
 final class SupervisorIT {
-  private static final int READERS = 4;
-  private static final int KILLS = 4;
+  private static final int KILLS = 2;
+  private static final Duration LIFETIME = Duration.ofMinutes(2);
   private static final Duration SUCCESSOR = Duration.ofSeconds(60);
+
+  @SuppressWarnings("NullAway.Init")
+  @Parameter
+  BridgeMode mode;
 
   private Installation pmfs;
   private Dataset dataset;
@@ -42,30 +50,47 @@ final class SupervisorIT {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(strings = {"page-cache", "passthrough"})
-  void kill9_underReaders_noReadFailsAndNoByteIsWrong(String mode) {
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--read-mode", mode);
-        Readers readers = new Readers(mount.mountpoint())) {
+  private MountedPmfs mount() {
+    return mode.mount(pmfs, LIFETIME, dataset.root());
+  }
+
+  private List<Dataset.Item> held() {
+    return dataset.items().subList(0, 40);
+  }
+
+  /** Readers whose files had copies when they opened them. */
+  private Readers readersOf(MountedPmfs mount) {
+    dataset.assertEqualBelow(mount.mountpoint());
+    mount.awaitCopies(dataset.items().size());
+    Readers readers = new Readers(dataset, mount.mountpoint(), 4, held());
+    readers.awaitMore(50);
+    return readers;
+  }
+
+  @Test
+  void kill9_underReaders_noReadFailsAndNoByteIsWrong() {
+    try (MountedPmfs mount = mount();
+        Readers early =
+            new Readers(dataset, mount.mountpoint(), 2, dataset.items().subList(0, 20));
+        Readers late = readersOf(mount)) {
       for (int kill = 0; kill < KILLS; kill++) {
-        long pid = pidOf(mount);
-        readers.awaitMore(200);
+        long pid = mount.daemon();
         signal("KILL", pid);
         awaitSuccessor(mount, pid);
+        early.awaitMore(50);
+        late.awaitMore(50);
       }
-      readers.awaitMore(200);
-      readers.assertNoFailures();
-      assertThat(mount.status().number("tiers.0.copies")).isPositive();
+      early.assertNoFailures();
+      late.assertNoFailures();
     }
   }
 
   @Test
   void stop_ofTheDaemon_isNoticedAndItIsReplaced() {
-    pmfs.environment("PMFS_WATCHDOG", "4");
-    try (MountedPmfs mount = pmfs.mount(dataset.root());
-        Readers readers = new Readers(mount.mountpoint())) {
-      readers.awaitMore(50);
-      long pid = pidOf(mount);
+    pmfs.environment("PMFS_WATCHDOG", "3");
+    try (MountedPmfs mount = mount();
+        Readers readers = readersOf(mount)) {
+      long pid = mount.daemon();
       signal("STOP", pid);
       awaitSuccessor(mount, pid);
       readers.awaitMore(50);
@@ -75,114 +100,82 @@ final class SupervisorIT {
 
   @Test
   void upgrade_underReaders_startsAnotherDaemonThatStoppedCleanlyBefore() {
-    try (MountedPmfs mount = pmfs.mount(dataset.root());
-        Readers readers = new Readers(mount.mountpoint())) {
-      readers.awaitMore(50);
-      long pid = pidOf(mount);
-      assertThat(pmfs.run("upgrade", mount.mountpoint().toString()).exit()).isZero();
-      assertThat(pidOf(mount)).isNotEqualTo(pid);
-      readers.awaitMore(200);
+    try (MountedPmfs mount = mount();
+        Readers readers = readersOf(mount)) {
+      for (int upgrade = 0; upgrade < 2; upgrade++) {
+        long pid = mount.daemon();
+        pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+        assertThat(mount.daemon()).isNotEqualTo(pid);
+        assertThat(mount.status().number("sourceOperations.reads")).isZero();
+        readers.awaitMore(50);
+      }
       readers.assertNoFailures();
     }
   }
 
   @Test
-  void crashLoop_endsUnmounted() {
-    MountedPmfs mount = pmfs.mount(dataset.root());
-    long pid = pidOf(mount);
-    for (int kill = 0; kill < 6; kill++) {
-      signal("KILL", pid);
-      if (kill < 5) {
-        pid = awaitSuccessor(mount, pid);
+  void crashLoop_endsUnmountedWithALineInTheLog() throws IOException {
+    pmfs.environment("PMFS_CRASH_LIMIT", "2");
+    MountedPmfs mount = mount();
+    Path log = Path.of(mount.status().text("logFile"));
+    Dataset.Item item = dataset.items().get(0);
+    try (Mapping open = new Mapping(mount.path(item.name()), item.size())) {
+      open.assertEquals(item);
+      for (int kill = 0; kill < 3; kill++) {
+        long pid = mount.daemon();
+        signal("KILL", pid);
+        if (kill < 2) {
+          awaitSuccessor(mount, pid);
+        }
       }
+      Await.until("unmounted", SUCCESSOR, () -> !Mounts.at(mount.mountpoint()));
     }
-    Await.until(
-        "unmounted",
-        SUCCESSOR,
-        () -> pmfs.run("status", mount.mountpoint().toString()).exit() == 3);
+    assertThat(pmfs.run("status", mount.mountpoint().toString()).exit()).isEqualTo(3);
     assertThat(mount.mountpoint()).isEmptyDirectory();
+    assertThat(Files.readString(log)).containsOnlyOnce("the daemon died 3 times in 60 s");
     mount.ended();
   }
 
-  @Test
-  void kill9_ofSupervisorAndDaemon_theNextMountCleansUp() {
-    MountedPmfs mount = pmfs.mount(dataset.root());
-    mount.kill9();
-    try (MountedPmfs next = pmfs.mount(dataset.root())) {
-      dataset.assertEqualBelow(next.mountpoint());
+  @ParameterizedTest
+  @ValueSource(strings = {"mount", "umount"})
+  void kill9_ofSupervisorAndDaemon_theNextCommandCleansUp(String next) {
+    MountedPmfs mount = mount();
+    dataset.assertEqualBelow(mount.mountpoint());
+    mount.awaitCopies(dataset.items().size());
+    Dataset.Item item = dataset.items().get(0);
+    try (Mapping open = new Mapping(mount.path(item.name()), item.size())) {
+      open.assertEquals(item);
+      mount.kill9();
+      if (next.equals("umount")) {
+        pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+        assertThat(Mounts.at(mount.mountpoint())).isFalse();
+      } else {
+        try (MountedPmfs again = mount()) {
+          dataset.assertEqualBelow(again.mountpoint());
+        }
+      }
     }
-  }
-
-  private static long pidOf(MountedPmfs mount) {
-    return mount.status().number("pid");
   }
 
   private static void signal(String name, long pid) {
     Command.run("kill", "-" + name, Long.toString(pid)).expect(0);
   }
 
-  private long awaitSuccessor(MountedPmfs mount, long predecessor) {
+  /** Waits until another daemon says that it serves. */
+  private void awaitSuccessor(MountedPmfs mount, long predecessor) {
     AtomicLong pid = new AtomicLong();
     Await.until(
         "a successor of " + predecessor,
         SUCCESSOR,
         () -> {
-          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
-          if (status.exit() != 0) {
+          if (mount.daemon() == predecessor || mount.daemon() == 0) {
             return false;
           }
-          pid.set(Status.parse(status.out()).number("pid"));
-          return pid.get() != predecessor;
-        });
-    return pid.get();
-  }
-
-  /** Threads that read files in random order and compare every byte, until closed. */
-  private final class Readers implements AutoCloseable {
-    private final List<Thread> threads = new ArrayList<>();
-    private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
-    private final AtomicLong read = new AtomicLong();
-    private volatile boolean stopping;
-
-    Readers(Path mountpoint) {
-      for (int i = 0; i < READERS; i++) {
-        Random random = new Random(i);
-        Thread thread = new Thread(() -> readOn(mountpoint, random), "reader-" + i);
-        threads.add(thread);
-        thread.start();
-      }
-    }
-
-    private void readOn(Path mountpoint, Random random) {
-      try {
-        while (!stopping) {
-          Dataset.Item item = dataset.items().get(random.nextInt(dataset.items().size()));
-          Dataset.assertEqualBelow(mountpoint, item);
-          if (read.incrementAndGet() % 100 == 0) {
-            // Else the kernel soon answers everything from memory.
-            Machine.dropCaches();
+          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
+          if (status.exit() == 0) {
+            pid.set(Status.parse(status.out()).number("pid"));
           }
-        }
-      } catch (Throwable e) {
-        failures.add(e);
-      }
-    }
-
-    void awaitMore(int count) {
-      long goal = read.get() + count;
-      Await.until("reads", SUCCESSOR, () -> read.get() >= goal || !failures.isEmpty());
-    }
-
-    void assertNoFailures() {
-      assertThat(failures).isEmpty();
-    }
-
-    @Override
-    public void close() {
-      stopping = true;
-      for (Thread thread : threads) {
-        Await.until("reader ended", SUCCESSOR, () -> !thread.isAlive());
-      }
-    }
+          return pid.get() != 0 && pid.get() != predecessor;
+        });
   }
 }
