@@ -37,6 +37,7 @@ final class Heartbeat implements AutoCloseable {
   private final InstantSource clock;
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable Process asker;
+  private boolean withoutAsker;
   private volatile boolean asking;
 
   Heartbeat(
@@ -75,7 +76,11 @@ final class Heartbeat implements AutoCloseable {
   private void ask() throws IOException {
     Process process = asker;
     if (process == null || !process.isAlive()) {
-      process = new ProcessBuilder("/bin/sh", "-c", ASK, "sh", mountpoint + "/" + NAME).start();
+      process = startAsker();
+      if (process == null) {
+        supervision.touch(clock);
+        return;
+      }
       asker = process;
       InputStream answers = process.getInputStream();
       daemon("heartbeat-answers", () -> listen(answers));
@@ -88,6 +93,22 @@ final class Heartbeat implements AutoCloseable {
     } catch (IOException e) {
       log.debug("heartbeat: {}", e.getMessage());
       asking = false;
+    }
+  }
+
+  /** Null if there is no room for one: to be replaced would not help against that. */
+  private @Nullable Process startAsker() {
+    try {
+      Process process =
+          new ProcessBuilder("/bin/sh", "-c", ASK, "sh", mountpoint + "/" + NAME).start();
+      withoutAsker = false;
+      return process;
+    } catch (IOException e) {
+      if (!withoutAsker) {
+        log.warn("the heartbeat goes on unasked for now: {}", Reason.of(e));
+      }
+      withoutAsker = true;
+      return null;
     }
   }
 

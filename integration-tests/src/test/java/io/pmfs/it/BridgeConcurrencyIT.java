@@ -54,12 +54,15 @@ final class BridgeConcurrencyIT {
 
   @ParameterizedTest
   @CsvSource({"PAGE_CACHE, 16", "PAGE_CACHE, 64", "PASSTHROUGH, 16", "PASSTHROUGH, 64", "JNR, 16"})
-  void readers_inBothEpochs_getTheRightBytes(BridgeMode mode, int readers) throws Exception {
+  void readers_inEachEpoch_getTheRightBytes(BridgeMode mode, int readers) throws Exception {
     Dataset dataset = dataset(150, 150_000);
     try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root())) {
-      for (int epoch = 1; epoch <= 3; epoch++) {
+      int[] readersOfEpochs = {readers, readers, 4, 2, 1};
+      for (int epoch = 0; epoch < readersOfEpochs.length; epoch++) {
         long epochSeed = seed + 1000L * epoch;
-        inThreads(readers, reader -> readAll(dataset, mount, new Random(epochSeed + reader)));
+        inThreads(
+            readersOfEpochs[epoch],
+            reader -> readAll(dataset, mount, new Random(epochSeed + reader)));
         mount.awaitCopies(dataset.items().size());
         if (Machine.isRoot()) {
           Machine.dropCaches();

@@ -44,9 +44,11 @@ final class RealProgramsIT {
       for i in $(seq 1 60); do seq "$i" $((i * 40)) > "text/$i"; done
       ln -s 1 text/link; ln text/2 text/hard; : > text/empty
       head -c 3000000 /dev/urandom > data/random
+      head -c 20971520 /dev/urandom > data/large
       find text data -type f -exec sha256sum {} + > sums
       cp /bin/ls bin/ls
       ldd /bin/ls | awk '$3 ~ "^/" { print $3 }' | xargs -I{} cp -L {} lib/
+      cp -L "$(ldconfig -p | awk '/libz\\.so\\.1 / { print $NF; exit }')" lib/libz.so.1
       if command -v git; then
         git init -q repository
         cd repository
@@ -65,6 +67,29 @@ final class RealProgramsIT {
       if python3 -c 'import numpy' 2> /dev/null; then
         python3 -c 'import numpy; numpy.save("data/array.npy", numpy.arange(300000.0))'
       fi
+      """;
+
+  /** Serves the tree to a client over a socket of its own: whole files by sendfile, and a range. */
+  private static final String NGINX =
+      """
+      d=$(mktemp -d)
+      tree=$PWD
+      cat > "$d/conf" <<END
+      $([ "$(id -u)" != 0 ] || echo 'user root;')
+      daemon off; master_process off; pid $d/pid; error_log $d/log;
+      events { }
+      http {
+        access_log off; sendfile on; sendfile_max_chunk 1m;
+        client_body_temp_path $d; proxy_temp_path $d; fastcgi_temp_path $d; uwsgi_temp_path $d; scgi_temp_path $d;
+        server { listen unix:$d/socket; root $tree; }
+      }
+      END
+      nginx -p "$d" -c "$d/conf" 2> /dev/null &
+      for i in $(seq 300); do [ -S "$d/socket" ] && break; sleep 0.1; done
+      get() { curl -sSf --max-time 30 --unix-socket "$d/socket" "$@" | sha256sum; }
+      get http://tree/text/1; get http://tree/data/large; get -r 5000000-5123456 http://tree/data/large
+      sha256sum text/1 data/large
+      kill %1; wait; rm -r "$d"
       """;
 
   static List<Use> uses() {
@@ -87,6 +112,8 @@ final class RealProgramsIT {
         new Use("python3", "sendfile", "python3 -c '" + SENDFILE + "' | sha256sum"),
         new Use("ldd", "execute", "bin/ls -l text lib"),
         new Use("ldd", "load a library", "LD_LIBRARY_PATH=\"$PWD/lib\" bin/ls text && " + MAPPED),
+        new Use("python3", "ctypes", "python3 -c '" + CTYPES + "'"),
+        new Use("nginx", "nginx sendfile", NGINX),
         new Use("dd", "dd direct", "dd if=data/random iflag=direct bs=64k status=none | sha256sum"),
         new Use("xxd", "splice", "cat data/random | sha256sum; tail -c 1000 data/random | xxd"));
   }
@@ -106,6 +133,11 @@ final class RealProgramsIT {
   private static final String SENDFILE =
       "import os, sys; f = os.open(\"data/random\", os.O_RDONLY); at = 0\nwhile True:"
           + "\n  n = os.sendfile(1, f, at, 1 << 20)\n  at += n\n  if n == 0: break";
+
+  private static final String CTYPES =
+      "import ctypes, os; path = os.getcwd() + \"/lib/libz.so.1\"; z = ctypes.CDLL(path);"
+          + "d = open(\"data/random\", \"rb\").read(); print(z.crc32(0, d, len(d)));"
+          + "print(any(path in line for line in open(\"/proc/self/maps\")))";
 
   /** The tree's own library is what was mapped. */
   private static final String MAPPED =

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ParameterizedClass
 @EnumSource(names = {"PAGE_CACHE", "PASSTHROUGH"})
 final class SupervisorIT {
-  private static final int KILLS = 4;
+  private static final int KILLS = 2;
   private static final Duration LIFETIME = Duration.ofMinutes(2);
   private static final Duration SUCCESSOR = Duration.ofSeconds(60);
 
