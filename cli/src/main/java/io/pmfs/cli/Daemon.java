@@ -75,7 +75,8 @@ final class Daemon implements ControlRequests {
       return;
     }
     try (Heartbeat heartbeat =
-        new Heartbeat(settings.mountpoint(), tie, dataset::hasIdleWorker, clock)) {
+        new Heartbeat(
+            settings.mountpoint(), tie, dataset::hasIdleWorker, () -> keepReadMode(tie), clock)) {
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
       heartbeat.start();
       serve(registration, ready);
@@ -83,6 +84,15 @@ final class Daemon implements ControlRequests {
       throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
     } finally {
       tie.end();
+    }
+  }
+
+  /** It may be chosen while the mount is in use. */
+  private void keepReadMode(Supervision tie) {
+    try {
+      tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
+    } catch (IOException e) {
+      log.debug("session file: {}", Reason.of(e));
     }
   }
 

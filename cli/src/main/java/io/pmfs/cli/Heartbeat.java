@@ -34,20 +34,28 @@ final class Heartbeat implements AutoCloseable {
   private final Path mountpoint;
   private final Supervision supervision;
   private final BooleanSupplier hasIdleWorker;
+  private final Runnable eachTime;
   private final InstantSource clock;
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable Process asker;
   private boolean withoutAsker;
   private volatile boolean asking;
 
+  /**
+   * Not beating yet.
+   *
+   * @param eachTime done once in a second
+   */
   Heartbeat(
       Path mountpoint,
       Supervision supervision,
       BooleanSupplier hasIdleWorker,
+      Runnable eachTime,
       InstantSource clock) {
     this.mountpoint = mountpoint;
     this.supervision = supervision;
     this.hasIdleWorker = hasIdleWorker;
+    this.eachTime = eachTime;
     this.clock = clock;
   }
 
@@ -58,6 +66,7 @@ final class Heartbeat implements AutoCloseable {
   private void beat() {
     try {
       while (!closed.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+        eachTime.run();
         if (asking && !hasIdleWorker.getAsBoolean()) {
           supervision.touch(clock);
         } else if (!asking) {

@@ -8,6 +8,7 @@ import io.pmfs.fuse.SharedSession;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.InstantSource;
 import java.util.List;
@@ -31,6 +32,7 @@ final class Supervision {
   private final int descriptor;
   private final Path file;
   private final @Nullable ReadMode resumedMode;
+  private volatile @Nullable ReadMode writtenMode;
   private final @Nullable Mounter mounter;
   private final boolean allowOther;
 
@@ -43,6 +45,7 @@ final class Supervision {
     this.descriptor = descriptor;
     this.file = file;
     this.resumedMode = resumedMode;
+    this.writtenMode = resumedMode;
     this.mounter = mounter;
     this.allowOther = allowOther;
   }
@@ -112,13 +115,21 @@ final class Supervision {
         descriptor, isResumed(), file.resolveSibling(file.getFileName() + ".backing"), mounter);
   }
 
-  /** The session is to go on if this daemon dies. */
+  /**
+   * The session is to go on if this daemon dies, in this read mode; called again when that changes.
+   * In one step: a file that was empty for a moment would be taken for the session's end if we died
+   * in it.
+   */
   void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
-    if (isResumed()) {
-      return; // a file that is written anew is empty for a moment, in which we must not die
+    if (mode == writtenMode) {
+      return;
     }
     // The mount point last: it may hold line feeds, which DaemonLog does not take.
-    Files.writeString(file, mode.word() + "\n" + logFile + "\n" + mountpoint + "\n", UTF_8);
+    String lines = mode.word() + "\n" + logFile + "\n" + mountpoint + "\n";
+    Path next = file.resolveSibling(file.getFileName() + ".new");
+    Files.writeString(next, lines, UTF_8);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    writtenMode = mode;
   }
 
   /** The daemon answers. */

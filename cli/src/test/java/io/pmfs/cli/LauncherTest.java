@@ -218,6 +218,17 @@ final class LauncherTest {
   }
 
   @Test
+  void classArchive_isUsedIfThere() throws Exception {
+    assertThat(run("mount", "--foreground", "/a").out()).doesNotContain("Archive");
+    Path archive = Files.createFile(temporary.toRealPath().resolve("lib/pmfs/classes.jsa"));
+    assertThat(run("mount", "--foreground", "/a").out())
+        .contains("-XX:SharedArchiveFile=" + archive);
+    assertThat(run(List.of("PMFS_ARCHIVE=/new"), "mount", "--foreground", "/a").out())
+        .contains("-XX:ArchiveClassesAtExit=/new")
+        .doesNotContain("SharedArchiveFile");
+  }
+
+  @Test
   void java_tooOld_cannot() throws Exception {
     Files.writeString(temporary.resolve("jdk/release"), "JAVA_VERSION=\"11.0.2\"\n");
 

@@ -43,7 +43,7 @@ final class SupervisionTest {
     Supervision first = supervision();
     assertThat(first.isResumed()).isFalse();
     first.begin(Path.of("/mnt"), ReadMode.PASSTHROUGH, Path.of("/log"));
-    assertThat(file).hasContent("/mnt\npassthrough\n/log\n");
+    assertThat(file).hasContent("passthrough\n/log\n/mnt\n");
     Files.setLastModifiedTime(file, LONG_AGO);
     Supervision second = supervision();
     assertThat(second.resumedMode()).isEqualTo(ReadMode.PASSTHROUGH);
@@ -52,10 +52,20 @@ final class SupervisionTest {
   }
 
   @Test
+  void begin_ofAnotherReadMode_isWhatTheNextDaemonFinds() throws Exception {
+    Supervision first = supervision();
+    first.begin(Path.of("/mnt\n"), ReadMode.AUTO, Path.of("/log"));
+    first.begin(Path.of("/mnt\n"), ReadMode.PAGE_CACHE, Path.of("/log"));
+    assertThat(file).hasContent("page-cache\n/log\n/mnt\n\n");
+    assertThat(supervision().resumedMode()).isEqualTo(ReadMode.PAGE_CACHE);
+  }
+
+  @Test
   void heartbeat_ofADirectoryThatAnswers_touchesTheFile(@TempDir Path mountpoint) throws Exception {
     Instant now = Instant.ofEpochSecond(1_000_000);
     Files.setLastModifiedTime(file, LONG_AGO);
-    try (Heartbeat heartbeat = new Heartbeat(mountpoint, supervision(), () -> true, () -> now)) {
+    try (Heartbeat heartbeat =
+        new Heartbeat(mountpoint, supervision(), () -> true, () -> {}, () -> now)) {
       heartbeat.start();
       long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
       while (!Files.getLastModifiedTime(file).equals(FileTime.from(now))) {

@@ -289,7 +289,7 @@ public final class Stager implements AutoCloseable {
     } finally {
       if (!isRead) {
         loan.release();
-        abort(fetch, block);
+        abort(fetch);
       }
     }
     if (!isRead) {
@@ -441,7 +441,7 @@ public final class Stager implements AutoCloseable {
         if (fetch.claim(block) == Fetch.Claim.READ_IT) {
           ByteBuffer buffer = fetchBuffer.get().clear().limit(fetch.blockSize(block));
           if (!readFromSource(fetch, block, buffer)) {
-            abort(fetch, block);
+            abort(fetch);
             return;
           }
           storeBlock(fetch, block, buffer);
@@ -458,8 +458,11 @@ public final class Stager implements AutoCloseable {
     }
   }
 
-  private void abort(Fetch fetch, int block) {
-    fetch.release(block);
+  /**
+   * For who could not read a block it claimed: nobody may claim it again, for the fetch that ends
+   * is not looked at as a whole any more.
+   */
+  private void abort(Fetch fetch) {
     failed.increment();
     end(fetch);
   }
