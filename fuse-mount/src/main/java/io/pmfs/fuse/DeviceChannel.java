@@ -16,9 +16,6 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
   /** FUSE_DEV_IOC_CLONE of linux/fuse.h, _IOR(229, 0, uint32_t). */
   static final long CLONE = 0x8004e500L;
 
-  /** The tier's page becomes the mount's, instead of being in memory twice; splice(2). */
-  private static final int SPLICE_F_MOVE = 1;
-
   private final int device;
 
   /** Takes over a descriptor. */
@@ -77,7 +74,7 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
 
   @Override
   public boolean sendPiped(int pipe, int size) throws FsException {
-    while (LIBC.splice(pipe, null, device, null, size, SPLICE_F_MOVE) < 0) {
+    while (LIBC.splice(pipe, null, device, null, size, 0) < 0) {
       if (!isWorthRepeating()) {
         return false;
       }

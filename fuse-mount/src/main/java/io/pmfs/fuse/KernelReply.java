@@ -161,6 +161,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     }
     answered = true;
     collected = range.size();
+    Pipe.dropPages(range);
     return true;
   }
 

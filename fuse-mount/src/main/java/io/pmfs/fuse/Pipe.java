@@ -106,7 +106,10 @@ final class Pipe implements AutoCloseable {
     return true;
   }
 
-  /** Of a file that was read by copying: the mount keeps the bytes, so its own pages can go. */
+  /**
+   * Lets go of the pages of an answer: the mount has the bytes in its own, and in memory twice half
+   * as many files fit.
+   */
   static void dropPages(ReadResult.FileRange range) {
     int file = descriptor(range);
     if (file >= 0) {
