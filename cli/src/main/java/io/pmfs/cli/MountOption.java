@@ -30,7 +30,8 @@ enum MountOption {
       "MODE",
       "auto",
       "what the kernel may answer alone: page-cache keeps what was read in memory; passthrough, for"
-          + " root, reads the copies' files, which suits large ones; auto is page-cache"),
+          + " root, reads the copies' files, which suits large ones; auto chooses when copies are read"
+          + " again"),
   EVICTION(Kind.VALUE, "POLICY", "none", "who goes when a tier is full: none or lru"),
   FETCH_THREADS(Kind.VALUE, "N", "4", "threads that copy files to the tiers, 1 to 256"),
   METADATA_THREADS(Kind.VALUE, "N", "8", "threads that ask the source for names, 1 to 256"),
