@@ -50,15 +50,22 @@ final class TestSummary {
       String name = className.substring(className.lastIndexOf('.') + 1) + "." + test.getAttribute("name");
       NodeList skipped = test.getElementsByTagName("skipped");
       if (skipped.getLength() > 0) {
-        String message = ((Element) skipped.item(0)).getAttribute("message");
-        String reason = message.isBlank() ? "no reason given" : message.strip().lines().findFirst().orElse("");
-        skippedByReason.computeIfAbsent(reason, unused -> new ArrayList<>()).add(name);
+        skippedByReason.computeIfAbsent(reason((Element) skipped.item(0)), unused -> new ArrayList<>()).add(name);
       } else if (has(test, "failure") || has(test, "error")) {
         failed.add(name);
       } else {
         passed++;
       }
     }
+  }
+
+  /** An attribute, or else the first line of the stack trace, less the exception's name. */
+  private static String reason(Element skipped) {
+    String message = skipped.getAttribute("message");
+    String text = message.isBlank() ? skipped.getTextContent() : message;
+    String line = text.strip().lines().findFirst().orElse("");
+    String reason = line.replaceFirst("^[\\w.$]+Exception: ", "").replaceFirst("^Assumption failed: ", "");
+    return reason.isBlank() ? "no reason given" : reason;
   }
 
   private static boolean has(Element test, String child) {
