@@ -122,6 +122,9 @@ final class Daemon implements ControlRequests {
       // next one.
       log.warn("requests do not end: handing over all the same");
     }
+    if (supervision != null) {
+      keepReadMode(supervision);
+    }
     log.info("handed over");
     halt.accept(ExitStatus.HANDED_OVER);
   }

@@ -19,11 +19,11 @@ import org.slf4j.LoggerFactory;
 final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
 
-  /** What an open costs in passthrough is then less than a tenth of reading the file. */
-  static final long LARGE_FILE_BYTES = 4L << 20;
+  /** From here on passthrough was as fast or faster whatever was in memory. */
+  static final long LARGE_FILE_BYTES = 512L << 10;
 
-  /** Up to so many times the memory, what is found in the page cache outweighs what is not. */
-  static final int MEMORIES = 2;
+  /** Up to so many halves of the memory, what is found in the page cache outweighs what is not. */
+  static final int HALVES_OF_MEMORY = 3;
 
   // Copies that were opened: an eighth of all, so that a few files that a job opens over and over
   // are not taken for its dataset.
@@ -83,9 +83,9 @@ final class ReadModeChoice {
     if (bytes / Math.max(1, files) >= LARGE_FILE_BYTES) {
       return new Chosen(
           ReadMode.PASSTHROUGH,
-          "the copies have %d MiB on average".formatted((bytes / files) >> 20));
+          "the copies have %,d KiB on average".formatted((bytes / files) >> 10));
     }
-    boolean fits = bytes / MEMORIES <= memory;
+    boolean fits = bytes / HALVES_OF_MEMORY <= memory / 2;
     return new Chosen(
         fits ? ReadMode.PAGE_CACHE : ReadMode.PASSTHROUGH,
         "%,d copies of %d KiB on average have %.1f GiB, %.1f GiB of memory are available"

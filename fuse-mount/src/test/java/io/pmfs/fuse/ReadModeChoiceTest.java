@@ -10,11 +10,11 @@ final class ReadModeChoiceTest {
 
   @ParameterizedTest
   @CsvSource({
-    "10000, 1000, 8000, PAGE_CACHE", // small files that fit
-    "10000, 16000, 8000, PAGE_CACHE", // half of them fit
-    "10000, 16001, 8000, PASSTHROUGH",
-    "250, 1000, 8000, PASSTHROUGH", // 4 MiB each
-    "251, 1000, 8000, PAGE_CACHE",
+    "20000, 1000, 8000, PAGE_CACHE", // small files that fit
+    "25000, 12000, 8000, PAGE_CACHE", // two thirds of them fit
+    "25000, 12003, 8000, PASSTHROUGH",
+    "2000, 1000, 8000, PASSTHROUGH", // 512 KiB each
+    "2001, 1000, 8000, PAGE_CACHE",
     "1, 0, 0, PAGE_CACHE",
     "0, 0, 0, PAGE_CACHE",
     "1, 1000, 0, PASSTHROUGH",

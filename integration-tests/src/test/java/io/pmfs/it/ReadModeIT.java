@@ -1,0 +1,75 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** How the read mode comes about when none is asked for. */
+final class ReadModeIT {
+  private static final int MIB = 1 << 20;
+
+  private Installation pmfs;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    pmfs = new Installation();
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  @Test
+  void auto_ofSmallFiles_isPageCacheFromTheSecondEpochOn() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(120, 20_000));
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertMode(mount.awaitCopies(120), "auto", "chosen when copies are read again");
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertMode(mount.status(), "page-cache", "120 copies");
+      long asked = mount.status().number("reads.requests");
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("reads.requests"))
+          .as("the kernel reads alone")
+          .isEqualTo(asked);
+      replaceDaemon(mount);
+      assertMode(mount.status(), "page-cache", "");
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void auto_ofLargeFiles_isPassthroughFromTheSecondEpochOn() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), 5 * MIB, 6 * MIB, 4 * MIB);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(3);
+      for (int i = 0; i < 40; i++) {
+        dataset
+            .items()
+            .forEach(item -> assertThat(Posix.readByte(mount.path(item.name()))).isOne());
+      }
+      assertMode(mount.status(), "passthrough", "5,120 KiB on average");
+      dataset.assertEqualBelow(mount.mountpoint());
+      replaceDaemon(mount);
+      assertMode(mount.status(), "passthrough", "");
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  private static void assertMode(Status status, String mode, String reason) {
+    assertThat(status.text("readMode")).isEqualTo(mode);
+    assertThat(status.text("readModeReason")).contains(reason);
+  }
+
+  private void replaceDaemon(MountedPmfs mount) {
+    pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+  }
+}
