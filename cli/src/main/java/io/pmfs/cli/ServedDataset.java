@@ -130,13 +130,18 @@ final class ServedDataset implements MountedDataset {
     if (!reason.isEmpty()) {
       return reason;
     }
-    if (settings.readMode().equals(ReadMode.PASSTHROUGH.word())
-        && bridge.readMode() != ReadMode.PASSTHROUGH) {
-      return settings.user() != null && !settings.passthroughCapability()
-          ? LACKS_CAPABILITY
-          : "no passthrough, as an earlier daemon of this session found";
+    boolean leftToPageCache =
+        !settings.readMode().equals(ReadMode.PAGE_CACHE.word())
+            && bridge.readMode() == ReadMode.PAGE_CACHE;
+    if (leftToPageCache && settings.user() != null && !settings.passthroughCapability()) {
+      return LACKS_CAPABILITY;
     }
-    return settings.readMode().equals("auto") ? "the default" : "as asked for";
+    if (leftToPageCache && settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+      return "no passthrough, as an earlier daemon of this session found";
+    }
+    return settings.readMode().equals("auto")
+        ? "as an earlier daemon of this session chose"
+        : "as asked for";
   }
 
   private static StatusReport.TierStatus report(DirectoryTier tier) {
