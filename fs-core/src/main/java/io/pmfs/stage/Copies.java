@@ -13,11 +13,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongConsumer;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,12 +34,6 @@ public final class Copies implements AutoCloseable {
 
   /** The codec of plain bytes. */
   private static final int RAW = 0;
-
-  /** What a thread that verifies reads at once. */
-  private static final int SCRATCH_BYTES = 128 * 1024;
-
-  private static final ThreadLocal<ByteBuffer> SCRATCH =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(SCRATCH_BYTES));
 
   /** An open waits for so much to be verified: some milliseconds. */
   private static final long VERIFIED_AT_OPEN_BYTES = 8L * Blocks.SIZE;
@@ -119,9 +111,7 @@ public final class Copies implements AutoCloseable {
           missing(inode, tier);
           continue;
         }
-        OpenCopy copy = lease.handle();
-        copy.verify(offset, size);
-        sink.accept(copy.reader.read(offset, size));
+        lease.handle().read(offset, size, sink);
         return true;
       } catch (MismatchException e) {
         dropBad(inode, tier, String.valueOf(e.getMessage()));
@@ -281,18 +271,25 @@ public final class Copies implements AutoCloseable {
     }
     boolean opened = false;
     try {
-      CopyRecord copy = trusted ? null : record(inode, tier);
+      CopyRecord toCompareWith = trusted ? null : record(inode, tier);
       if (reader.size() != inode.attributes().size()) {
         throw new MismatchException(
             "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
       }
       opened = true;
-      return new OpenCopy(inode, tier, reader, copy);
+      return new RawCopy(reader, toCompareWith, () -> verified(inode, tier));
     } finally {
       if (!opened) {
         reader.close();
       }
     }
+  }
+
+  private void verified(Inode inode, Tier tier) {
+    verified.increment();
+    int index = tiers.indexOf(tier);
+    where.compareAndSet(
+        inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
   }
 
   private CopyRecord record(Inode inode, Tier tier) throws MismatchException {
@@ -313,80 +310,5 @@ public final class Copies implements AutoCloseable {
   public void close() {
     handles.close();
     tiers.forEach(Tier::close);
-  }
-
-  /** A copy whose content is not what was recorded. */
-  private static final class MismatchException extends IOException {
-    private static final long serialVersionUID = 1;
-
-    MismatchException(String message) {
-      super(message);
-    }
-  }
-
-  /** An open copy that remembers which of its blocks were compared with their checksums. */
-  private final class OpenCopy implements AutoCloseable {
-    private final Inode inode;
-    private final Tier tier;
-    private final CopyReader reader;
-    private final @Nullable CopyRecord copy;
-    private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
-    private volatile boolean trusted;
-
-    /** With no record the whole copy was verified in this session. */
-    OpenCopy(Inode inode, Tier tier, CopyReader reader, @Nullable CopyRecord copy) {
-      this.inode = inode;
-      this.tier = tier;
-      this.reader = reader;
-      this.copy = copy;
-      this.trusted = copy == null;
-    }
-
-    /**
-     * Compares the blocks that a range touches, each once. Readers of other ranges wait: it happens
-     * once per session.
-     */
-    void verify(long offset, int size) throws IOException {
-      if (trusted || copy == null) {
-        return;
-      }
-      synchronized (this) {
-        int last = Blocks.index(offset + size - 1);
-        for (int i = Blocks.index(offset); i <= last; i++) {
-          if (!verifiedBlocks.get(i)) {
-            verify(i, copy);
-            verifiedBlocks.set(i);
-          }
-        }
-        if (!trusted && verifiedBlocks.cardinality() == copy.checksums().count()) {
-          trusted = true;
-          verified.increment();
-          int index = tiers.indexOf(tier);
-          where.compareAndSet(
-              inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
-        }
-      }
-    }
-
-    private void verify(int block, CopyRecord copy) throws IOException {
-      CRC32C crc = new CRC32C();
-      ByteBuffer scratch = SCRATCH.get();
-      long offset = Blocks.offset(block);
-      long end = offset + Blocks.size(copy.version(), block);
-      while (offset < end) {
-        int size = (int) Math.min(SCRATCH_BYTES, end - offset);
-        reader.read(offset, size).copyTo(scratch.clear());
-        crc.update(scratch.flip());
-        offset += size;
-      }
-      if ((int) crc.getValue() != copy.checksums().get(block)) {
-        throw new MismatchException("the checksum of block " + block + " does not match");
-      }
-    }
-
-    @Override
-    public void close() {
-      reader.close();
-    }
   }
 }

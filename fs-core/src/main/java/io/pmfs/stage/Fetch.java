@@ -181,7 +181,8 @@ final class Fetch {
         inode.attributes().version(),
         size,
         Blocks.SIZE,
-        Checksums.of(checksums));
+        Checksums.of(checksums),
+        false);
   }
 
   /**

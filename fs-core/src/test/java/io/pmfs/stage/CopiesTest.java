@@ -245,9 +245,9 @@ final class CopiesTest {
       Checksums checksums = stage.namespace.copies(inode.number()).get(0).checksums();
       for (CopyRecord unreadable :
           List.of(
-              new CopyRecord("ssd:0", 1, version, 100, BLOCK, checksums),
-              new CopyRecord("ssd:0", 0, version, 100, BLOCK / 2, checksums),
-              new CopyRecord("ssd:0", 0, version, 100, BLOCK, Checksums.of(1, 2)))) {
+              new CopyRecord("ssd:0", 1, version, 100, BLOCK, checksums, false),
+              new CopyRecord("ssd:0", 0, version, 100, BLOCK / 2, checksums, false),
+              new CopyRecord("ssd:0", 0, version, 100, BLOCK, Checksums.of(1, 2), false))) {
         stage.restart();
         stage.namespace.putCopy(inode.number(), unreadable);
         assertDropped(stage, inode);
@@ -261,7 +261,8 @@ final class CopiesTest {
       Inode inode = stage.file("f", 1, 100);
       stage.namespace.putCopy(
           inode.number(),
-          new CopyRecord("ssd:gone", 0, inode.attributes().version(), 100, BLOCK, Checksums.of(1)));
+          new CopyRecord(
+              "ssd:gone", 0, inode.attributes().version(), 100, BLOCK, Checksums.of(1), false));
 
       assertThat(stage.copies.has(inode)).isFalse();
       stage.stage(inode);
@@ -288,7 +289,8 @@ final class CopiesTest {
             record.version(),
             record.storedSize(),
             record.blockSize(),
-            record.checksums()));
+            record.checksums(),
+            false));
     stage.restart();
   }
 

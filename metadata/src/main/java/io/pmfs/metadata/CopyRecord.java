@@ -9,6 +9,7 @@ package io.pmfs.metadata;
  * @param storedSize bytes it takes in the tier
  * @param blockSize bytes of content that one checksum covers; the last block may be shorter
  * @param checksums of the content, block by block; none for an empty file
+ * @param pinned whether it is never to be evicted to make room
  */
 public record CopyRecord(
     String tier,
@@ -16,4 +17,10 @@ public record CopyRecord(
     SourceVersion version,
     long storedSize,
     int blockSize,
-    Checksums checksums) {}
+    Checksums checksums,
+    boolean pinned) {
+  /** The same copy, pinned or not. */
+  public CopyRecord pinned(boolean pin) {
+    return new CopyRecord(tier, codec, version, storedSize, blockSize, checksums, pin);
+  }
+}

@@ -22,6 +22,10 @@ final class Values {
   static final int FORMAT = 1;
 
   private static final byte VERSION = 1;
+
+  /** Version 1 had no pins. */
+  private static final byte COPY_VERSION = 2;
+
   private static final int MAGIC = 0x706d6673; // "pmfs"
   private static final int INSTANT_BYTES = Long.BYTES + Integer.BYTES;
   private static final int LISTING_BYTES = Integer.BYTES + INSTANT_BYTES;
@@ -174,10 +178,10 @@ final class Values {
 
   static byte[] copy(CopyRecord copy) {
     Checksums checksums = copy.checksums();
-    int fixed = 2 * Integer.BYTES + 2 * Long.BYTES + INSTANT_BYTES;
-    byte[] value = allocate(fixed + checksums.count() * Integer.BYTES);
+    int fixed = 1 + 2 * Integer.BYTES + 2 * Long.BYTES + INSTANT_BYTES;
+    byte[] value = allocate(COPY_VERSION, fixed + checksums.count() * Integer.BYTES);
     ByteBuffer out = body(value);
-    out.putInt(copy.codec());
+    out.put((byte) (copy.pinned() ? 1 : 0)).putInt(copy.codec());
     putVersion(out, copy.version());
     out.putLong(copy.storedSize()).putInt(copy.blockSize());
     for (int block = 0; block < checksums.count(); block++) {
@@ -188,8 +192,10 @@ final class Values {
 
   static @Nullable CopyRecord copy(String tier, byte[] value) {
     return decode(
+        COPY_VERSION,
         value,
         in -> {
+          boolean pinned = flag(in.get());
           int codec = in.getInt();
           SourceVersion version = new SourceVersion(in.getLong(), instant(in));
           long storedSize = in.getLong();
@@ -197,13 +203,18 @@ final class Values {
           int[] sums = new int[in.remaining() / Integer.BYTES];
           in.asIntBuffer().get(sums);
           in.position(in.position() + sums.length * Integer.BYTES);
-          return new CopyRecord(tier, codec, version, storedSize, blockSize, Checksums.of(sums));
+          return new CopyRecord(
+              tier, codec, version, storedSize, blockSize, Checksums.of(sums), pinned);
         });
   }
 
   private static byte[] allocate(int size) {
+    return allocate(VERSION, size);
+  }
+
+  private static byte[] allocate(byte version, int size) {
     byte[] value = new byte[1 + size];
-    value[0] = VERSION;
+    value[0] = version;
     return value;
   }
 
@@ -212,8 +223,12 @@ final class Values {
   }
 
   private static <T> @Nullable T decode(byte[] value, Function<ByteBuffer, T> body) {
+    return decode(VERSION, value, body);
+  }
+
+  private static <T> @Nullable T decode(byte version, byte[] value, Function<ByteBuffer, T> body) {
     ByteBuffer in = ByteBuffer.wrap(value);
-    if (!in.hasRemaining() || in.get() != VERSION) {
+    if (!in.hasRemaining() || in.get() != version) {
       return null;
     }
     try {

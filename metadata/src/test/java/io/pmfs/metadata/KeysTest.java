@@ -122,11 +122,11 @@ final class KeysTest {
   }
 
   private static final String COPY_HEX =
-      "01 00000001 0000000000000009" + TIME_HEX + "0000000000001000 00100000 01020304 ffffffff";
+      "02 01 00000001 0000000000000009" + TIME_HEX + "0000000000001000 00100000 01020304 ffffffff";
 
   private static CopyRecord copy() {
     return new CopyRecord(
-        "pm", 1, new SourceVersion(9, TIME), 4096, 1 << 20, Checksums.of(0x01020304, -1));
+        "pm", 1, new SourceVersion(9, TIME), 4096, 1 << 20, Checksums.of(0x01020304, -1), true);
   }
 
   @Test
@@ -208,7 +208,8 @@ final class KeysTest {
               version,
               random.nextLong(),
               random.nextInt(),
-              Checksums.of(sums));
+              Checksums.of(sums),
+              random.nextBoolean());
       assertThat(Values.copy("t", Values.copy(copy))).isEqualTo(copy);
       long directory = random.nextLong() >>> 1;
       long other = random.nextLong() >>> 1;

@@ -1,0 +1,85 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.ReadSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/** An open copy of plain bytes, which remembers the blocks that were compared. */
+final class RawCopy implements OpenCopy {
+  /** What a thread that verifies reads at once. */
+  private static final int SCRATCH_BYTES = 128 * 1024;
+
+  private static final ThreadLocal<ByteBuffer> SCRATCH =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(SCRATCH_BYTES));
+
+  private final CopyReader reader;
+  private final @Nullable CopyRecord record;
+  private final Runnable whenVerified;
+  private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
+  private volatile boolean trusted;
+
+  /**
+   * Takes over the reader.
+   *
+   * @param record what to compare with; null if the whole copy was verified in this session
+   * @param whenVerified called once when all blocks were compared
+   */
+  RawCopy(CopyReader reader, @Nullable CopyRecord record, Runnable whenVerified) {
+    this.reader = reader;
+    this.record = record;
+    this.whenVerified = whenVerified;
+    this.trusted = record == null;
+  }
+
+  @Override
+  public void read(long offset, int size, ReadSink sink) throws IOException {
+    if (!trusted && record != null) {
+      verify(offset, size, record);
+    }
+    sink.accept(reader.read(offset, size));
+  }
+
+  /**
+   * Compares the blocks that a range touches, each once. Readers of other ranges wait: it happens
+   * once per session.
+   */
+  private synchronized void verify(long offset, int size, CopyRecord copy) throws IOException {
+    int last = Blocks.index(offset + size - 1);
+    for (int i = Blocks.index(offset); i <= last; i++) {
+      if (!verifiedBlocks.get(i)) {
+        verify(i, copy);
+        verifiedBlocks.set(i);
+      }
+    }
+    if (!trusted && verifiedBlocks.cardinality() == copy.checksums().count()) {
+      trusted = true;
+      whenVerified.run();
+    }
+  }
+
+  private void verify(int block, CopyRecord copy) throws IOException {
+    CRC32C crc = new CRC32C();
+    ByteBuffer scratch = SCRATCH.get();
+    long offset = Blocks.offset(block);
+    long end = offset + Blocks.size(copy.version(), block);
+    while (offset < end) {
+      int size = (int) Math.min(SCRATCH_BYTES, end - offset);
+      reader.read(offset, size).copyTo(scratch.clear());
+      crc.update(scratch.flip());
+      offset += size;
+    }
+    if ((int) crc.getValue() != copy.checksums().get(block)) {
+      throw new MismatchException("the checksum of block " + block + " does not match");
+    }
+  }
+
+  @Override
+  public void close() {
+    reader.close();
+  }
+}
