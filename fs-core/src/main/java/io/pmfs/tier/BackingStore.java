@@ -27,6 +27,21 @@ public interface BackingStore extends AutoCloseable {
 
   StoreStatistics statistics() throws FsException;
 
+  /**
+   * How many {@link #sequence sequences} the store consists of; 0 if each of its files lies on its
+   * own.
+   */
+  default int sequenceCount() {
+    return 0;
+  }
+
+  /**
+   * A pass over the files of one sequence, from the first; together they have all regular files.
+   */
+  default SourceSequence sequence(int index) throws FsException {
+    throw new IndexOutOfBoundsException(index);
+  }
+
   @Override
   void close();
 }
