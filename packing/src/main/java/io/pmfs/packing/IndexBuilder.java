@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
@@ -55,8 +56,9 @@ public final class IndexBuilder {
     for (FileName name : names) {
       shards.add(Shard.of(shards.size(), name, store.status(name).attributes()));
     }
-    try (IndexWriter writer = new IndexWriter(form, shards, store, index)) {
-      scan(shards, writer);
+    try (ShardFiles files = new ShardFiles(store);
+        IndexWriter writer = new IndexWriter(form, shards, store, index)) {
+      scan(shards, files, writer);
       return writer.finish();
     } catch (IOException e) {
       throw new ShardException(
@@ -64,7 +66,7 @@ public final class IndexBuilder {
     }
   }
 
-  private void scan(List<Shard> shards, IndexWriter writer)
+  private void scan(List<Shard> shards, ShardFiles files, IndexWriter writer)
       throws ShardException, FsException, IOException {
     Count count = new Count(shards);
     AtomicInteger number = new AtomicInteger();
@@ -78,7 +80,7 @@ public final class IndexBuilder {
             });
     CompletionService<Shard> scans = new ExecutorCompletionService<>(pool);
     try {
-      shards.forEach(shard -> scans.submit(() -> scan(shard, writer, count)));
+      shards.forEach(shard -> scans.submit(() -> scan(shard, files, writer, count)));
       for (int done = 0; done < shards.size(); done++) {
         scans.take().get();
       }
@@ -99,7 +101,7 @@ public final class IndexBuilder {
     boolean interrupted = false;
     while (true) {
       try {
-        if (pool.awaitTermination(1, java.util.concurrent.TimeUnit.MINUTES)) {
+        if (pool.awaitTermination(1, TimeUnit.MINUTES)) {
           break;
         }
       } catch (InterruptedException e) {
@@ -111,12 +113,13 @@ public final class IndexBuilder {
     }
   }
 
-  private Shard scan(Shard shard, IndexWriter writer, Count count)
+  private Shard scan(Shard shard, ShardFiles files, IndexWriter writer, Count count)
       throws ShardException, FsException {
     MemberSink sink = new CountedSink(writer, count);
     FileName directory = writer.begin(shard);
-    try (SourceFile file = store.open(shard.name())) {
-      HeaderReader in = new HeaderReader(file, shard.size());
+    ShardFiles.Opened opened = files.open(shard);
+    try (SourceFile file = opened.file()) {
+      HeaderReader in = new HeaderReader(file, opened.size());
       new TarScanner(shard.number(), shard.name().toString(), in, sink)
           .scan(directory, form.nested());
       if (!shard.isVersion(file.status().attributes())) {

@@ -1,6 +1,5 @@
 package io.pmfs.packing;
 
-import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
@@ -18,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class OpenShards implements AutoCloseable {
   private static final long CHECKED_FOR_NANOS = 1_000_000_000;
 
-  private final BackingStore store;
+  private final ShardFiles files;
   private final int capacity;
   private final LongSupplier nanoTime;
 
@@ -26,13 +25,13 @@ final class OpenShards implements AutoCloseable {
   private final Map<Integer, OpenShard> shards = new LinkedHashMap<>(16, 0.75f, true);
 
   /**
-   * Keeps shards of a store open.
+   * Keeps shards open.
    *
    * @param capacity how many unused ones
    * @param nanoTime a clock that only goes forward
    */
-  OpenShards(BackingStore store, int capacity, LongSupplier nanoTime) {
-    this.store = store;
+  OpenShards(ShardFiles files, int capacity, LongSupplier nanoTime) {
+    this.files = files;
     this.capacity = capacity;
     this.nanoTime = nanoTime;
   }
@@ -97,7 +96,7 @@ final class OpenShards implements AutoCloseable {
 
     private synchronized void ready() throws FsException {
       if (file == null) {
-        file = store.open(shard.name());
+        file = files.openIndexed(shard);
         checkedAt = nanoTime.getAsLong() - CHECKED_FOR_NANOS;
       }
       if (nanoTime.getAsLong() - checkedAt >= CHECKED_FOR_NANOS) {

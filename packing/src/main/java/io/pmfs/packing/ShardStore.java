@@ -26,6 +26,7 @@ public final class ShardStore implements BackingStore {
 
   private final BackingStore store;
   private final ShardIndex index;
+  private final ShardFiles files;
   private final OpenShards open;
   private final ShardIdentities identities;
 
@@ -37,7 +38,8 @@ public final class ShardStore implements BackingStore {
   ShardStore(BackingStore store, ShardIndex index, int openShards, LongSupplier nanoTime) {
     this.store = store;
     this.index = index;
-    this.open = new OpenShards(store, openShards, nanoTime);
+    this.files = new ShardFiles(store);
+    this.open = new OpenShards(files, openShards, nanoTime);
     this.identities = new ShardIdentities(index.summary().form(), index.shards());
   }
 
@@ -147,6 +149,7 @@ public final class ShardStore implements BackingStore {
   @Override
   public void close() {
     open.close();
+    files.close();
     index.close();
     store.close();
   }
