@@ -28,7 +28,8 @@ final class ArchitectureTest {
   private static final List<String> LAYERS = List.of("cli", "fuse", "fs", "stage", "tier");
 
   @ParameterizedTest
-  @ValueSource(strings = {"cli", "fuse", "fs", "stage", "tier", "metadata", "compression"})
+  @ValueSource(
+      strings = {"cli", "fuse", "packing", "fs", "stage", "tier", "metadata", "compression"})
   void packages_areAllSeen(String name) {
     assertThat(CLASSES.stream().filter(c -> c.getPackageName().startsWith("io.pmfs." + name)))
         .as("classes of io.pmfs.%s on the class path", name)
@@ -39,7 +40,7 @@ final class ArchitectureTest {
   void packages_areAllKnownHere() {
     assertThat(CLASSES.stream().map(c -> c.getPackageName().split("\\.", -1)[2]).distinct())
         .as("a new package needs its place in these rules")
-        .isSubsetOf("cli", "fuse", "fs", "stage", "tier", "metadata", "compression");
+        .isSubsetOf("cli", "fuse", "packing", "fs", "stage", "tier", "metadata", "compression");
   }
 
   @Test
@@ -68,6 +69,7 @@ final class ArchitectureTest {
         .resideInAnyPackage(
             "io.pmfs.cli..",
             "io.pmfs.fuse..",
+            "io.pmfs.packing..",
             "io.pmfs.fs..",
             "io.pmfs.stage..",
             "io.pmfs.tier..",
@@ -81,6 +83,7 @@ final class ArchitectureTest {
     "com.github.luben.zstd.., compression",
     "jnr.., fuse",
     "ru.serce.., fuse",
+    "org.apache.commons.compress.., packing",
     "com.kenai.., fuse",
     "picocli.., cli",
     "org.tomlj.., cli",
@@ -110,6 +113,28 @@ final class ArchitectureTest {
         .orShould()
         .callMethodWhere(
             target(owner(name("java.lang.Runtime"))).and(target(nameMatching("exit|halt"))))
+        .check(CLASSES);
+  }
+
+  /** Beside the kernel boundary: it knows no mounts, and needs the backing store alone. */
+  @Test
+  void packing_importsTheLowestAndTierOnly() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs.packing..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.pmfs.cli..", "io.pmfs.fuse..", "io.pmfs.fs..", "io.pmfs.stage..")
+        .orShould()
+        .dependOnClassesThat()
+        .resideInAnyPackage("jnr..", "org.rocksdb..", "com.github.luben.zstd..")
+        .check(CLASSES);
+    noClasses()
+        .that()
+        .resideInAnyPackage("io.pmfs.fuse..", "io.pmfs.fs..", "io.pmfs.stage..", "io.pmfs.tier..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.pmfs.packing..")
         .check(CLASSES);
   }
 
