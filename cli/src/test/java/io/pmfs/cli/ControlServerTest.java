@@ -43,6 +43,8 @@ final class ControlServerTest {
       throw new MountFailure(ExitStatus.FAILED, "nobody holds the mount");
     }
 
+    final FakeTasks fakeTasks = new FakeTasks();
+    final KeptTasks tasks = new KeptTasks(fakeTasks, null);
     final List<String> unmounts = new ArrayList<>();
     @Nullable MountFailure failure;
     @Nullable RuntimeException bug;
@@ -62,6 +64,11 @@ final class ControlServerTest {
         }
       }
       return FakeDataset.report("/mnt/ä", "/src");
+    }
+
+    @Override
+    public KeptTasks tasks() {
+      return tasks;
     }
 
     @Override
