@@ -80,10 +80,10 @@ final class TaskResource {
         new JsonReader(new InputStreamReader(new ByteBufInputStream(body), UTF_8))) {
       request = TaskJson.read(in);
       if (in.peek() != JsonToken.END_DOCUMENT) {
-        throw new IllegalArgumentException("not a task in JSON: there is more after it");
+        throw new IOException("more values");
       }
     } catch (IOException e) {
-      throw new IllegalArgumentException("not a task in JSON: " + e.getMessage(), e);
+      throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
     }
     try {
       return ControlAnswer.ok(tasks.start(request));

@@ -16,7 +16,7 @@ record TaskSummary(String text, int exitStatus) {
     List<String> parts = new ArrayList<>();
     add(parts, report.done(), done(report));
     add(parts, report.present(), present(report));
-    add(parts, report.noRoom(), "%s found no room");
+    add(parts, report.noRoom(), "%s without room");
     add(parts, report.failed(), failed(report));
     if (parts.isEmpty()) {
       parts.add("nothing was done");
@@ -43,7 +43,7 @@ record TaskSummary(String text, int exitStatus) {
     return switch (report.task()) {
       case "metadata" -> "imported names and attributes of %s";
       case "prefetch" -> "prefetched %s";
-      case "verify" -> "the copies of %s are good";
+      case "verify" -> "verified %s";
       case "evict" -> "dropped the copies of %s";
       default -> "staged %s";
     };
@@ -51,9 +51,9 @@ record TaskSummary(String text, int exitStatus) {
 
   private static String present(TaskReport report) {
     return switch (report.task()) {
-      case "check" -> "%s have their copy";
-      case "verify", "evict" -> "%s had no copy";
-      default -> "%s were there already";
+      case "check" -> "%s in the tiers";
+      case "verify", "evict" -> "%s without a copy";
+      default -> "%s already there";
     };
   }
 
