@@ -17,6 +17,9 @@ public final class DatasetTasks implements FileTasks {
   /** Files at once if nothing is asked for; see docs/decisions/0015. */
   private static final int DEFAULT_JOBS = 16;
 
+  /** Copies read at once to be compared: enough for a local disk. */
+  private static final int VERIFY_THREADS = 4;
+
   private static final Duration STOP = Duration.ofSeconds(30);
 
   private final PmfsFileSystem fileSystem;
@@ -70,6 +73,10 @@ public final class DatasetTasks implements FileTasks {
     }
     if (request instanceof TaskRequest.Evict) {
       return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), copies);
+    }
+    if (request instanceof TaskRequest.Verify verify) {
+      int jobs = verify.withSource() ? DEFAULT_JOBS : VERIFY_THREADS;
+      return withSource(jobs, Pace.UNLIMITED, (by, t) -> new VerifyWork(by, copies, verify).run(t));
     }
     throw new IllegalArgumentException(request.getClass().getSimpleName() + " is not there yet");
   }

@@ -1,18 +1,23 @@
 package io.pmfs.fs;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.stage.InodeBytes;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
 import java.util.List;
 
 /**
  * Staging of a request's files: threads that count run ahead and import what is not known; behind
- * them the files are copied in the order of the request.
+ * them the files are copied in the order of the request, but for those of a source that consists of
+ * sequences: these come first, in its own order.
  */
 final class StageWork implements RunningTask.Work {
   private final TaskSource source;
   private final Staging staging;
   private final boolean metadataOnly;
+
+  /** Files that are counted as staged already, marked until their first name comes by. */
+  private final InodeBytes stagedInSequence = new InodeBytes();
 
   StageWork(TaskSource source, Staging staging, boolean metadataOnly) {
     this.source = source;
@@ -25,6 +30,9 @@ final class StageWork implements RunningTask.Work {
     task.whenCancelled(staging::cancel);
     RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs());
     List<Thread> counting = files.startCounting(source.jobs());
+    if (!metadataOnly) {
+      new SequencePass(source, staging, task, files, stagedInSequence).run();
+    }
     files.forEach(source.jobs(), new Visitor(task), staging::help);
     task.join(counting);
     task.totalsAreFinal();
@@ -39,6 +47,9 @@ final class StageWork implements RunningTask.Work {
 
     @Override
     public void file(long number) {
+      if (stagedInSequence.compareAndSet(number, SequencePass.STAGED, (byte) 0)) {
+        return;
+      }
       long size = source.knownSize(number);
       long moved = 0;
       try {

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
+import java.util.function.IntPredicate;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -179,6 +180,59 @@ public final class Copies implements AutoCloseable {
         @Override
         public void accept(ReadResult piece) {}
       };
+
+  /**
+   * Compares a whole copy with its checksums, though it may have been compared before; says what is
+   * wrong with it, or null if nothing is or it went away.
+   *
+   * @param goesOn is told how many bytes were compared, as they are; false ends it
+   * @throws IOException if the tier failed
+   */
+  public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
+      throws IOException {
+    int index = tierIndex(copy.tier());
+    if (index == tiers.size()) {
+      return "there is no such tier any more";
+    }
+    Tier tier = tiers.get(index);
+    try (OpenCopy fresh = open(inode, tier, false)) {
+      if (fresh == null) {
+        boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
+        return isGone ? null : "its file is not there";
+      }
+      long size = copy.version().size();
+      boolean goOn = true;
+      for (long offset = 0; offset < size && goOn; offset += Blocks.SIZE) {
+        int count = (int) Math.min(Blocks.SIZE, size - offset);
+        fresh.read(offset, count, NOWHERE_TO_PUT_IT);
+        goOn = goesOn.test(count);
+      }
+      return null;
+    } catch (MismatchException e) {
+      return String.valueOf(e.getMessage());
+    } catch (EOFException e) {
+      return "it is shorter than it was";
+    } catch (IOException e) {
+      tier.failed(e);
+      handles.invalidate(inode.number());
+      throw e;
+    }
+  }
+
+  /**
+   * Serves a bad copy no more in this session: it is dropped, or stays where it is until the file
+   * is read and copied again.
+   */
+  public void reject(Inode inode, CopyRecord copy, String why, boolean drop) {
+    int index = tierIndex(copy.tier());
+    if (drop && index < tiers.size()) {
+      dropBad(inode, tiers.get(index), why);
+      return;
+    }
+    where.set(inode.number(), NOWHERE);
+    handles.invalidate(inode.number());
+    dropListener.accept(inode.number());
+  }
 
   /** Has the listener told of every inode whose copy goes away, by any thread. */
   public void onDrop(LongConsumer listener) {

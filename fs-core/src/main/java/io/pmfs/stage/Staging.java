@@ -76,6 +76,11 @@ public final class Staging {
     }
   }
 
+  /** Whether a file has a copy where one is wanted, or is empty and needs none. */
+  public boolean has(Inode inode) {
+    return inode.attributes().size() == 0 || copies.has(inode, placement);
+  }
+
   /** Sees to it that a file has a copy. */
   public Outcome stage(Inode inode) {
     return stage(inode, null);
@@ -196,7 +201,7 @@ public final class Staging {
       return false;
     }
     try {
-      pace.await(fetch.blockCount() == 1 ? 3 : 1, fetch.blockSize(0), this::isCancelled);
+      pace.await(operations(fetch, opened), fetch.blockSize(0), this::isCancelled);
       int block = isCancelled() ? -1 : fetch.claimFree();
       if (block < 0) {
         return false;
@@ -216,6 +221,17 @@ public final class Staging {
     } finally {
       loan.release();
     }
+  }
+
+  /**
+   * What copying a block asks the source for: a small file is opened, read, and looked at again; a
+   * file that the caller opened lies in what is read anyway.
+   */
+  private static int operations(Fetch fetch, @Nullable SourceFile opened) {
+    if (opened != null) {
+      return 0;
+    }
+    return fetch.blockCount() == 1 ? 3 : 1;
   }
 
   /** Has everybody come back soon; what is not whole is not kept. Waits for nobody. */
