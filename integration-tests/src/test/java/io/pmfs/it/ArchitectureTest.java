@@ -89,7 +89,9 @@ final class ArchitectureTest {
     "org.tomlj.., cli",
     "com.google.gson.., cli",
     "ch.qos.logback.., cli",
-    "io.netty.., cli"
+    "io.netty.., cli",
+    "me.tongfei.., cli",
+    "org.jline.., cli"
   })
   void libraries_areImportedByOnePackage(String library, String importer) {
     noClasses()
