@@ -13,28 +13,53 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
   private final Supplier<T> maker;
   private final int limit = Runtime.getRuntime().availableProcessors();
   private final Deque<T> idle = new ArrayDeque<>(limit); // GUARDED_BY(this)
+  private final Runnable whenFreed;
+  private int out; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  ContextPool(Supplier<T> maker) {
+  /**
+   * Makes contexts when none is idle.
+   *
+   * @param whenFreed called after the last context was freed: frees what they share
+   */
+  ContextPool(Supplier<T> maker, Runnable whenFreed) {
     this.maker = maker;
+    this.whenFreed = whenFreed;
   }
 
   /** A context that is the caller's until it is given back. */
   T take() {
     T context = poll();
-    return context == null ? maker.get() : context;
+    if (context != null) {
+      return context;
+    }
+    try {
+      return maker.get();
+    } catch (RuntimeException e) {
+      countOut(-1);
+      throw e;
+    }
   }
 
   private synchronized @Nullable T poll() {
     if (closed) {
       throw new IllegalStateException("the codec is closed");
     }
+    out++;
     return idle.pollLast();
   }
 
   void giveBack(T context) {
     if (!keep(context)) {
       free(context);
+    }
+    countOut(-1);
+  }
+
+  private synchronized void countOut(int change) {
+    out += change;
+    if (closed && out == 0) {
+      whenFreed.run();
     }
   }
 
@@ -45,9 +70,13 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
   /** Contexts that are out are freed when they come back. */
   @Override
   public synchronized void close() {
+    if (closed) {
+      return;
+    }
     closed = true;
     idle.forEach(ContextPool::free);
     idle.clear();
+    countOut(0);
   }
 
   private static void free(Closeable context) {

@@ -2,14 +2,16 @@ package io.pmfs.compression;
 
 import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdCompressCtx;
-import com.github.luben.zstd.ZstdDecompressCtx;
+import com.github.luben.zstd.ZstdDictCompress;
 import com.github.luben.zstd.ZstdException;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
 
 /**
- * One Zstandard frame (RFC 8878) with a content checksum: number 1. Any zstd program reads it.
+ * One Zstandard frame (RFC 8878) with a content checksum: number 1, or 2 where it takes a
+ * dictionary. Any zstd program reads it.
  *
  * <p>Keeps the native contexts of as many calls as there are processors; further concurrent calls
  * make their own and free them.
@@ -18,14 +20,18 @@ public final class ZstdCodec implements Codec {
   /** What copies record. */
   public static final int NUMBER = 1;
 
+  /** What copies record that need the dictionary. */
+  public static final int WITH_DICTIONARY = 2;
+
   private static final int MAGIC = 0xfd2fb528;
   private static final int HEADER_BYTES = 5;
   private static final int CHECKSUM_FLAG = 4;
   // ZSTD_error_dstSize_tooSmall, zstd_errors.h
   private static final long TARGET_TOO_SMALL = 70;
 
+  private final boolean hasDictionary;
   private final ContextPool<ZstdCompressCtx> compressors;
-  private final ContextPool<ZstdDecompressCtx> decompressors;
+  private final ZstdDecompressor decompressor;
 
   /**
    * Frees its contexts when closed.
@@ -33,23 +39,41 @@ public final class ZstdCodec implements Codec {
    * @param level as of the zstd program: 1 is fast, 19 is small
    */
   public ZstdCodec(int level) {
+    this(level, null);
+  }
+
+  /** The same with a dictionary, without which nothing it writes can be read. */
+  public ZstdCodec(int level, @Nullable Dictionary dictionary) {
     if (level < Zstd.minCompressionLevel() || level > Zstd.maxCompressionLevel()) {
       throw new IllegalArgumentException(
           "zstd level %d is not between %d and %d"
               .formatted(level, Zstd.minCompressionLevel(), Zstd.maxCompressionLevel()));
     }
-    compressors = new ContextPool<>(() -> new ZstdCompressCtx().setLevel(level).setChecksum(true));
-    decompressors = new ContextPool<>(ZstdDecompressCtx::new);
+    ZstdDictCompress prepared =
+        dictionary == null ? null : new ZstdDictCompress(dictionary.bytes(), level);
+    this.hasDictionary = prepared != null;
+    compressors =
+        new ContextPool<>(
+            () -> {
+              ZstdCompressCtx context = new ZstdCompressCtx().setLevel(level).setChecksum(true);
+              return prepared == null ? context : context.loadDict(prepared);
+            },
+            () -> {
+              if (prepared != null) {
+                prepared.close();
+              }
+            });
+    decompressor = new ZstdDecompressor(dictionary);
   }
 
   @Override
   public int number() {
-    return NUMBER;
+    return hasDictionary ? WITH_DICTIONARY : NUMBER;
   }
 
   @Override
   public String name() {
-    return "zstd";
+    return hasDictionary ? "zstd-dictionary" : "zstd";
   }
 
   @Override
@@ -74,7 +98,9 @@ public final class ZstdCodec implements Codec {
               source,
               source.position(),
               source.remaining());
-      return moved(source, target, written);
+      source.position(source.limit());
+      target.position(target.position() + written);
+      return written;
     } catch (ZstdException e) {
       if (e.getErrorCode() == TARGET_TOO_SMALL) {
         throw (BufferOverflowException) new BufferOverflowException().initCause(e);
@@ -89,22 +115,7 @@ public final class ZstdCodec implements Codec {
   public int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
     Buffers.check(source, target);
     checkHeader(source);
-    ZstdDecompressCtx context = decompressors.take();
-    try {
-      int written =
-          context.decompressDirectByteBuffer(
-              target,
-              target.position(),
-              target.remaining(),
-              source,
-              source.position(),
-              source.remaining());
-      return moved(source, target, written);
-    } catch (ZstdException e) {
-      throw new CodecException("zstd cannot decompress: " + e.getMessage(), e);
-    } finally {
-      decompressors.giveBack(context);
-    }
+    return decompressor.decompress(source, target);
   }
 
   /** The library would also take nothing, older formats, and frames without a checksum. */
@@ -117,15 +128,9 @@ public final class ZstdCodec implements Codec {
     }
   }
 
-  private static int moved(ByteBuffer source, ByteBuffer target, int written) {
-    source.position(source.limit());
-    target.position(target.position() + written);
-    return written;
-  }
-
   @Override
   public void close() {
     compressors.close();
-    decompressors.close();
+    decompressor.close();
   }
 }

@@ -2,9 +2,7 @@ package io.pmfs.compression;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -54,34 +52,16 @@ final class ZstdCodecTest extends CodecContract {
 
   @Test
   void zstdProgram_bothWays_agrees() throws Exception {
-    assumeTrue(programRuns(), "the zstd program is not installed (apt-get install zstd)");
+    ZstdProgram.assume();
     byte[] content = compressible(300_000);
     Path ours = directory.resolve("ours.zst");
     Path theirs = directory.resolve("theirs");
     Files.write(ours, bytes(compress(content)));
-    run("zstd", "-q", "-d", ours.toString(), "-o", theirs.toString());
+    ZstdProgram.run("-q", "-d", ours.toString(), "-o", theirs.toString());
     assertThat(Files.readAllBytes(theirs)).isEqualTo(content);
-    run("zstd", "-q", "--check", theirs.toString());
+    ZstdProgram.run("-q", "--check", theirs.toString());
     ByteBuffer target = ByteBuffer.allocateDirect(content.length);
     codec.decompress(direct(Files.readAllBytes(directory.resolve("theirs.zst"))), target);
     assertThat(bytes(target.flip())).isEqualTo(content);
-  }
-
-  private static boolean programRuns() throws InterruptedException {
-    try {
-      run("zstd", "--version");
-      return true;
-    } catch (IOException e) {
-      return false;
-    }
-  }
-
-  private static void run(String... command) throws IOException, InterruptedException {
-    Process process =
-        new ProcessBuilder(command)
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-            .start();
-    assertThat(process.waitFor()).as(String.join(" ", command)).isZero();
   }
 }

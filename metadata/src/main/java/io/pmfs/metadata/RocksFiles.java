@@ -73,7 +73,7 @@ final class RocksFiles {
     }
   }
 
-  private static void loadLibrary() {
+  static void loadLibrary() {
     try {
       RocksDB.loadLibrary();
     } catch (RuntimeException | UnsatisfiedLinkError e) {

@@ -1,0 +1,44 @@
+package io.pmfs.compression;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Decompresses frames of files in the zstd seekable format that any program wrote. Whether damage
+ * is seen is up to that program: the format's checksums are optional. Safe for use by many threads,
+ * each with buffers of its own.
+ */
+public final class FrameReader implements AutoCloseable {
+  private final ZstdDecompressor decompressor = new ZstdDecompressor(null);
+
+  /**
+   * Decompresses one frame, of which {@code source} has all bytes and nothing else. Buffers are
+   * direct; their positions move past what was used, or stay if this throws.
+   *
+   * @throws CodecException if it is no frame, or one with another content size than the table says
+   */
+  public void decompress(SeekTable table, int frame, ByteBuffer source, ByteBuffer target)
+      throws CodecException {
+    Buffers.check(source, target);
+    int before = target.position();
+    int start = source.position();
+    long size = table.contentSize(frame);
+    if (source.remaining() != table.compressedSize(frame) || size > target.remaining()) {
+      throw new IllegalArgumentException(
+          "frame %d has %d bytes of content in %d"
+              .formatted(frame, size, table.compressedSize(frame)));
+    }
+    int written = decompressor.decompress(source, target);
+    if (written != size) {
+      source.position(start);
+      target.position(before);
+      throw new CodecException(
+          "frame %d has %d bytes of content instead of %d".formatted(frame, written, size), null);
+    }
+  }
+
+  /** Frees native memory; calls after it fail with an IllegalStateException. Idempotent. */
+  @Override
+  public void close() {
+    decompressor.close();
+  }
+}

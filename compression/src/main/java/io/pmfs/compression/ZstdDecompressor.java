@@ -1,0 +1,55 @@
+package io.pmfs.compression;
+
+import com.github.luben.zstd.ZstdDecompressCtx;
+import com.github.luben.zstd.ZstdDictDecompress;
+import com.github.luben.zstd.ZstdException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/** Zstandard frames to bytes, with reused native contexts. Safe for use by many threads. */
+final class ZstdDecompressor implements AutoCloseable {
+  private final ContextPool<ZstdDecompressCtx> contexts;
+
+  ZstdDecompressor(@Nullable Dictionary dictionary) {
+    ZstdDictDecompress prepared =
+        dictionary == null ? null : new ZstdDictDecompress(dictionary.bytes());
+    this.contexts =
+        new ContextPool<>(
+            () ->
+                prepared == null
+                    ? new ZstdDecompressCtx()
+                    : new ZstdDecompressCtx().loadDict(prepared),
+            () -> {
+              if (prepared != null) {
+                prepared.close();
+              }
+            });
+  }
+
+  /** As {@link Codec#decompress}, of any frame that the library takes. */
+  int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
+    ZstdDecompressCtx context = contexts.take();
+    try {
+      int written =
+          context.decompressDirectByteBuffer(
+              target,
+              target.position(),
+              target.remaining(),
+              source,
+              source.position(),
+              source.remaining());
+      source.position(source.limit());
+      target.position(target.position() + written);
+      return written;
+    } catch (ZstdException e) {
+      throw new CodecException("zstd cannot decompress: " + e.getMessage(), e);
+    } finally {
+      contexts.giveBack(context);
+    }
+  }
+
+  @Override
+  public void close() {
+    contexts.close();
+  }
+}

@@ -1,0 +1,63 @@
+package io.pmfs.packing;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import java.nio.ByteBuffer;
+
+/**
+ * A shard as a scan reads it: headers one behind the other, with contents between them. While they
+ * are small, all is read in large requests; content that is large is not read. Used by one thread.
+ */
+final class HeaderReader {
+  /** The most that is read at once. */
+  static final int MAX_BYTES = 1 << 20;
+
+  /** What is read at first behind large content: the next header, and perhaps some more. */
+  private static final int MIN_BYTES = 16 << 10;
+
+  /** Passing over less than this costs a source with latency more than reading it. */
+  private static final int GAP_BYTES = 256 << 10;
+
+  private final SourceFile file;
+  private final long size;
+  private final ByteBuffer buffer = ByteBuffer.allocateDirect(MAX_BYTES);
+  private long start;
+  private int nextBytes = MIN_BYTES;
+
+  HeaderReader(SourceFile file, long size) {
+    this.file = file;
+    this.size = size;
+    buffer.limit(0);
+  }
+
+  /** Size of the shard in bytes. */
+  long size() {
+    return size;
+  }
+
+  /**
+   * Bytes of the shard.
+   *
+   * @param count at most {@link #MAX_BYTES}
+   * @return fewer than asked for only at the end of the shard
+   */
+  byte[] read(long offset, int count) throws FsException {
+    int wanted = (int) Math.max(0, Math.min(count, size - offset));
+    if (offset < start || offset + wanted > start + buffer.limit()) {
+      fill(offset, wanted);
+    }
+    int from = (int) (offset - start);
+    byte[] bytes = new byte[Math.max(0, Math.min(wanted, buffer.limit() - from))];
+    buffer.get(from, bytes);
+    return bytes;
+  }
+
+  private void fill(long offset, int wanted) throws FsException {
+    boolean onward = offset >= start && offset - (start + buffer.limit()) <= GAP_BYTES;
+    nextBytes = onward ? Math.min(MAX_BYTES, 2 * nextBytes) : MIN_BYTES;
+    buffer.clear().limit(Math.max(wanted, nextBytes));
+    start = offset;
+    int count = file.read(offset, buffer);
+    buffer.position(0).limit(count);
+  }
+}

@@ -1,0 +1,205 @@
+package io.pmfs.packing;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+
+/**
+ * Builds the index of some shards: finds their members, many shards at once, and sorts them. Memory
+ * stays the same however many there are; what does not fit lies in files beside the index.
+ */
+public final class IndexBuilder {
+  private final BackingStore store;
+  private final IndexForm form;
+  private final int threads;
+  private final Consumer<IndexProgress> progress;
+
+  /**
+   * Prepares a build.
+   *
+   * @param store the directory that the shards are in
+   * @param threads how many shards are read at once
+   * @param progress told after each of many members, by any thread; must not block
+   */
+  public IndexBuilder(
+      BackingStore store, IndexForm form, int threads, Consumer<IndexProgress> progress) {
+    this.store = store;
+    this.form = form;
+    this.threads = threads;
+    this.progress = progress;
+  }
+
+  /**
+   * Builds the index of these files, in this order, and writes it in place of what was there.
+   *
+   * @param names paths of the shards in the store
+   * @param index where the index shall be
+   * @throws ShardException if a shard is no sound tar file, or the index cannot be written
+   * @throws FsException if a shard cannot be read
+   */
+  public IndexSummary build(List<FileName> names, Path index) throws ShardException, FsException {
+    List<Shard> shards = new ArrayList<>(names.size());
+    for (FileName name : names) {
+      shards.add(Shard.of(shards.size(), name, store.status(name).attributes()));
+    }
+    try (ShardFiles files = new ShardFiles(store);
+        IndexWriter writer = new IndexWriter(form, shards, store, index)) {
+      scan(shards, files, writer);
+      return writer.finish();
+    } catch (IOException e) {
+      throw new ShardException(
+          index + ": the index of the shards cannot be written: " + e.getMessage(), e);
+    }
+  }
+
+  private void scan(List<Shard> shards, ShardFiles files, IndexWriter writer)
+      throws ShardException, FsException, IOException {
+    Count count = new Count(shards);
+    AtomicInteger number = new AtomicInteger();
+    ExecutorService pool =
+        Executors.newFixedThreadPool(
+            Math.max(1, Math.min(threads, shards.size())),
+            task -> {
+              Thread thread = new Thread(task, "index-" + number.incrementAndGet());
+              thread.setDaemon(true);
+              return thread;
+            });
+    CompletionService<Shard> scans = new ExecutorCompletionService<>(pool);
+    try {
+      shards.forEach(shard -> scans.submit(() -> scan(shard, files, writer, count)));
+      for (int done = 0; done < shards.size(); done++) {
+        scans.take().get();
+      }
+    } catch (ExecutionException e) {
+      throw failure(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ShardException("interrupted while the shards were indexed", e);
+    } finally {
+      stop(pool, count);
+    }
+  }
+
+  /** Nothing may be added to the index once this returns. */
+  private static void stop(ExecutorService pool, Count count) {
+    count.stopped = true;
+    pool.shutdownNow();
+    boolean interrupted = false;
+    while (true) {
+      try {
+        if (pool.awaitTermination(1, TimeUnit.MINUTES)) {
+          break;
+        }
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private Shard scan(Shard shard, ShardFiles files, IndexWriter writer, Count count)
+      throws ShardException, FsException {
+    MemberSink sink = new CountedSink(writer, count);
+    FileName directory = writer.begin(shard);
+    ShardFiles.Opened opened = files.open(shard);
+    try (SourceFile file = opened.file()) {
+      HeaderReader in = new HeaderReader(file, opened.size());
+      new TarScanner(shard.number(), shard.name().toString(), in, sink)
+          .scan(directory, form.nested());
+      if (!shard.isVersion(file.status().attributes())) {
+        throw new ShardException(
+            shard.name() + ": changed while it was indexed; mount it once it is written");
+      }
+    }
+    count.shards.increment();
+    progress.accept(count.progress());
+    return shard;
+  }
+
+  private static ShardException failure(ExecutionException e) throws FsException, IOException {
+    Throwable cause = e.getCause();
+    if (cause instanceof FsException fs) {
+      throw fs;
+    }
+    if (cause instanceof IOException io) {
+      throw io;
+    }
+    if (cause instanceof ShardException shard) {
+      return shard;
+    }
+    throw new IllegalStateException("a scan failed", cause);
+  }
+
+  /** What all scans together have passed. */
+  private static final class Count {
+    private final int totalShards;
+    private final long totalBytes;
+    private final LongAdder shards = new LongAdder();
+    private final LongAdder bytes = new LongAdder();
+    private final LongAdder members = new LongAdder();
+    private volatile boolean stopped;
+
+    Count(List<Shard> shards) {
+      totalShards = shards.size();
+      totalBytes = shards.stream().mapToLong(Shard::size).sum();
+    }
+
+    IndexProgress progress() {
+      return new IndexProgress(
+          shards.intValue(), totalShards, bytes.sum(), totalBytes, members.sum());
+    }
+  }
+
+  /** What one scan finds, on its way to the index. */
+  private final class CountedSink implements MemberSink {
+    private static final int MEMBERS_PER_REPORT = 4096;
+
+    private final IndexWriter writer;
+    private final Count count;
+    private int unreported;
+
+    CountedSink(IndexWriter writer, Count count) {
+      this.writer = writer;
+      this.count = count;
+    }
+
+    @Override
+    public void member(FileName path, Member member) throws ShardException {
+      writer.member(path, member);
+      count.members.increment();
+    }
+
+    @Override
+    public void warn(Warning warning, String where) {
+      writer.warn(warning, where);
+    }
+
+    @Override
+    public void passed(long passed) throws ShardException {
+      if (count.stopped) {
+        throw new ShardException("another shard failed");
+      }
+      count.bytes.add(passed);
+      if (++unreported == MEMBERS_PER_REPORT) {
+        unreported = 0;
+        progress.accept(count.progress());
+      }
+    }
+  }
+}

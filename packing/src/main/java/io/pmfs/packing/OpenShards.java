@@ -1,0 +1,139 @@
+package io.pmfs.packing;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Shards that are open, so that a million members cost as many opens as there are shards. One that
+ * nobody reads stays open until others need its place. That a shard is still what was indexed is
+ * looked at when it is opened and, while it is in use, once a second.
+ */
+final class OpenShards implements AutoCloseable {
+  private static final long CHECKED_FOR_NANOS = 1_000_000_000;
+
+  private final ShardFiles files;
+  private final int capacity;
+  private final LongSupplier nanoTime;
+
+  /** Least recently used first. GUARDED_BY(this) */
+  private final Map<Integer, OpenShard> shards = new LinkedHashMap<>(16, 0.75f, true);
+
+  /**
+   * Keeps shards open.
+   *
+   * @param capacity how many unused ones
+   * @param nanoTime a clock that only goes forward
+   */
+  OpenShards(ShardFiles files, int capacity, LongSupplier nanoTime) {
+    this.files = files;
+    this.capacity = capacity;
+    this.nanoTime = nanoTime;
+  }
+
+  /** The open shard, to be given back by {@link OpenShard#release}. */
+  OpenShard acquire(Shard shard) throws FsException {
+    OpenShard open;
+    synchronized (this) {
+      open = shards.computeIfAbsent(shard.number(), number -> new OpenShard(shard));
+      open.users++;
+    }
+    boolean usable = false;
+    try {
+      open.ready();
+      usable = true;
+      return open;
+    } finally {
+      if (!usable) {
+        open.release();
+      }
+    }
+  }
+
+  private synchronized void released(OpenShard shard) {
+    shard.users--;
+    int unused = 0;
+    for (OpenShard open : shards.values()) {
+      unused += open.users == 0 ? 1 : 0;
+    }
+    Iterator<OpenShard> oldest = shards.values().iterator();
+    while (unused > capacity && oldest.hasNext()) {
+      OpenShard open = oldest.next();
+      if (open.users == 0) {
+        oldest.remove();
+        open.closeFile();
+        unused--;
+      }
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    shards.values().forEach(OpenShard::closeFile);
+    shards.clear();
+  }
+
+  static FsException changed(Shard shard) {
+    return new FsException(
+        Errno.ESTALE, shard.name() + " changed since it was indexed; unmount, and mount it again");
+  }
+
+  /** A shard in use. */
+  final class OpenShard {
+    private final Shard shard;
+    private int users; // GUARDED_BY(OpenShards.this)
+    private @Nullable SourceFile file; // GUARDED_BY(this)
+    private long checkedAt; // GUARDED_BY(this)
+
+    private OpenShard(Shard shard) {
+      this.shard = shard;
+    }
+
+    private synchronized void ready() throws FsException {
+      if (file == null) {
+        file = files.openIndexed(shard);
+        checkedAt = nanoTime.getAsLong() - CHECKED_FOR_NANOS;
+      }
+      if (nanoTime.getAsLong() - checkedAt >= CHECKED_FOR_NANOS) {
+        check(file);
+        checkedAt = nanoTime.getAsLong();
+      }
+    }
+
+    /** The file, which is not to be closed. */
+    synchronized SourceFile file() {
+      SourceFile open = file;
+      if (open == null) {
+        throw new IllegalStateException(shard.name() + " is closed");
+      }
+      return open;
+    }
+
+    /** Throws if the shard is not what was indexed. */
+    void check() throws FsException {
+      check(file());
+    }
+
+    private void check(SourceFile open) throws FsException {
+      if (!shard.isVersion(open.status().attributes())) {
+        throw changed(shard);
+      }
+    }
+
+    void release() {
+      released(this);
+    }
+
+    private synchronized void closeFile() {
+      if (file != null) {
+        file.close();
+        file = null;
+      }
+    }
+  }
+}

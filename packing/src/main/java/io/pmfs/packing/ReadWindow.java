@@ -1,0 +1,70 @@
+package io.pmfs.packing;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
+
+/**
+ * A file read front to back in pieces of any size, with large requests to the file behind it. Used
+ * by one thread.
+ */
+final class ReadWindow implements SourceFile {
+  private final SourceFile file;
+  private final ByteBuffer window;
+  private long start;
+
+  /**
+   * Reads from another file.
+   *
+   * @param file stays open when this is closed
+   * @param bytes how much is read at once
+   */
+  ReadWindow(SourceFile file, int bytes) {
+    this.file = file;
+    this.window = ByteBuffer.allocateDirect(bytes).limit(0);
+  }
+
+  @Override
+  public int read(long offset, ByteBuffer destination) throws FsException {
+    int first = destination.position();
+    while (destination.hasRemaining()) {
+      long at = offset + destination.position() - first;
+      if (at < start || at >= start + window.limit()) {
+        window.clear();
+        start = at;
+        int count = 0;
+        try {
+          count = file.read(at, window);
+        } finally {
+          window.position(0).limit(count);
+        }
+        if (count == 0) {
+          break;
+        }
+      }
+      int from = (int) (at - start);
+      int count = Math.min(destination.remaining(), window.limit() - from);
+      destination.put(window.duplicate().position(from).limit(from + count));
+    }
+    return destination.position() - first;
+  }
+
+  @Override
+  public long seekData(long offset) throws FsException {
+    return file.seekData(offset);
+  }
+
+  @Override
+  public long seekHole(long offset) throws FsException {
+    return file.seekHole(offset);
+  }
+
+  @Override
+  public SourceStatus status() throws FsException {
+    return file.status();
+  }
+
+  @Override
+  public void close() {}
+}

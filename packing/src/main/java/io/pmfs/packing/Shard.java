@@ -1,0 +1,24 @@
+package io.pmfs.packing;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import java.time.Instant;
+
+/** A tar file of a dataset, and which version of it was indexed. */
+record Shard(int number, FileName name, long size, Instant modificationTime, int uid, int gid) {
+
+  static Shard of(int number, FileName name, Attributes attributes) {
+    return new Shard(
+        number,
+        name,
+        attributes.size(),
+        attributes.modificationTime(),
+        attributes.uid(),
+        attributes.gid());
+  }
+
+  /** Whether a file is still what was indexed. */
+  boolean isVersion(Attributes now) {
+    return now.size() == size && now.modificationTime().equals(modificationTime);
+  }
+}

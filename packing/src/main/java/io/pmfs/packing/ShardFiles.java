@@ -1,0 +1,54 @@
+package io.pmfs.packing;
+
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+
+/** Opens shards of a store as tar files, whether they are compressed or not. */
+final class ShardFiles implements AutoCloseable {
+  private final BackingStore store;
+  private final FrameCache frames = new FrameCache();
+
+  ShardFiles(BackingStore store) {
+    this.store = store;
+  }
+
+  /** An open tar file, and its size. */
+  record Opened(SourceFile file, long size) {}
+
+  Opened open(Shard shard) throws FsException, ShardException {
+    SourceFile file = store.open(shard.name());
+    if (!ShardName.isCompressed(shard.name())) {
+      return new Opened(file, shard.size());
+    }
+    boolean complete = false;
+    try {
+      // The table stands at the end: of another version it would be looked for in the wrong place.
+      if (!shard.isVersion(file.status().attributes())) {
+        throw OpenShards.changed(shard);
+      }
+      CompressedShard opened = CompressedShard.open(shard, file, frames);
+      complete = true;
+      return new Opened(opened, opened.contentSize());
+    } finally {
+      if (!complete) {
+        file.close();
+      }
+    }
+  }
+
+  /** To read of a shard that was indexed, and so is sound. */
+  SourceFile openIndexed(Shard shard) throws FsException {
+    try {
+      return open(shard).file();
+    } catch (ShardException e) {
+      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  @Override
+  public void close() {
+    frames.close();
+  }
+}

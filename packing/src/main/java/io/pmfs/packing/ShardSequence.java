@@ -1,0 +1,48 @@
+package io.pmfs.packing;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceSequence;
+import org.jspecify.annotations.Nullable;
+
+/** The files of one shard in the order they lie there, read from it in large requests. */
+final class ShardSequence implements SourceSequence {
+  /** What a disk array or a parallel file system takes as one request, some times over. */
+  static final int WINDOW_BYTES = 8 << 20;
+
+  private final ShardStore store;
+  private final OpenShards.OpenShard shard;
+  private final ShardIndex.Order order;
+  private final ReadWindow window;
+  private @Nullable FileName current;
+
+  ShardSequence(ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, int bytes) {
+    this.store = store;
+    this.shard = shard;
+    this.order = order;
+    this.window = new ReadWindow(shard.file(), bytes);
+  }
+
+  @Override
+  public @Nullable FileName next() throws FsException {
+    FileName next = store.next(order);
+    current = next;
+    return next;
+  }
+
+  @Override
+  public SourceFile open() throws FsException {
+    FileName path = current;
+    if (path == null) {
+      throw new IllegalStateException("no file was named");
+    }
+    return store.open(path, window);
+  }
+
+  @Override
+  public void close() {
+    order.close();
+    shard.release();
+  }
+}
