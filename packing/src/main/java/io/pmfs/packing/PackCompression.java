@@ -1,6 +1,7 @@
 package io.pmfs.packing;
 
-import java.io.OutputStream;
+import io.pmfs.compression.ZstdCodec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How shards are compressed.
@@ -36,8 +37,9 @@ public record PackCompression(int level) {
     return level == 0 ? "" : ".zst";
   }
 
-  OutputStream compressed(OutputStream to) {
-    return to;
+  /** What compresses; null if nothing does. To be closed. */
+  @Nullable ZstdCodec codec() {
+    return level == 0 ? null : new ZstdCodec(level);
   }
 
   @Override

@@ -29,7 +29,7 @@ final class PackDirectory implements AutoCloseable {
   static final String MARKER = "pmfs-pack.partial";
 
   /** Written beside the shards when all of them are there. */
-  static final String INDEX = "pmfs-pack.index";
+  static final String INDEX = "pmfs-index.sst";
 
   private static final String TEMPORARY = ".tmp";
   private static final Pattern SHARD =

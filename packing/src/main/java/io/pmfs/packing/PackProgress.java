@@ -89,6 +89,11 @@ public final class PackProgress {
     bytes.addAndGet(moreBytes);
   }
 
+  void reached(long allFiles, long allBytes) {
+    files.set(allFiles);
+    bytes.set(allBytes);
+  }
+
   /** The cause of a failed task, which nothing declares. */
   static RuntimeException unchecked(@Nullable Throwable cause) {
     if (cause instanceof Error error) {

@@ -1,5 +1,7 @@
 package io.pmfs.packing;
 
+import io.pmfs.compression.ZstdCodec;
+import io.pmfs.metadata.FileName;
 import io.pmfs.packing.PackDirectory.Finished;
 import io.pmfs.packing.PackManifest.Counts;
 import io.pmfs.packing.PackProgress.Phase;
@@ -34,16 +36,15 @@ public final class Packer {
   private static final int PIECE_BYTES = 1 << 20;
   private static final int MAX_BUFFER_BYTES = 256 << 20;
 
-  /** What makes a pack mountable at once. */
+  /** Opens a directory as a store; to read what was written to it. */
   @FunctionalInterface
-  public interface Indexing {
-    /** Reads the headers of shards, in this order, and writes their index. */
-    void index(Path directory, List<String> shards) throws PackException;
+  public interface Stores {
+    BackingStore open(Path directory) throws FsException;
   }
 
   private final BackingStore source;
   private final PackSettings settings;
-  private final Indexing indexing;
+  private final Stores stores;
   private final int cores;
   private final PackProgress progress;
 
@@ -53,14 +54,10 @@ public final class Packer {
    * @param cores shards that are written at once
    */
   public Packer(
-      BackingStore source,
-      PackSettings settings,
-      Indexing indexing,
-      int cores,
-      PackProgress progress) {
+      BackingStore source, PackSettings settings, Stores stores, int cores, PackProgress progress) {
     this.source = source;
     this.settings = settings;
-    this.indexing = indexing;
+    this.stores = stores;
     this.cores = cores;
     this.progress = progress;
   }
@@ -102,11 +99,25 @@ public final class Packer {
       List<Finished> finished =
           shards.stream().map(s -> Objects.requireNonNull(directory.finished(nameOf(s)))).toList();
       PackManifest manifest = manifest(tree, finished);
-      progress.enter(Phase.INDEXING, manifest.counts().total(), manifest.tarSize());
-      indexing.index(
-          settings.directory(), manifest.shards().stream().map(PackManifest.Shard::name).toList());
+      index(manifest);
       directory.complete(manifest);
       return new PackResult(manifest, kept.size(), manifest.leftOut(), tree.sockets());
+    }
+  }
+
+  /** So what was written is also read once. */
+  private void index(PackManifest manifest) throws PackException, FsException {
+    progress.enter(Phase.INDEXING, manifest.counts().total(), manifest.size());
+    List<FileName> names = manifest.shards().stream().map(s -> FileName.of(s.name())).toList();
+    try (BackingStore target = stores.open(settings.directory())) {
+      new IndexBuilder(
+              target,
+              new IndexForm(true, false),
+              cores,
+              p -> progress.reached(p.members(), p.bytes()))
+          .build(names, settings.directory().resolve(PackDirectory.INDEX));
+    } catch (ShardException e) {
+      throw new PackException(String.valueOf(e.getMessage()), e);
     }
   }
 
@@ -163,14 +174,13 @@ public final class Packer {
     List<Unreadable> unreadable = Collections.synchronizedList(new ArrayList<>());
     int writers = Math.max(1, Math.min(cores, missing.size()));
     ExecutorService readers = Executors.newFixedThreadPool(settings.jobs());
-    try {
+    try (ZstdCodec codec = settings.compression().codec()) {
       Parallel.forEach(
           missing,
           writers,
           () -> {
             ShardWriter writer =
-                new ShardWriter(
-                    source, settings.compression(), readers, buffers(writers), progress);
+                new ShardWriter(source, codec, readers, buffers(writers), progress);
             return shard -> unreadable.addAll(write(directory, shard, writer));
           },
           progress);

@@ -1,5 +1,7 @@
 package io.pmfs.packing;
 
+import io.pmfs.compression.SeekableWriter;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.packing.ReadAhead.Piece;
@@ -26,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * lie in, so it can be extracted alone, and all of them in any order.
  */
 final class ShardWriter {
+  /** Content of one zstd frame: what reading a few bytes anywhere in a shard decompresses. */
+  static final int FRAME_BYTES = 256 << 10;
+
   private static final int COPY_BYTES = 64 << 10;
 
   /**
@@ -45,7 +50,7 @@ final class ShardWriter {
       List<Unreadable> unreadable) {}
 
   private final BackingStore source;
-  private final PackCompression compression;
+  private final @Nullable ZstdCodec codec;
   private final Executor readers;
   private final List<ByteBuffer> buffers;
   private final PackProgress progress;
@@ -54,16 +59,17 @@ final class ShardWriter {
   /**
    * A writer of its own thread.
    *
+   * @param codec null to write shards that are not compressed
    * @param buffers direct, one for each piece that is read ahead
    */
   ShardWriter(
       BackingStore source,
-      PackCompression compression,
+      @Nullable ZstdCodec codec,
       Executor readers,
       List<ByteBuffer> buffers,
       PackProgress progress) {
     this.source = source;
-    this.compression = compression;
+    this.codec = codec;
     this.readers = readers;
     this.buffers = buffers;
     this.progress = progress;
@@ -79,13 +85,20 @@ final class ShardWriter {
     try (ShardOutput to = new ShardOutput(file)) {
       Shard shard = new Shard(leftOut);
       long tarSize;
-      try (OutputStream stream = compression.compressed(to.stream())) {
+      try (OutputStream stream = compressed(to.stream())) {
         tarSize = shard.write(planned.files(), TarMember.stream(stream));
+        if (stream instanceof SeekableWriter compressed) {
+          compressed.finish();
+        }
       }
       String sha256 = to.finish();
       return new Outcome(
           to.size(), tarSize, sha256, shard.counts(), shard.didBytes, shard.unreadable);
     }
+  }
+
+  private OutputStream compressed(OutputStream to) {
+    return codec == null ? to : new SeekableWriter(to, codec, FRAME_BYTES);
   }
 
   /** A shard being written. */

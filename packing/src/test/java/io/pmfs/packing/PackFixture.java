@@ -17,8 +17,6 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 
 /** A source in memory, a directory to pack it to, and what is in there. */
 final class PackFixture {
-  static final Packer.Indexing NO_INDEX = (directory, shards) -> {};
-
   final FakeStore source;
   final Path target;
   PackProgress progress = new PackProgress();
@@ -26,7 +24,7 @@ final class PackFixture {
   PackOrder order = PackOrder.parse("name");
   PackCompression compression = PackCompression.NONE;
   boolean skipUnreadable;
-  Packer.Indexing indexing = NO_INDEX;
+  Packer.Stores stores = PlainDirectory::new;
 
   PackFixture(Path target) {
     this(new FakeStore(), target);
@@ -44,7 +42,7 @@ final class PackFixture {
 
   Packer packer() {
     progress = new PackProgress();
-    return new Packer(source, settings(), indexing, 2, progress);
+    return new Packer(source, settings(), stores, 2, progress);
   }
 
   PackResult pack() throws PackException, IOException, FsException, InterruptedException {

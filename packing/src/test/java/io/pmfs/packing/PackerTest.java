@@ -3,12 +3,15 @@ package io.pmfs.packing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore.Operation;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -68,8 +71,8 @@ final class PackerTest {
     assertThat(manifest.counts().files()).isEqualTo(40);
     assertThat(manifest.counts().directories()).isEqualTo(2);
     assertThat(pack.written())
-        .hasSize(manifest.shards().size() + 1)
-        .contains("pmfs-pack.json", "shard-000000.tar")
+        .hasSize(manifest.shards().size() + 2)
+        .contains("pmfs-index.sst", "pmfs-pack.json", "shard-000000.tar")
         .doesNotContain("pmfs-pack.partial");
     for (PackManifest.Shard shard : manifest.shards()) {
       assertThat(Files.size(pack.target.resolve(shard.name()))).isEqualTo(shard.size());
@@ -102,7 +105,7 @@ final class PackerTest {
     again.order = pack.order;
     PackManifest second =
         manifest(
-            new Packer(pack.source, again.settings(), PackFixture.NO_INDEX, 1, new PackProgress())
+            new Packer(pack.source, again.settings(), PlainDirectory::new, 1, new PackProgress())
                 .run());
     assertThat(second.shards()).isEqualTo(first);
   }
@@ -152,6 +155,45 @@ final class PackerTest {
         .isEqualTo(pack.source.expectedStatus(FileName.of("a")).attributes().modificationTime());
     assertThat(result.sockets()).containsExactly("socket");
     assertThat(manifest(result).counts()).isEqualTo(new PackManifest.Counts(1, 1, 1, 1, 2));
+  }
+
+  @Test
+  void pack_whenServed_showsTheSource() throws Exception {
+    addFiles(40);
+    pack.source.hardLink("d/link", "d/007");
+    pack.source.symbolicLink("s", "d/007");
+    pack.source.file(FileName.ofLatin1("\u00ff\u00fe" + "x".repeat(120)), 5, 100);
+    for (String compression : List.of("none", "zstd:1")) {
+      pack = fixtureOf(pack, compression.replace(':', '-'));
+      pack.compression = PackCompression.parse(compression);
+      pack.pack();
+      ShardIndex index = ShardIndex.open(pack.target.resolve("pmfs-index.sst"));
+      try (ShardStore served = new ShardStore(new PlainDirectory(pack.target), index)) {
+        for (FileName path : pack.source.paths()) {
+          assertServed(served, path);
+        }
+      }
+    }
+  }
+
+  private void assertServed(ShardStore served, FileName path) throws FsException {
+    Attributes expected = pack.source.expectedStatus(path).attributes();
+    Attributes shown = served.status(path).attributes();
+    assertThat(shown.mode()).as("%s", path).isEqualTo(expected.mode());
+    assertThat(shown.modificationTime()).as("%s", path).isEqualTo(expected.modificationTime());
+    assertThat(shown.uid()).isEqualTo(expected.uid());
+    assertThat(shown.gid()).isEqualTo(expected.gid());
+    if (expected.type() == FileType.REGULAR) {
+      assertThat(shown.linkCount()).as("%s", path).isEqualTo(expected.linkCount());
+      int size = Math.toIntExact(expected.size());
+      ByteBuffer bytes = ByteBuffer.allocateDirect(size + 1);
+      try (SourceFile file = served.open(path)) {
+        assertThat(file.read(0, bytes)).isEqualTo(size);
+      }
+      byte[] content = new byte[size];
+      bytes.flip().get(content);
+      assertThat(content).as("%s", path).isEqualTo(pack.source.expected(path, 0, size));
+    }
   }
 
   // Interruptions.
@@ -248,7 +290,7 @@ final class PackerTest {
     PackResult result = pack.pack();
     assertThat(result.keptShards()).isEqualTo(manifest(result).shards().size() - 2);
     assertContents(filesOfSource());
-    assertThat(pack.written()).hasSize(manifest(result).shards().size() + 1);
+    assertThat(pack.written()).hasSize(manifest(result).shards().size() + 2);
   }
 
   @Test
@@ -269,13 +311,13 @@ final class PackerTest {
   @Test
   void indexing_thatFails_leavesAPackToGoOnWith() throws Exception {
     addFiles(10);
-    pack.indexing =
-        (directory, shards) -> {
-          throw new PackException("no index");
+    pack.stores =
+        directory -> {
+          throw new FsException(Errno.EIO, "no index");
         };
-    assertThatThrownBy(pack::pack).isInstanceOf(PackException.class);
+    assertThatThrownBy(pack::pack).isInstanceOf(FsException.class);
     assertThat(pack.written()).contains("pmfs-pack.partial").doesNotContain("pmfs-pack.json");
-    pack.indexing = PackFixture.NO_INDEX;
+    pack.stores = PlainDirectory::new;
     PackResult result = pack.pack();
     assertThat(result.keptShards()).isEqualTo(manifest(result).shards().size());
   }
@@ -341,13 +383,13 @@ final class PackerTest {
     addFiles(40);
     pack.skipUnreadable = true;
     pack.source.fail(Operation.OPEN, "d/013", Errno.EACCES);
-    pack.indexing =
-        (directory, shards) -> {
-          throw new PackException("interrupted");
+    pack.stores =
+        directory -> {
+          throw new FsException(Errno.EIO, "no index");
         };
-    assertThatThrownBy(pack::pack).isInstanceOf(PackException.class);
+    assertThatThrownBy(pack::pack).isInstanceOf(FsException.class);
     pack.source.before(null);
-    pack.indexing = PackFixture.NO_INDEX;
+    pack.stores = PlainDirectory::new;
     pack.skipUnreadable = false;
     PackResult result = pack.pack();
     assertThat(result.keptShards()).isEqualTo(manifest(result).shards().size() - 1);
