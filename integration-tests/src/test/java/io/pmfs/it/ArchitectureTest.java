@@ -87,7 +87,6 @@ final class ArchitectureTest {
     "com.kenai.., fuse",
     "picocli.., cli",
     "org.tomlj.., cli",
-    "com.google.gson.., cli",
     "ch.qos.logback.., cli",
     "io.netty.., cli",
     "me.tongfei.., cli",
@@ -100,6 +99,20 @@ final class ArchitectureTest {
         .should()
         .dependOnClassesThat()
         .resideInAPackage(library)
+        .check(CLASSES);
+  }
+
+  /**
+   * JSON is written and read where its format is defined: reports here, a pack's manifest there.
+   */
+  @Test
+  void json_isWrittenByTheCommandLineAndPacks() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("io.pmfs.cli..", "io.pmfs.packing..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("com.google.gson..")
         .check(CLASSES);
   }
 
