@@ -3,7 +3,8 @@
  *
  * getattr (which a lookup asks too), readlink, opendir, readdir, open and read each wait before they begin. Nothing else limits
  * it: threads are started as operations come, reads are as large as the kernel sends them. Names and attributes are kept by the
- * kernel for the given time, as a network file system does; data is kept as long as a file is open.
+ * kernel for the given time, as a network file system does; data is kept as long as a file is open. What was asked so far
+ * is the extended attribute user.operations of the mount's root, as JSON.
  *
  * It stays in the foreground and ends when it is unmounted or sent SIGTERM.
  *
@@ -17,7 +18,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse.h>
-#include <limits.h>
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +37,14 @@ static int source; /* the directory shown, open */
 static struct timespec delay;
 static double kept_seconds;
 
+enum operation { GETATTR, READLINK, OPENDIR, READDIR, OPEN, READ, STATFS, OPERATION_COUNT };
+static const char *const names[OPERATION_COUNT] = {"getattr", "readlink", "opendir", "readdir", "open", "read", "statfs"};
+static atomic_uint_fast64_t asked[OPERATION_COUNT];
+
 /* The way of a request to a far server and back. */
-static void travel(void)
+static void travel(enum operation operation)
 {
+    atomic_fetch_add(&asked[operation], 1);
     struct timespec left = delay;
     while (nanosleep(&left, &left) && errno == EINTR)
         ;
@@ -66,13 +73,13 @@ static void *far_init(struct fuse_conn_info *connection, struct fuse_config *con
 
 static int far_getattr(const char *path, struct stat *status, struct fuse_file_info *file)
 {
-    travel();
+    travel(GETATTR);
     return result(file ? fstat((int)file->fh, status) : fstatat(source, below(path), status, AT_SYMLINK_NOFOLLOW));
 }
 
 static int far_readlink(const char *path, char *target, size_t size)
 {
-    travel();
+    travel(READLINK);
     ssize_t length = readlinkat(source, below(path), target, size - 1);
     if (length < 0)
         return -errno;
@@ -82,7 +89,7 @@ static int far_readlink(const char *path, char *target, size_t size)
 
 static int far_opendir(const char *path, struct fuse_file_info *file)
 {
-    travel();
+    travel(OPENDIR);
     int descriptor = openat(source, below(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0)
         return -errno;
@@ -97,17 +104,17 @@ static int far_opendir(const char *path, struct fuse_file_info *file)
 }
 
 /* All names at once; libfuse hands them on piece by piece. */
-static int far_readdir(const char *path, void *names, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *file,
+static int far_readdir(const char *path, void *found, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *file,
                        enum fuse_readdir_flags flags)
 {
     (void)path, (void)offset, (void)flags;
-    travel();
+    travel(READDIR);
     DIR *directory = (DIR *)(uintptr_t)file->fh;
     rewinddir(directory);
     struct dirent *entry;
     while (errno = 0, (entry = readdir(directory))) {
         struct stat status = {.st_ino = entry->d_ino, .st_mode = (mode_t)DTTOIF(entry->d_type)};
-        if (fill(names, entry->d_name, &status, 0, 0))
+        if (fill(found, entry->d_name, &status, 0, 0))
             return -ENOMEM;
     }
     return -errno;
@@ -121,7 +128,7 @@ static int far_releasedir(const char *path, struct fuse_file_info *file)
 
 static int far_open(const char *path, struct fuse_file_info *file)
 {
-    travel();
+    travel(OPEN);
     int descriptor = openat(source, below(path), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return -errno;
@@ -132,7 +139,7 @@ static int far_open(const char *path, struct fuse_file_info *file)
 static int far_read(const char *path, char *buffer, size_t size, off_t offset, struct fuse_file_info *file)
 {
     (void)path;
-    travel();
+    travel(READ);
     ssize_t got = pread((int)file->fh, buffer, size, offset);
     return got < 0 ? -errno : (int)got;
 }
@@ -146,8 +153,23 @@ static int far_release(const char *path, struct fuse_file_info *file)
 static int far_statfs(const char *path, struct statvfs *status)
 {
     (void)path;
-    travel();
+    travel(STATFS);
     return result(fstatvfs(source, status));
+}
+
+static int far_getxattr(const char *path, const char *name, char *value, size_t size)
+{
+    if (strcmp(path, "/") || strcmp(name, "user.operations"))
+        return -ENODATA;
+    char text[512];
+    int length = 0;
+    for (int i = 0; i < OPERATION_COUNT; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s\"%s\": %" PRIuFAST64, i ? ", " : "{", names[i], atomic_load(&asked[i]));
+    length += snprintf(text + length, sizeof text - (size_t)length, "}");
+    if (size && size < (size_t)length)
+        return -ERANGE;
+    memcpy(value, text, size ? (size_t)length : 0);
+    return length;
 }
 
 static const struct fuse_operations operations = {
@@ -161,6 +183,7 @@ static const struct fuse_operations operations = {
     .read = far_read,
     .release = far_release,
     .statfs = far_statfs,
+    .getxattr = far_getxattr,
 };
 
 static double parse_number(const char *text)

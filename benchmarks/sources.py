@@ -1,6 +1,7 @@
 """Slow sources, emulated on one machine: a throttled device, and a directory whose operations take longer."""
 
 import contextlib
+import json
 import os
 from pathlib import Path
 
@@ -85,7 +86,12 @@ class Latency(FuseDaemon):
         except BaseException:
             self.__exit__()
             raise
-        return self.directory
+        return self
+
+    def operations(self):
+        """What it was asked so far, by kind and in total."""
+        counts = json.loads(os.getxattr(self.directory, "user.operations"))
+        return {**counts, "total": sum(counts.values())}
 
     def __exit__(self, *failure):
         with machine.uninterrupted():
