@@ -78,7 +78,12 @@ public final class DatasetTasks implements FileTasks {
       int jobs = verify.withSource() ? DEFAULT_JOBS : VERIFY_THREADS;
       return withSource(jobs, Pace.UNLIMITED, (by, t) -> new VerifyWork(by, copies, verify).run(t));
     }
-    throw new IllegalArgumentException(request.getClass().getSimpleName() + " is not there yet");
+    TaskRequest.Prefetch prefetch = (TaskRequest.Prefetch) request;
+    int jobs = jobs(prefetch.limits());
+    Pace pace = pace(prefetch.limits());
+    Staging staging = stager.staging(Placement.ANYWHERE, pace, jobs, task.counts.bytes::add);
+    return withSource(
+        jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, copies, staging, prefetch).run(t));
   }
 
   /** A task that asks the source. */

@@ -2,17 +2,16 @@ package io.pmfs.fs;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
 
 /**
  * Files between the walk that finds them and the threads that work on them, in order. Who puts one
  * waits while it is full; who takes one does not wait for long, for there may be other work.
  */
 final class FileQueue {
-  /** What {@link #take} answers when there is nothing at the moment, or will be nothing again. */
-  static final long NOTHING_NOW = 0;
-
-  static final long NOTHING_MORE = -1;
-
+  private static final long NOTHING_NOW = 0;
+  private static final long NOTHING_MORE = -1;
   private static final int LIMIT = 1024;
   private static final long PATIENCE_MS = 20;
 
@@ -42,10 +41,27 @@ final class FileQueue {
   }
 
   /**
-   * The next file, which is the caller's until {@link #done}. There is nothing more only when those
-   * that were taken are done: who waits may help with them.
+   * Works on files until there are no more.
+   *
+   * @param otherWork does a little of something else while there is none; false if there is nothing
    */
-  synchronized long take(boolean patient) throws InterruptedException {
+  void serve(LongConsumer work, BooleanSupplier otherWork) throws InterruptedException {
+    boolean patient = false;
+    for (long number; (number = take(patient)) != NOTHING_MORE; ) {
+      if (number == NOTHING_NOW) {
+        patient = !otherWork.getAsBoolean();
+        continue;
+      }
+      try {
+        work.accept(number);
+      } finally {
+        done();
+      }
+    }
+  }
+
+  /** There is nothing more only when what was taken is done: who waits may help with it. */
+  private synchronized long take(boolean patient) throws InterruptedException {
     for (boolean waits = patient; waits && files.isEmpty() && !isOver(); waits = false) {
       wait(PATIENCE_MS);
     }
@@ -65,7 +81,7 @@ final class FileQueue {
     return stopped || (closed && files.isEmpty() && taken == 0);
   }
 
-  synchronized void done() {
+  private synchronized void done() {
     taken--;
     if (isOver()) {
       notifyAll();

@@ -57,6 +57,7 @@ public final class PmfsFileSystem {
   private final Importer importer;
   private final InstantSource clock;
   private volatile @Nullable KnownStatistics knownStatistics;
+  private volatile @Nullable ReadObserver observer;
   private final LongAdder requests = new LongAdder();
   private final LongAdder bytes = new LongAdder();
   private final LongAdder errors = new LongAdder();
@@ -181,6 +182,10 @@ public final class PmfsFileSystem {
         done += stager.read(inode, offset + done, total - done, sink);
       }
       bytes.add(done);
+      ReadObserver watching = observer;
+      if (watching != null) {
+        watching.read(number, inode.attributes().size(), offset, done);
+      }
       return done;
     } catch (FsException | RuntimeException e) {
       errors.increment();
@@ -241,7 +246,25 @@ public final class PmfsFileSystem {
   public @Nullable Path copyFile(long number) throws FsException {
     Inode inode = importer.checked(number);
     boolean regular = inode.attributes().type() == FileType.REGULAR;
-    return regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+    Path file = regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+    ReadObserver watching = observer;
+    if (file != null && watching != null) {
+      watching.opened(number);
+    }
+    return file;
+  }
+
+  /** Is told what is read. Called on the reader's time, by many threads. */
+  interface ReadObserver {
+    void read(long number, long fileSize, long offset, int count);
+
+    /** A file is read by the kernel, without us. */
+    void opened(long number);
+  }
+
+  /** Replaces the observer; null for none. */
+  void observe(@Nullable ReadObserver next) {
+    observer = next;
   }
 
   /** How many files have a copy in a tier that serves, and the room that these take. */

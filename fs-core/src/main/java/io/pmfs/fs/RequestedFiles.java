@@ -50,7 +50,8 @@ final class RequestedFiles {
     return new RequestedFiles(task, tree, numbers);
   }
 
-  private static long find(RunningTask task, Tree tree, FileName path) {
+  /** Looks one path up; 0, and it is reported, if it is not there. */
+  static long find(RunningTask task, Tree tree, FileName path) {
     try {
       return tree.find(path);
     } catch (FsException e) {
@@ -96,32 +97,12 @@ final class RequestedFiles {
             "file",
             () -> {
               try {
-                work(queue, visitor, otherWork);
+                queue.serve(visitor::file, otherWork);
               } catch (InterruptedException e) {
                 task.cancel();
               }
             }));
     task.join(walk);
-  }
-
-  private static void work(FileQueue queue, Visitor visitor, BooleanSupplier otherWork)
-      throws InterruptedException {
-    boolean patient = false;
-    while (true) {
-      long number = queue.take(patient);
-      if (number == FileQueue.NOTHING_MORE) {
-        return;
-      }
-      if (number == FileQueue.NOTHING_NOW) {
-        patient = !otherWork.getAsBoolean();
-        continue;
-      }
-      try {
-        visitor.file(number);
-      } finally {
-        queue.done();
-      }
-    }
   }
 
   private void walk(FileQueue queue, Visitor visitor) {
@@ -245,19 +226,20 @@ final class RequestedFiles {
     }
   }
 
-  private boolean isNamed(long number) {
+  /** Whether the request names that file or directory itself. */
+  boolean isNamed(long number) {
     return named.get(number) == NAMED;
   }
 
-  /** Whether the request stands for that file, by its name or by that of a directory above. */
-  boolean contains(Inode file) {
-    Inode at = file;
-    while (!isNamed(at.number())) {
-      Inode parent = at.number() == Namespace.ROOT ? null : tree.inode(at.parent());
-      if (parent == null) {
+  /** Whether the request stands for what is in a directory, by its name or by one above. */
+  boolean contains(long directory) {
+    long at = directory;
+    while (!isNamed(at)) {
+      Inode inode = at == Namespace.ROOT ? null : tree.inode(at);
+      if (inode == null) {
         return false;
       }
-      at = parent;
+      at = inode.parent();
     }
     return true;
   }

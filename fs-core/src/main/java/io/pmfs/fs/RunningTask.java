@@ -1,6 +1,7 @@
 package io.pmfs.fs;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.stage.Staging;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -130,6 +131,17 @@ final class RunningTask implements FileTask {
 
   void isIn(FileName path) {
     directory = path;
+  }
+
+  /** Counts what became of a file that was to be staged, and reports it if it has no copy. */
+  void count(FileName path, Staging.Outcome outcome) {
+    switch (outcome.result()) {
+      case STAGED -> counts.done.increment();
+      case PRESENT -> counts.present.increment();
+      case NO_ROOM -> report(path, TaskFinding.Kind.NO_ROOM, "no tier has room for it");
+      case SOURCE_FAILED, TIER_FAILED -> report(path, TaskFinding.Kind.FAILED, outcome.reason());
+      case CANCELLED -> {}
+    }
   }
 
   void report(FileName path, TaskFinding.Kind kind, String reason) {

@@ -2,6 +2,7 @@ package io.pmfs.fs;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.InodeBytes;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
@@ -59,14 +60,10 @@ final class SequencePass {
 
   private void pass(int index) {
     try (SourceSequence sequence = source.sequence(index)) {
-      long directory = 0;
+      Membership membership = new Membership();
       for (FileName path; (path = sequence.next()) != null && !task.isCancelled(); ) {
-        Inode inode = wanted(path);
+        Inode inode = membership.wanted(path);
         if (inode != null) {
-          if (inode.parent() != directory) {
-            directory = inode.parent();
-            task.isIn(source.tree().path(directory));
-          }
           stage(inode, sequence);
         }
       }
@@ -75,13 +72,34 @@ final class SequencePass {
     }
   }
 
-  /** The inode of a file that was asked for and has no copy yet; else null. */
-  private @Nullable Inode wanted(FileName path) {
-    try {
-      Inode inode = source.checked(source.tree().find(path));
-      return files.contains(inode) && !staging.has(inode) ? inode : null;
-    } catch (FsException e) {
-      return null;
+  /** Which files of a sequence are wanted; remembers the last one's directory. */
+  private final class Membership {
+    private FileName directory = FileName.of("");
+    private boolean contained = files.contains(Namespace.ROOT);
+
+    /** The inode of a file that was asked for and has no copy yet; else null. */
+    @Nullable Inode wanted(FileName path) {
+      try {
+        enter(path);
+        long number = source.tree().find(path);
+        if (!contained && !files.isNamed(number)) {
+          return null;
+        }
+        Inode inode = source.checked(number);
+        return staging.has(inode) ? null : inode;
+      } catch (FsException e) {
+        return null;
+      }
+    }
+
+    private void enter(FileName path) throws FsException {
+      String text = path.toLatin1();
+      FileName parent = FileName.ofLatin1(text.substring(0, Math.max(0, text.lastIndexOf('/'))));
+      if (!parent.equals(directory)) {
+        contained = files.contains(source.tree().find(parent));
+        directory = parent;
+        task.isIn(parent);
+      }
     }
   }
 

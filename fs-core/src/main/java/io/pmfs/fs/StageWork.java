@@ -63,7 +63,7 @@ final class StageWork implements RunningTask.Work {
             outcome = staging.stage(source.lookAgain(number));
           }
           moved += outcome.movedBytes();
-          count(number, outcome);
+          task.count(source.tree().path(number), outcome);
           if (outcome.result() == Staging.Outcome.Result.CANCELLED) {
             return;
           }
@@ -75,17 +75,6 @@ final class StageWork implements RunningTask.Work {
       task.counts.totalBytes.add(now - size);
       task.counts.bytes.add(now - moved);
       task.counts.files.increment();
-    }
-
-    private void count(long number, Staging.Outcome outcome) {
-      switch (outcome.result()) {
-        case STAGED -> task.counts.done.increment();
-        case PRESENT -> task.counts.present.increment();
-        case NO_ROOM -> report(number, TaskFinding.Kind.NO_ROOM, "no tier has room for it");
-        case SOURCE_FAILED, TIER_FAILED ->
-            report(number, TaskFinding.Kind.FAILED, outcome.reason());
-        case CANCELLED -> {}
-      }
     }
 
     private void report(long number, TaskFinding.Kind kind, String reason) {

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.function.IntPredicate;
 import java.util.function.LongConsumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -341,19 +342,24 @@ public final class Copies implements AutoCloseable {
    * @return whether there were any
    */
   public boolean drop(long number) {
-    return remove(number, OUTDATED);
+    return remove(number, OUTDATED, copy -> true);
   }
 
   /** The same, because they are not wanted any more. */
   public boolean evict(long number) {
-    return remove(number, NOWHERE);
+    return remove(number, UNKNOWN, copy -> true);
   }
 
-  private boolean remove(long number, byte why) {
+  /** The same, but for those that are pinned. */
+  public boolean evictUnpinned(long number) {
+    return remove(number, UNKNOWN, copy -> !copy.pinned());
+  }
+
+  private boolean remove(long number, byte why, Predicate<CopyRecord> which) {
     List<CopyRecord> records;
     Lock lock = lockRecords(number);
     try {
-      records = namespace.copies(number);
+      records = namespace.copies(number).stream().filter(which).toList();
       for (CopyRecord copy : records) {
         int index = tierIndex(copy.tier());
         if (index < tiers.size()) {
@@ -363,14 +369,14 @@ public final class Copies implements AutoCloseable {
       }
       if (!records.isEmpty()) {
         where.set(number, why);
-      } else if (where.get(number) != OUTDATED) {
-        where.set(number, NOWHERE);
       }
       handles.invalidate(number);
     } finally {
       lock.unlock();
     }
-    dropListener.accept(number);
+    if (!records.isEmpty()) {
+      dropListener.accept(number);
+    }
     return !records.isEmpty();
   }
 

@@ -250,9 +250,10 @@ final class Fetch {
     return storedCount == states.length;
   }
 
-  /** The caller has staged so many bytes of it. */
-  synchronized void countStaged(int bytes) {
-    stagedBytes += bytes;
+  /** The caller, who stages it, has read so many bytes of it; false if it ended. */
+  synchronized boolean countStaged(int bytes) {
+    stagedBytes += ending == null ? bytes : 0;
+    return ending == null;
   }
 
   synchronized long stagedBytes() {

@@ -212,10 +212,11 @@ public final class Staging {
               ? fetches.read(fetch, block, content)
               : fetches.read(fetch, block, content, OpenSources.opened(fetch.inode(), opened));
       if (isRead) {
-        int size = content.remaining();
+        // Before it is stored: with the last block the file is done, and what it took is looked at.
+        if (fetch.countStaged(content.remaining())) {
+          moved.accept(content.remaining());
+        }
         fetches.store(fetch, block, content);
-        fetch.countStaged(size);
-        moved.accept(size);
       }
       return isRead;
     } finally {

@@ -2,6 +2,7 @@ package io.pmfs.tier;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -85,6 +86,11 @@ public final class FaultyTier implements Tier {
     }
     CopyReader reader = tier.open(number);
     return reader == null ? null : new FaultyReader(number, reader);
+  }
+
+  @Override
+  public @Nullable Path file(long number) {
+    return tier.file(number);
   }
 
   private final class FaultyReader implements CopyReader {

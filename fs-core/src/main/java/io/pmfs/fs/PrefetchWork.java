@@ -1,0 +1,144 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Staging;
+import io.pmfs.tier.FsException;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Staging ahead of a reader whose order is known: what the {@link PrefetchWindow} takes in is
+ * copied, and what leaves it is dropped, unless it is pinned.
+ */
+final class PrefetchWork implements RunningTask.Work {
+  /** Paths that are looked up at once. */
+  private static final int BATCH = 4096;
+
+  private final TaskSource source;
+  private final PmfsFileSystem fileSystem;
+  private final Copies copies;
+  private final Staging staging;
+  private final List<FileName> order;
+  private final PrefetchWindow window;
+  private final FileQueue queue = new FileQueue();
+
+  PrefetchWork(
+      TaskSource source,
+      PmfsFileSystem fileSystem,
+      Copies copies,
+      Staging staging,
+      TaskRequest.Prefetch request) {
+    this.source = source;
+    this.fileSystem = fileSystem;
+    this.copies = copies;
+    this.staging = staging;
+    this.order = request.paths();
+    this.window = new PrefetchWindow(request.windowBytes());
+  }
+
+  @Override
+  public void run(RunningTask task) throws InterruptedException {
+    task.whenCancelled(staging::cancel);
+    task.whenCancelled(queue::stop);
+    task.counts.totalFiles.add(order.size());
+    fileSystem.observe(window);
+    try {
+      List<Thread> threads =
+          task.startThreads(
+              source.jobs(),
+              "file",
+              () -> {
+                try {
+                  queue.serve(number -> stage(task, number), staging::help);
+                } catch (InterruptedException e) {
+                  task.cancel();
+                }
+              });
+      for (int from = 0; from < order.size() && !task.isCancelled(); from += BATCH) {
+        enter(task, from, find(task, order.subList(from, Math.min(order.size(), from + BATCH))));
+      }
+      task.totalsAreFinal();
+      queue.close();
+      while (!window.isRead() && !task.isCancelled()) {
+        window.awaitChange();
+        drop();
+      }
+      task.join(threads);
+      drop();
+    } finally {
+      fileSystem.observe(null);
+    }
+  }
+
+  private long[] find(RunningTask task, List<FileName> paths) throws InterruptedException {
+    long[] numbers = new long[paths.size()];
+    AtomicInteger next = new AtomicInteger();
+    task.join(
+        task.startThreads(
+            Math.min(source.jobs(), numbers.length),
+            "find",
+            () -> {
+              for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
+                numbers[i] = RequestedFiles.find(task, source.tree(), paths.get(i));
+              }
+            }));
+    return numbers;
+  }
+
+  /** Takes files in as the reader moves on. */
+  private void enter(RunningTask task, int from, long[] numbers) throws InterruptedException {
+    for (int i = 0; i < numbers.length && !task.isCancelled(); i++) {
+      Inode inode = numbers[i] == 0 ? null : source.tree().inode(numbers[i]);
+      if (inode == null || inode.attributes().type() != FileType.REGULAR) {
+        task.counts.files.increment();
+        continue;
+      }
+      long size = inode.attributes().size();
+      task.counts.totalBytes.add(size);
+      if (size == 0) {
+        task.counts.present.increment();
+        task.counts.files.increment();
+        continue;
+      }
+      drop();
+      while (!window.enter((long) from + i, inode.number(), size) && !task.isCancelled()) {
+        window.awaitChange();
+        drop();
+      }
+      task.isIn(source.tree().path(inode.parent()));
+      queue.put(inode.number());
+    }
+  }
+
+  private void drop() {
+    for (long number; (number = window.takeLeaving()) != 0; ) {
+      copies.evictUnpinned(number);
+    }
+  }
+
+  private void stage(RunningTask task, long number) {
+    long size = source.knownSize(number);
+    long moved = 0;
+    if (window.contains(number)) {
+      try {
+        Staging.Outcome outcome = staging.stage(source.checked(number));
+        moved = outcome.movedBytes();
+        task.count(source.tree().path(number), outcome);
+      } catch (FsException e) {
+        task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
+      }
+      // It may have left while it was copied, and then nobody else drops it.
+      if (!window.contains(number) && !task.isCancelled()) {
+        copies.evictUnpinned(number);
+      }
+    } else {
+      // The reader was faster.
+      task.counts.present.increment();
+    }
+    task.counts.bytes.add(size - moved);
+    task.counts.files.increment();
+  }
+}

@@ -1,0 +1,200 @@
+package io.pmfs.fs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.FakeStore;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+final class PrefetchWorkTest {
+  private static final int FILES = 200;
+  private static final int SIZE = 64 << 10;
+  private static final long WINDOW = 20L * SIZE;
+  private static final TaskRequest.Limits LIMITS = new TaskRequest.Limits(3, 0, 0);
+
+  @TempDir private Path directory;
+
+  private Dataset dataset(long capacity) throws Exception {
+    return new Dataset(
+        directory,
+        store -> {
+          store.directory("d");
+          for (int i = 0; i < FILES; i++) {
+            store.file(name(i), i, SIZE);
+          }
+        },
+        capacity);
+  }
+
+  private static String name(int i) {
+    return "d/f" + i;
+  }
+
+  private static List<Integer> shuffled(int epochs, long seed) {
+    List<Integer> order = new ArrayList<>();
+    Random random = new Random(seed);
+    for (int epoch = 0; epoch < epochs; epoch++) {
+      List<Integer> once = new ArrayList<>();
+      for (int i = 0; i < FILES; i++) {
+        once.add(i);
+      }
+      Collections.shuffle(once, random);
+      order.addAll(once);
+    }
+    return order;
+  }
+
+  private static FileTask start(Dataset dataset, List<Integer> order) {
+    return dataset.tasks.start(
+        new TaskRequest.Prefetch(
+            order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW));
+  }
+
+  private static void read(Dataset dataset, int i) throws Exception {
+    assertThat(dataset.read(name(i))).isEqualTo(FakeStore.content(i, 0, SIZE));
+  }
+
+  @Test
+  void prefetch_withoutAReader_stagesAWindowAndNoMore() throws Exception {
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, shuffled(1, 1));
+      Await.until("the window is full", () -> task.progress().done() == 20);
+
+      assertThat(dataset.copyCount()).isEqualTo(20);
+      task.cancel();
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+      assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
+      assertThat(dataset.copyCount()).as("what is there stays").isEqualTo(20);
+    }
+  }
+
+  @Test
+  void prefetch_ofTwoEpochsThroughATierThatHoldsAnEighth_servesAllAndEnds() throws Exception {
+    List<Integer> order = shuffled(2, 2);
+    try (Dataset dataset = dataset(WINDOW + 5L * SIZE)) {
+      FileTask task = start(dataset, order);
+      for (int i = 0; i < order.size(); i++) {
+        int at = i;
+        Await.until("it is ahead", () -> isThere(dataset, order.get(at)));
+        read(dataset, order.get(i));
+        assertThat(dataset.tiers.get(0).status().usedBytes()).isLessThanOrEqualTo(WINDOW + SIZE);
+      }
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      TaskProgress progress = task.progress();
+      assertThat(progress.state()).isEqualTo(State.ENDED);
+      assertThat(progress.isComplete()).isTrue();
+      assertThat(progress.files()).isEqualTo(2L * FILES);
+      assertThat(dataset.copyCount()).isZero();
+      assertThat(dataset.stager.bytesFromSource()).as("readers never waited").isZero();
+    }
+  }
+
+  private static boolean isThere(Dataset dataset, int i) throws Exception {
+    return dataset.copies.has(dataset.inode(name(i)));
+  }
+
+  @Test
+  void prefetch_withWorkersAheadOfOneAnother_readsEachFileOnceAndDropsAll() throws Exception {
+    List<Integer> order = shuffled(1, 3);
+    ExecutorService workers = Executors.newFixedThreadPool(4);
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, order);
+      AtomicInteger next = new AtomicInteger();
+      List<Future<?>> running = new ArrayList<>();
+      for (int worker = 0; worker < 4; worker++) {
+        running.add(
+            workers.submit(
+                () -> {
+                  for (int i; (i = next.getAndIncrement()) < order.size(); ) {
+                    read(dataset, order.get(i));
+                  }
+                  return true;
+                }));
+      }
+      for (Future<?> each : running) {
+        each.get();
+      }
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+      dataset.awaitIdle();
+
+      assertThat(task.progress().state()).isEqualTo(State.ENDED);
+      assertThat(task.progress().failed()).isZero();
+      for (int i = 0; i < FILES; i++) {
+        // A reader that is faster than the window may be the one who copies a file that has left.
+        assertThat(dataset.store.bytesRead(name(i))).isBetween((long) SIZE, 2L * SIZE);
+      }
+    } finally {
+      workers.shutdownNow();
+    }
+  }
+
+  @Test
+  void prefetch_ofPinnedFiles_leavesThemAlone() throws Exception {
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask pin =
+          dataset.tasks.start(
+              new TaskRequest.Stage(List.of(FileName.of(name(0))), LIMITS, null, true, false));
+      assertThat(pin.await(Duration.ofSeconds(20))).isTrue();
+      FileTask task = start(dataset, List.of(0, 1, 2));
+      for (int i = 0; i < 3; i++) {
+        int at = i;
+        Await.until("it is ahead", () -> isThere(dataset, at));
+        read(dataset, i);
+      }
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      assertThat(isThere(dataset, 0)).isTrue();
+      assertThat(isThere(dataset, 1)).isFalse();
+      assertThat(isThere(dataset, 2)).isFalse();
+    }
+  }
+
+  @Test
+  void prefetch_ofPathsThatAreNotThere_reportsThemAndGoesOn() throws Exception {
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, List.of(1, FILES + 5, 2, FILES + 6));
+      for (int i : List.of(1, 2)) {
+        Await.until("it is ahead", () -> isThere(dataset, i));
+        read(dataset, i);
+      }
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      assertThat(task.progress().failed()).isEqualTo(2);
+      assertThat(task.progress().files()).isEqualTo(4);
+      assertThat(task.findings(0, 9)).allMatch(f -> f.kind() == TaskFinding.Kind.NOT_FOUND);
+    }
+  }
+
+  @Test
+  void prefetch_forAKernelThatReadsByItself_followsItsOpens() throws Exception {
+    List<Integer> order = shuffled(1, 4);
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, order);
+      for (int i : order) {
+        Await.until("it is ahead", () -> isThere(dataset, i));
+        assertThat(dataset.fs.copyFile(dataset.number(name(i)))).isNotNull();
+        assertThat(dataset.tiers.get(0).status().usedBytes()).isLessThanOrEqualTo(WINDOW + SIZE);
+      }
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(dataset.copyCount()).isLessThan(20);
+    }
+  }
+}
