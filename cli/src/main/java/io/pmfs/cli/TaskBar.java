@@ -64,7 +64,8 @@ final class TaskBar implements TaskDisplay {
   }
 
   private static String message(TaskReport report) {
-    String files = report.countsBytes() ? " %,d of %,d files" : "";
+    String whole = report.totalsAreFinal() ? " files" : " or more files";
+    String files = report.countsBytes() ? " %,d of %,d" + whole : "";
     // The daemon may be another user's.
     return (String.format(Locale.ROOT, files, report.files(), report.totalFiles())
             + " "

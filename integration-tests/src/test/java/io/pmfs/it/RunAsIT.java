@@ -422,4 +422,21 @@ final class RunAsIT {
     Command refused = pmfs.run(all.toArray(String[]::new)).expect(2);
     assertThat(refused.errorLines()).singleElement().asString().startsWith("pmfs: ").contains(why);
   }
+
+  @Test
+  void stage_directoryThatTheUserMayNotRead_isReportedToUserAndRoot() {
+    Path closed = dataset.root().resolve("closed");
+    Command.run("mkdir", "-m", "0700", closed.toString()).expect(0);
+    Command.run("touch", closed.resolve("file").toString()).expect(0);
+    try (MountedPmfs mount = mount()) {
+      Command staged = byUser("stage", mount.mountpoint().toString()).expect(4);
+
+      assertThat(staged.out()).contains("staged 20 files, 1 file failed");
+      assertThat(staged.errorLines()).hasSize(1);
+      assertThat(staged.err()).startsWith("pmfs: closed: ");
+      assertThat(pmfs.run("stage", "--check", mount.mountpoint().toString()).expect(4).out())
+          .contains("20 files in the tiers, 1 file missing or stale");
+      assertPowerless(mount.pid());
+    }
+  }
 }

@@ -1,0 +1,331 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.it.Dataset.Item;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Tiers that are filled, compared and emptied by command. */
+final class StageIT {
+  private static final int COUNT = 40;
+  private static final int SIZE = 100_000;
+  private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+  /** Takes sixteen seconds for the whole dataset, so that there is a middle. */
+  private static final String[] SLOWLY = {"--max-rate", "250K", "--jobs", "1"};
+
+  private Installation pmfs;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private MountedPmfs mount(String... options) {
+    return pmfs.mount(dataset.root(), options);
+  }
+
+  private Command stage(MountedPmfs mount, String... options) {
+    return pmfs.run(arguments(mount, options));
+  }
+
+  private static String[] arguments(MountedPmfs mount, String... options) {
+    String[] all = new String[options.length + 2];
+    all[0] = "stage";
+    System.arraycopy(options, 0, all, 1, options.length);
+    all[all.length - 1] = mount.mountpoint().toString();
+    return all;
+  }
+
+  /** Starts a command that goes on meanwhile; its process is Java's, as the launcher becomes it. */
+  private Process start(MountedPmfs mount, String... options) {
+    return pmfs.start(ProcessBuilder.Redirect.to(output().toFile()), arguments(mount, options));
+  }
+
+  private Path output() {
+    return pmfs.scratch().root().resolve("stage.out");
+  }
+
+  /** Looks at the tier, as a status takes its time on a busy machine. */
+  private void awaitMiddle() {
+    Await.until("some files staged", PATIENCE, () -> Installation.files(pmfs.tier()).size() >= 4);
+  }
+
+  private static int awaitExit(Process process) {
+    Await.until("the command ended", PATIENCE, () -> !process.isAlive());
+    return process.exitValue();
+  }
+
+  private List<Item> part(int number) {
+    return dataset.items().subList(number * 10, number * 10 + 10);
+  }
+
+  private void assertReadWithoutTheSource(MountedPmfs mount, List<Item> items) {
+    Status before = mount.status();
+    items.forEach(item -> Dataset.assertEqualBelow(mount.mountpoint(), item));
+    Status after = mount.status();
+    assertThat(after.number("sourceOperations.reads"))
+        .as("%s", after)
+        .isEqualTo(before.number("sourceOperations.reads"));
+    assertThat(after.number("sourceOperations.opens"))
+        .isEqualTo(before.number("sourceOperations.opens"));
+  }
+
+  @Test
+  void stage_wholeDataset_thenEveryByteIsReadWithoutTheSource() {
+    try (MountedPmfs mount = mount()) {
+      assertThat(stage(mount).expect(0).out()).contains("staged 40 files; 40 files of 3.8 MiB");
+      assertThat(mount.status().number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
+      assertReadWithoutTheSource(mount, dataset.items());
+      assertThat(stage(mount).expect(0).out()).contains("40 files already there");
+      assertThat(mount.status().number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
+    }
+  }
+
+  @Test
+  void stage_partsByMountAndSource_areThoseAndNoOthers() {
+    try (MountedPmfs mount = mount()) {
+      pmfs.run("stage", mount.path("part-001"), dataset.root() + "/part-002/").expect(0);
+
+      assertThat(mount.status().number("tiers.0.copies")).isEqualTo(20);
+      assertReadWithoutTheSource(mount, part(1));
+      assertReadWithoutTheSource(mount, part(2));
+    }
+  }
+
+  @Test
+  void stage_list_namesWhatIsMissing() {
+    String absolute = dataset.root() + "/" + dataset.items().get(1).name();
+    Path list =
+        write(
+            "list", dataset.items().get(0).name() + "\r\n\n" + absolute + "\npart-003\nno/such\n");
+    Path report = pmfs.scratch().root().resolve("report");
+    try (MountedPmfs mount = mount()) {
+      Command staged =
+          stage(mount, "--list", list.toString(), "--report", report.toString()).expect(4);
+
+      assertThat(staged.out()).contains("staged 12 files, 1 file failed");
+      assertThat(staged.errorLines()).containsExactly("pmfs: no/such: there is no such path");
+      assertThat(lines(report))
+          .containsExactly(
+              "{\"path\":\"no/such\",\"outcome\":\"not-found\",\"reason\":\"there is no such path\"}");
+    }
+  }
+
+  @Test
+  void stage_namesThatAreNoUtf8_areStaged() throws Exception {
+    String name = "x\u00ff\u0080 %";
+    Command.run("sh", "-c", "printf hello >\"$(printf '" + dataset.root() + "/x\\377\\200 %%')\"")
+        .expect(0);
+    Path list = pmfs.scratch().root().resolve("list");
+    Files.write(list, (name + "\n").getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+    try (MountedPmfs mount = mount()) {
+      stage(mount, "--list", list.toString()).expect(0);
+      Command byArgument =
+          Command.run(
+              "sh",
+              "-c",
+              "PMFS_RUNTIME_DIR=%s exec %s stage --check \"$(printf '%s/x\\377\\200 %%%%')\""
+                  .formatted(
+                      pmfs.scratch().root().resolve("run"),
+                      Installation.launcherOfCheckout(),
+                      mount.mountpoint()));
+
+      assertThat(byArgument.expect(0).out()).contains("1 file in the tiers");
+    }
+  }
+
+  @Test
+  void check_beforeAfterAndAfterAChange_saysWhatIsThere() {
+    try (MountedPmfs mount = mount()) {
+      assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
+      stage(mount).expect(0);
+      assertThat(stage(mount, "--check").expect(0).out()).contains("40 files in the tiers");
+    }
+    write("source/" + dataset.items().get(7).name(), "changed");
+    try (MountedPmfs mount = mount()) {
+      assertThat(stage(mount, "--check").expect(4).out())
+          .contains("39 files in the tiers, 1 file missing or stale");
+      assertThat(stage(mount).expect(0).out()).contains("staged 1 file, 39 files already there");
+    }
+  }
+
+  @Test
+  void stage_interrupted_sumsUpAndASecondRunCopiesNothingTwice() {
+    try (MountedPmfs mount = mount()) {
+      Process first = start(mount, SLOWLY);
+      awaitMiddle();
+      Command.run("kill", "-INT", Long.toString(first.pid())).expect(0);
+
+      assertThat(awaitExit(first)).isEqualTo(130);
+      assertThat(lines(output())).hasSize(1).first().asString().contains("was cancelled: staged ");
+      long copies = mount.awaitStagingIdle().number("tiers.0.copies");
+      assertThat(copies).isBetween(3L, COUNT - 1L);
+      stage(mount).expect(0);
+      // What was being read when it was stopped may be read once more.
+      assertThat(mount.status().number("sourceOperations.bytes"))
+          .isBetween(dataset.bytes(), dataset.bytes() + SIZE);
+      assertReadWithoutTheSource(mount, dataset.items());
+    }
+  }
+
+  @Test
+  void stage_daemonKilled_isGoneOnWithAndTheClientEndsWell() {
+    Machine.requireRoot();
+    try (MountedPmfs mount = mount()) {
+      Process client = start(mount, SLOWLY);
+      awaitMiddle();
+      Command.run("kill", "-KILL", Long.toString(mount.daemon())).expect(0);
+
+      assertThat(awaitExit(client)).isZero();
+      assertThat(lines(output())).first().asString().contains("already there");
+      assertReadWithoutTheSource(mount, dataset.items());
+    }
+  }
+
+  @Test
+  void stage_daemonUpgraded_isGoneOnWith() {
+    Machine.requireRoot();
+    try (MountedPmfs mount = mount()) {
+      Process client = start(mount, SLOWLY);
+      awaitMiddle();
+      pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+
+      assertThat(awaitExit(client)).isZero();
+      assertThat(lines(output())).first().asString().contains("already there");
+    }
+  }
+
+  @Test
+  void stage_unmountedMeanwhile_endsAndIsNotGoneOnWith() {
+    MountedPmfs mount = mount();
+    Process client = start(mount, SLOWLY);
+    awaitMiddle();
+    mount.close();
+
+    assertThat(awaitExit(client)).isEqualTo(1);
+    try (MountedPmfs again = mount()) {
+      assertThat(again.status().text("task")).isEmpty();
+      assertThat(again.status().number("tiers.0.copies")).isBetween(3L, COUNT - 1L);
+    }
+  }
+
+  @Test
+  void background_running_isShownRefusesAnotherAndIsWaitedFor() {
+    try (MountedPmfs mount = mount()) {
+      String[] options = {"--background", "--max-rate", "150K", "--jobs", "1"};
+      assertThat(stage(mount, options).expect(0).out()).contains("staging in the background");
+      assertThat(mount.status().text("task.state")).isEqualTo("running");
+      assertThat(stage(mount).expect(1).errorLines())
+          .containsExactly("pmfs: staging is running; --wait waits for it");
+      assertThat(stage(mount, "--wait").expect(0).out()).contains("staged 40 files");
+      assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
+          .contains("last task    staged 40 files");
+    }
+  }
+
+  @Test
+  void stage_tierWithoutRoom_saysWhichFilesAreNotThere() {
+    Path report = pmfs.scratch().root().resolve("report");
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier() + ":1M")) {
+      Command staged = stage(mount, "--report", report.toString()).expect(4);
+
+      long copies = mount.status().number("tiers.0.copies");
+      assertThat(copies).isBetween(5L, 10L);
+      assertThat(staged.out())
+          .contains("staged " + copies + " files, " + (COUNT - copies) + " files without room");
+      assertThat(lines(report))
+          .hasSize((int) (COUNT - copies))
+          .allMatch(line -> line.contains("\"outcome\":\"no-room\""));
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void stage_fileThatVanished_isReportedAndTheOthersAreStaged() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      assertThat(stage(mount, "--metadata-only").expect(0).out())
+          .contains("imported names and attributes of 40 files");
+      assertThat(mount.status().number("sourceOperations.reads")).isZero();
+      String gone = dataset.items().get(5).name();
+      Files.delete(dataset.root().resolve(gone));
+
+      Command staged = stage(mount).expect(4);
+
+      assertThat(staged.out()).contains("staged 39 files, 1 file failed");
+      assertThat(staged.errorLines()).hasSize(1);
+      assertThat(staged.err()).startsWith("pmfs: " + gone + ": ");
+    }
+  }
+
+  @Test
+  void evict_part_dropsItsCopiesAndItStaysReadable() {
+    try (MountedPmfs mount = mount()) {
+      stage(mount).expect(0);
+
+      Command evicted = pmfs.run("evict", mount.path("part-002")).expect(0);
+
+      assertThat(evicted.out()).contains("dropped the copies of 10 files");
+      assertThat(mount.status().number("tiers.0.copies")).isEqualTo(30);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void verify_damagedCopy_isFoundAndRepairedOnRequest() {
+    try (MountedPmfs mount = mount()) {
+      stage(mount).expect(0);
+      Item damaged = dataset.items().get(13);
+      Faults.flipByte(Dataset.copyOf(damaged, pmfs.tier()), SIZE - 1);
+      String mountpoint = mount.mountpoint().toString();
+
+      Command verified = pmfs.run("verify", "--source", "--repair", mountpoint).expect(4);
+
+      assertThat(verified.out()).contains("verified 39 files, 1 file bad");
+      assertThat(verified.err()).startsWith("pmfs: " + damaged.name() + ": ");
+      pmfs.run("verify", mountpoint).expect(0);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void path_notMounted_hasItsExitStatus() {
+    for (String command : List.of("stage", "evict", "verify")) {
+      pmfs.run(command, dataset.root().toString()).expect(3);
+    }
+  }
+
+  private Path write(String name, String text) {
+    try {
+      return Files.writeString(pmfs.scratch().root().resolve(name), text);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static List<String> lines(Path file) {
+    try {
+      return Files.readAllLines(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
