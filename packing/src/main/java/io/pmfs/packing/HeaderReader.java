@@ -20,14 +20,23 @@ final class HeaderReader {
 
   private final SourceFile file;
   private final long size;
-  private final ByteBuffer buffer = ByteBuffer.allocateDirect(MAX_BYTES);
+  private final ByteBuffer buffer;
   private long start;
   private int nextBytes = MIN_BYTES;
 
   HeaderReader(SourceFile file, long size) {
+    this(file, size, ByteBuffer.allocateDirect(MAX_BYTES));
+  }
+
+  /**
+   * Reads a shard.
+   *
+   * @param buffer of {@link #MAX_BYTES}, direct
+   */
+  HeaderReader(SourceFile file, long size, ByteBuffer buffer) {
     this.file = file;
     this.size = size;
-    buffer.limit(0);
+    this.buffer = buffer.clear().limit(0);
   }
 
   /** Size of the shard in bytes. */

@@ -5,6 +5,7 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +28,10 @@ public final class IndexBuilder {
   private final IndexForm form;
   private final int threads;
   private final Consumer<IndexProgress> progress;
+
+  /** Freed with the threads that scan, not with each shard: that is left to the collector. */
+  private final ThreadLocal<ByteBuffer> buffers =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(HeaderReader.MAX_BYTES));
 
   /**
    * Prepares a build.
@@ -129,7 +134,7 @@ public final class IndexBuilder {
     try (SourceFile file = opened.file()) {
       double stored = opened.size() == 0 ? 0 : (double) shard.size() / opened.size();
       MemberSink sink = new CountedSink(writer, count, stored);
-      HeaderReader in = new HeaderReader(file, opened.size());
+      HeaderReader in = new HeaderReader(file, opened.size(), buffers.get());
       new TarScanner(shard.number(), shard.name().toString(), in, sink)
           .scan(directory, form.nested());
       if (!shard.isVersion(file.status().attributes())) {

@@ -7,6 +7,7 @@ import io.pmfs.metadata.SortedTable;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -47,6 +48,7 @@ final class IndexWriter implements AutoCloseable {
     Path directory = Objects.requireNonNull(index.toAbsolutePath().getParent());
     String name = index.getFileName() + ".partial";
     this.unfinished = index.resolveSibling(name);
+    removeLeft(directory, name);
     this.members = new ExternalSort(directory, name + ".members", SORT_BYTES);
     this.order = new ExternalSort(directory, name + ".order", SORT_BYTES);
     this.links = new HardLinks(directory, name + ".links", warnings);
@@ -57,6 +59,17 @@ final class IndexWriter implements AutoCloseable {
           directory(root.mode() & PERMISSIONS, Shard.of(0, FileName.of(""), root)));
     } else {
       put(FileName.of(""), directory(MADE_PERMISSIONS, shards.get(0)));
+    }
+  }
+
+  /** What a process left that was killed while it built this index. */
+  private static void removeLeft(Path directory, String name) throws IOException {
+    try (DirectoryStream<Path> left =
+        Files.newDirectoryStream(
+            directory, path -> String.valueOf(path.getFileName()).startsWith(name))) {
+      for (Path file : left) {
+        Files.delete(file);
+      }
     }
   }
 

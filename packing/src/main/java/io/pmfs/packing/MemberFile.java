@@ -44,10 +44,10 @@ final class MemberFile implements SourceFile {
                 ? index == extents.count() ? member.size() : extents.offset(index)
                 : extents.offset(index) + extents.size(index);
         int count = (int) Math.min(limit - destination.position(), end - at);
+        destination.limit(destination.position() + count);
         if (hole) {
           zeros(destination, count);
         } else {
-          destination.limit(destination.position() + count);
           piece(member.data() + extents.stored(index, at), destination, count);
         }
         at += count;

@@ -18,11 +18,11 @@ final class ReadWindow implements SourceFile {
    * Reads from another file.
    *
    * @param file stays open when this is closed
-   * @param bytes how much is read at once
+   * @param window as large as what is to be read at once; direct
    */
-  ReadWindow(SourceFile file, int bytes) {
+  ReadWindow(SourceFile file, ByteBuffer window) {
     this.file = file;
-    this.window = ByteBuffer.allocateDirect(bytes).limit(0);
+    this.window = window.clear().limit(0);
   }
 
   @Override

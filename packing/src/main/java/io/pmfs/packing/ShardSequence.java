@@ -4,6 +4,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
+import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /** The files of one shard in the order they lie there, read from it in large requests. */
@@ -14,14 +15,18 @@ final class ShardSequence implements SourceSequence {
   private final ShardStore store;
   private final OpenShards.OpenShard shard;
   private final ShardIndex.Order order;
+  private final ByteBuffer buffer;
   private final ReadWindow window;
   private @Nullable FileName current;
+  private boolean closed;
 
-  ShardSequence(ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, int bytes) {
+  ShardSequence(
+      ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, ByteBuffer buffer) {
     this.store = store;
     this.shard = shard;
     this.order = order;
-    this.window = new ReadWindow(shard.file(), bytes);
+    this.buffer = buffer;
+    this.window = new ReadWindow(shard.file(), buffer);
   }
 
   @Override
@@ -42,7 +47,11 @@ final class ShardSequence implements SourceSequence {
 
   @Override
   public void close() {
-    order.close();
-    shard.release();
+    if (!closed) {
+      closed = true;
+      order.close();
+      shard.release();
+      store.giveBack(buffer);
+    }
   }
 }

@@ -20,7 +20,7 @@ public final class ShardSource {
   /**
    * Opens a source.
    *
-   * @param store which the shards are in; closed with what is returned, not if this throws
+   * @param store which the shards are in; stays open
    * @param indices where an index may be; the last place is ours to write to
    * @param threads how many shards are read at once if the index has to be built
    * @throws ShardException if a shard is no sound tar file, or the index cannot be written

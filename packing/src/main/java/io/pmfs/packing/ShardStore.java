@@ -10,8 +10,11 @@ import io.pmfs.tier.SourceSequence;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -30,7 +33,10 @@ public final class ShardStore implements BackingStore {
   private final OpenShards open;
   private final ShardIdentities identities;
 
-  /** Serves shards of a store by their index; closes both. */
+  /** As many as there were sequences at once: what is freed for each is left to the collector. */
+  private final Queue<ByteBuffer> windows = new ConcurrentLinkedQueue<>();
+
+  /** Serves shards of a store, which stays open, by their index, which is closed with this. */
   public ShardStore(BackingStore store, ShardIndex index) {
     this(store, index, OPEN_SHARDS, System::nanoTime);
   }
@@ -130,7 +136,13 @@ public final class ShardStore implements BackingStore {
   @Override
   public SourceSequence sequence(int number) throws FsException {
     OpenShards.OpenShard shard = open.acquire(index.shards().get(number));
-    return new ShardSequence(this, shard, index.order(number), ShardSequence.WINDOW_BYTES);
+    ByteBuffer kept = windows.poll();
+    ByteBuffer window = kept == null ? ByteBuffer.allocateDirect(ShardSequence.WINDOW_BYTES) : kept;
+    return new ShardSequence(this, shard, index.order(number), window);
+  }
+
+  void giveBack(ByteBuffer window) {
+    windows.add(window);
   }
 
   @Nullable FileName next(ShardIndex.Order order) throws FsException {
@@ -151,6 +163,5 @@ public final class ShardStore implements BackingStore {
     open.close();
     files.close();
     index.close();
-    store.close();
   }
 }

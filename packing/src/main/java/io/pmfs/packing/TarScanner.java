@@ -129,16 +129,21 @@ final class TarScanner {
           case TarConstants.LF_GNUTYPE_LONGLINK -> longLink = text(header);
           default -> member(header, block);
         }
-      } catch (IllegalArgumentException | IOException e) {
+      } catch (IllegalArgumentException e) {
         throw damaged(position, String.valueOf(e.getMessage()));
       }
     }
 
-    private TarArchiveEntry parse(byte[] block) throws ShardException, IOException {
-      if (!TarUtils.verifyCheckSum(block)) {
+    private TarArchiveEntry parse(byte[] block) throws ShardException {
+      if (!isHeader(block)) {
         throw damaged(at, "there is no tar header");
       }
-      return new TarArchiveEntry(block, BYTES, false);
+      try {
+        return new TarArchiveEntry(block, BYTES, false);
+      } catch (IllegalArgumentException | IOException e) {
+        // The reason would show the field, which may be anything.
+        throw damaged(at, "a tar header has an impossible field");
+      }
     }
 
     private byte[] text(TarArchiveEntry header) throws ShardException, FsException {
@@ -161,8 +166,7 @@ final class TarScanner {
       return content;
     }
 
-    private void member(TarArchiveEntry header, byte[] block)
-        throws ShardException, FsException, IOException {
+    private void member(TarArchiveEntry header, byte[] block) throws ShardException, FsException {
       PaxHeader local = pax;
       byte[] ownName = longName;
       byte[] ownLink = longLink;
@@ -252,9 +256,11 @@ final class TarScanner {
       if (member.size() == 0) {
         return true;
       }
-      byte[] block =
-          member.size() < BLOCK_BYTES ? new byte[] {1} : read(member.data(), BLOCK_BYTES);
-      return isZero(block) || TarUtils.verifyCheckSum(block);
+      if (member.size() < BLOCK_BYTES) {
+        return false;
+      }
+      byte[] block = read(member.data(), BLOCK_BYTES);
+      return isZero(block) || isHeader(block);
     }
 
     private Content content(TarArchiveEntry header, byte[] block, PaxHeader records, long stored)
@@ -400,6 +406,14 @@ final class TarScanner {
         false,
         Member.NO_TARGET,
         Extents.whole(0));
+  }
+
+  private static boolean isHeader(byte[] block) {
+    try {
+      return TarUtils.verifyCheckSum(block);
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 
   private static boolean isZero(byte[] block) {

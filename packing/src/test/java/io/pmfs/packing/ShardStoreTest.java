@@ -1,8 +1,23 @@
 package io.pmfs.packing;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.compression.SeekableWriter;
+import io.pmfs.compression.ZstdCodec;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceSequence;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -59,6 +74,183 @@ final class ShardStoreTest {
             """);
     try (ShardStore store = store(new IndexForm(false, false), "one.tar", "two.tar")) {
       assertThat(Listing.ofStore(store)).isEqualTo(Listing.ofDirectory(directory.resolve("out")));
+    }
+  }
+
+  @Test
+  void tree_ofCompressedShards_isTheSame() throws Exception {
+    Shell.run(directory, TREE + "cd ..; tar -cf t.tar -C tree .; mkdir out; tar -xpf t.tar -C out");
+    byte[] tar = Files.readAllBytes(directory.resolve("t.tar"));
+    try (ZstdCodec codec = new ZstdCodec(1);
+        SeekableWriter writer =
+            new SeekableWriter(
+                Files.newOutputStream(directory.resolve("t.tar.zst")), codec, 1000)) {
+      writer.write(tar);
+      writer.finish();
+    }
+    try (ShardStore store = store(new IndexForm(true, false), "t.tar.zst")) {
+      assertThat(Listing.ofStore(store)).isEqualTo(Listing.ofDirectory(directory.resolve("out")));
+    }
+  }
+
+  @Test
+  void build_compressedAsOneStream_isRefused() throws Exception {
+    Shell.run(directory, "echo x > x; tar -c x | zstd -q > t.tar.zst");
+
+    assertThatThrownBy(() -> store(new IndexForm(true, false), "t.tar.zst"))
+        .isInstanceOf(ShardException.class)
+        .hasMessageContaining("repack it with pmfs pack");
+  }
+
+  @Test
+  void sparseFile_hasItsHoles() throws Exception {
+    Shell.run(
+        directory,
+        """
+        truncate -s 1000000 f; printf piece | dd of=f bs=1 seek=500000 conv=notrunc status=none
+        tar -S --hole-detection=raw -cf t.tar f
+        """);
+    try (ShardStore store = store(new IndexForm(true, false), "t.tar");
+        SourceFile file = store.open(FileName.of("f"))) {
+      byte[] original = Files.readAllBytes(directory.resolve("f"));
+      assertThat(Listing.content(file)).isEqualTo(original);
+      long data = file.seekData(0);
+      long hole = file.seekHole(data);
+      assertThat(data).isPositive().isLessThanOrEqualTo(500_000);
+      assertThat(hole).isGreaterThanOrEqualTo(500_005).isLessThan(1_000_000);
+      assertThat(file.seekHole(0)).isZero();
+      assertThat(file.seekData(data + 1)).isEqualTo(data + 1);
+      assertThatThrownBy(() -> file.seekData(hole)).hasMessageStartingWith("ENXIO");
+      assertThatThrownBy(() -> file.seekHole(1_000_000)).hasMessageStartingWith("ENXIO");
+      assertThat(store.status(FileName.of("f")).attributes().blocks()).isLessThan(100);
+    }
+  }
+
+  @Test
+  void open_manyMembers_opensTheShardOnce() throws Exception {
+    Shell.run(directory, "mkdir t; for i in $(seq 300); do echo $i > t/$i; done; tar -cf t.tar t");
+    Path index = directory.resolve("index");
+    CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
+    new IndexBuilder(files, new IndexForm(true, false), 1, progress -> {})
+        .build(List.of(FileName.of("t.tar")), index);
+    long indexing = files.operations().total();
+    try (ShardStore store = new ShardStore(files, ShardIndex.open(index), 2, () -> 0)) {
+      assertThat(Listing.ofStore(store)).hasSize(301);
+    }
+
+    assertThat(indexing).as("requests for the index").isLessThan(10);
+    assertThat(files.operations().opens()).isEqualTo(2);
+    assertThat(files.operations().lists()).isZero();
+  }
+
+  @Test
+  void open_moreShardsThanMayBeOpen_closesTheOldest() throws Exception {
+    Shell.run(directory, "for i in 1 2 3 4; do echo content$i > f; tar -cf $i.tar f; done; rm f");
+    CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
+    Path index = directory.resolve("index");
+    BackingStores.build(
+        directory, new IndexForm(false, false), index, "1.tar", "2.tar", "3.tar", "4.tar");
+    try (ShardStore store = new ShardStore(files, ShardIndex.open(index), 2, () -> 0)) {
+      for (int shard : new int[] {1, 2, 1, 3, 1, 4, 2}) {
+        assertThat(new String(Listing.content(store, FileName.of(shard + "/f")), UTF_8))
+            .isEqualTo("content" + shard + "\n");
+      }
+    }
+
+    assertThat(files.operations().opens()).as("1, 2, 3, 4, and 2 again").isEqualTo(5);
+  }
+
+  @Test
+  void open_shardThatChanged_isStale() throws Exception {
+    Shell.run(directory, "echo one > f; tar -cf t.tar f");
+    AtomicLong clock = new AtomicLong();
+    Path index = directory.resolve("index");
+    BackingStores.build(directory, new IndexForm(true, false), index, "t.tar");
+    try (ShardStore store =
+        new ShardStore(new PlainDirectory(directory), ShardIndex.open(index), 2, clock::get)) {
+      SourceFile open = store.open(FileName.of("f"));
+      Shell.run(directory, "echo two > f; tar -cf t.tar f; touch -d 2020-01-01 t.tar");
+
+      assertThatThrownBy(open::status)
+          .hasMessage("ESTALE: t.tar changed since it was indexed; unmount, and mount it again");
+      clock.addAndGet(2_000_000_000);
+      assertThatThrownBy(() -> store.open(FileName.of("f"))).hasMessageStartingWith("ESTALE");
+      open.close();
+    }
+  }
+
+  @Test
+  void identity_ofMembers_changesWithTheirShardAlone() throws Exception {
+    Shell.run(directory, "echo one > f; mkdir d; for i in 1 2; do tar -cf $i.tar f d; done");
+    IndexForm form = new IndexForm(false, false);
+    Map<String, Long> before = identities(form);
+    Shell.run(directory, "touch -d 2020-01-01 2.tar");
+    Map<String, Long> after = identities(form);
+
+    assertThat(after.get("1/f")).isEqualTo(before.get("1/f"));
+    assertThat(after.get("1/d")).isEqualTo(before.get("1/d"));
+    assertThat(after.get("2/f")).isNotEqualTo(before.get("2/f"));
+    assertThat(after.get("2/d")).isNotEqualTo(before.get("2/d"));
+    assertThat(after.get("2")).isNotEqualTo(before.get("2"));
+    assertThat(new HashSet<>(before.values())).hasSameSizeAs(before.values());
+  }
+
+  private Map<String, Long> identities(IndexForm form) throws Exception {
+    Map<String, Long> identities = new HashMap<>();
+    try (ShardStore store = store(form, "1.tar", "2.tar")) {
+      for (String path : List.of("1", "2", "1/f", "1/d", "2/f", "2/d")) {
+        identities.put(path, store.status(FileName.of(path)).identity().inode());
+      }
+    }
+    return identities;
+  }
+
+  @Test
+  void sequence_ofAShard_hasItsFilesInOneReading() throws Exception {
+    Shell.run(
+        directory,
+        """
+        mkdir t; for i in $(seq 100); do head -c $((i * 977)) /dev/urandom > t/$i; done
+        echo old > t/over; ln t/1 t/link; ln -s 1 t/soft; tar -cf 1.tar t
+        rm -r t; mkdir t; echo new > t/over; tar -cf 2.tar t
+        mkdir out; tar -xf 1.tar -C out; tar -xf 2.tar -C out
+        """);
+    Path index = directory.resolve("index");
+    CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
+    BackingStores.build(directory, new IndexForm(true, false), index, "1.tar", "2.tar");
+    List<String> seen = new ArrayList<>();
+    try (ShardStore store = new ShardStore(files, ShardIndex.open(index))) {
+      assertThat(store.sequenceCount()).isEqualTo(2);
+      for (int number = 0; number < 2; number++) {
+        try (SourceSequence sequence = store.sequence(number)) {
+          for (FileName path = sequence.next(); path != null; path = sequence.next()) {
+            seen.add(path.toString());
+            try (SourceFile file = sequence.open()) {
+              assertThat(file.status()).isEqualTo(store.status(path));
+              assertThat(Listing.content(file))
+                  .as("%s", path)
+                  .isEqualTo(Files.readAllBytes(directory.resolve("out/" + path)));
+            }
+          }
+        }
+      }
+    }
+
+    assertThat(seen).hasSize(101).doesNotHaveDuplicates();
+    assertThat(files.operations().reads()).as("of 5 MB in windows of 8 MiB").isEqualTo(2);
+    assertThat(files.operations().opens()).isEqualTo(2);
+  }
+
+  @Test
+  void missingNames_areErrorsOfPosix() throws Exception {
+    Shell.run(directory, "echo one > f; mkdir d; ln -s f l; tar -cf t.tar f d l");
+    try (ShardStore store = store(new IndexForm(true, false), "t.tar")) {
+      assertThatThrownBy(() -> store.status(FileName.of("x"))).hasMessage("ENOENT: x");
+      assertThatThrownBy(() -> store.list(FileName.of("f"), names -> {})).hasMessage("ENOTDIR: f");
+      assertThatThrownBy(() -> store.open(FileName.of("d"))).hasMessage("EISDIR: d");
+      assertThatThrownBy(() -> store.readSymbolicLink(FileName.of("f"))).hasMessage("EINVAL: f");
+      assertThat(store.readSymbolicLink(FileName.of("l"))).isEqualTo(FileName.of("f"));
+      assertThat(store.extendedAttributes(FileName.of("f"))).isEmpty();
     }
   }
 }

@@ -1,0 +1,202 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Tar files that are mounted are what tar unpacks of them. */
+final class ShardMountIT {
+  private static final Duration LIFETIME = Duration.ofMinutes(5);
+
+  /** Three shards with what tar files hold, and out/ with what tar makes of them. */
+  private static final String SHARDS =
+      """
+      for s in one two three; do
+        mkdir -p tree/$s/d/e out/$s && cd tree/$s
+        for i in $(seq 60); do head -c $((i * 1777)) /dev/urandom > d/$i.jpg; echo $i > d/$i.cls; done
+        : > d/e/empty; ln d/60.jpg d/e/hard; ln -s ../1.cls d/e/soft; ln -s nowhere dangling; mkfifo pipe
+        name=$(printf 'n%.0s' {1..160}); mkdir -p $name/$name; echo deep > $name/$name/$name
+        printf latin > "$(printf 'caf\\351')"; printf space > ' s p '
+        truncate -s 1M sparse; printf piece | dd of=sparse bs=1 seek=300000 conv=notrunc status=none
+        chmod 640 d/2.cls; chmod 1777 d/e; touch -d '2001-02-03 04:05:06.789012345' d/3.jpg d d/e
+        cd ../..
+      done
+      tar --format=gnu -cf source/one.tar -C tree/one .
+      tar --format=pax -cf source/two.tar -C tree/two .
+      tar --format=pax -S -cf source/three.tar -C tree/three .
+      for s in one two three; do tar -xpf source/$s.tar -C out/$s; done
+      """;
+
+  /** Every attribute that a tar file has of every name. */
+  private static final String LIST =
+      "find . -mindepth %d \\( -type d -printf '%%P %%y %%m %%U %%G %%T@\\n' \\) -o"
+          + " -printf '%%P %%y %%m %%U %%G %%n %%s %%T@ %%l\\n' | LC_ALL=C sort";
+
+  private Installation pmfs;
+  private Path source;
+  private Path out;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+    source = pmfs.directory("source");
+    out = pmfs.directory("out");
+    shell(pmfs.scratch().root(), SHARDS);
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private static String shell(Path directory, String script) {
+    return Command.run("bash", "-euc", "cd '" + directory + "'; " + script).expect(0).out();
+  }
+
+  private static void assertSame(Path unpacked, Path shown, int depth) {
+    assertThat(shell(shown, LIST.formatted(depth)))
+        .isEqualTo(shell(unpacked, LIST.formatted(depth)));
+    shell(
+        unpacked,
+        "find . -type f -print0 | while IFS= read -r -d '' f; do cmp \"$f\" '%s'/\"$f\"; done"
+            .formatted(shown));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void directoryOfTarFiles_isADirectoryOfEach(BridgeMode mode) {
+    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, source)) {
+      // What is unpacked has the times of the directories' own members, but for the outermost.
+      assertSame(out, mount.mountpoint(), 2);
+      assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one\nthree\ntwo\n");
+      assertThat(mount.status().number("sourceOperations.opens"))
+          .as("shards are opened, not members")
+          .isLessThan(10);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"PAGE_CACHE", "JNR"})
+  void singleTarFile_isWhatIsInIt(BridgeMode mode) {
+    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, source.resolve("two.tar"))) {
+      assertSame(out.resolve("two"), mount.mountpoint(), 1);
+      shell(
+          pmfs.scratch().root(),
+          "cp -a mnt/. copied && find copied -type f | wc -l && diff -r --no-dereference copied/d out/two/d");
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"PAGE_CACHE", "JNR"})
+  void tarOfTarFiles_nested_isADirectoryOfEach(BridgeMode mode) {
+    shell(source, "tar -cf ../all.tar one.tar two.tar three.tar");
+    Path all = pmfs.scratch().root().resolve("all.tar");
+    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, all, "--nested")) {
+      assertSame(out, mount.mountpoint(), 2);
+    }
+    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, all)) {
+      assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one.tar\nthree.tar\ntwo.tar\n");
+      shell(source, "cmp one.tar '" + mount.mountpoint() + "/one.tar'");
+    }
+  }
+
+  @Test
+  void walkAndReadAtOnce_thenFromTheTierAlone() {
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+      CompletableFuture<Void> other =
+          CompletableFuture.runAsync(
+              () -> {
+                for (int round = 0; round < 3; round++) {
+                  shell(
+                      mount.mountpoint(),
+                      "find . -type f -print0 | shuf -z | xargs -0 cat > /dev/null");
+                }
+              });
+      assertSame(out, mount.mountpoint(), 2);
+      other.join();
+      Status warm = mount.awaitStagingIdle();
+      Machine.dropCaches();
+      assertSame(out, mount.mountpoint(), 2);
+      Status again = mount.status();
+      assertThat(again.number("sourceOperations.reads"))
+          .isEqualTo(warm.number("sourceOperations.reads"));
+      assertThat(again.number("sourceOperations.opens"))
+          .isEqualTo(warm.number("sourceOperations.opens"));
+    }
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+      assertSame(out, mount.mountpoint(), 2);
+      assertThat(mount.status().number("sourceOperations.bytes")).as("read of the shards").isZero();
+    }
+  }
+
+  @Test
+  void shardThatChanged_isServedNew_andTheOthersFromTheirCopies() {
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+      assertSame(out, mount.mountpoint(), 2);
+      mount.awaitStagingIdle();
+    }
+    shell(
+        pmfs.scratch().root(),
+        """
+        echo changed > tree/one/d/1.cls; echo new > tree/one/d/added; rm tree/one/d/2.jpg
+        touch -r out/one/d tree/one/d
+        tar -cf source/one.tar -C tree/one .; rm -r out/one; mkdir out/one; tar -xpf source/one.tar -C out/one
+        """);
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+      assertSame(out, mount.mountpoint(), 2);
+      long served = mount.status().number("sourceOperations.bytes");
+      assertThat(served).isLessThan(3 * shardBytes("one.tar"));
+    }
+  }
+
+  private long shardBytes(String name) {
+    return source.resolve(name).toFile().length();
+  }
+
+  @Test
+  void formOfTheSource_isChosen_andKeptApart() throws Exception {
+    try (MountedPmfs mount =
+        BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source, "--source-form", "directory")) {
+      assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one.tar\nthree.tar\ntwo.tar\n");
+      shell(source, "cmp one.tar '" + mount.mountpoint() + "/one.tar'");
+    }
+    Files.writeString(source.resolve("README"), "about the shards");
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+      assertThat(shell(mount.mountpoint(), "ls")).startsWith("README\none.tar");
+    }
+    try (MountedPmfs mount =
+        BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source, "--source-form", "tar")) {
+      assertSame(out, mount.mountpoint(), 2);
+    }
+  }
+
+  @Test
+  void sourceThatCannotBeServed_isOneLineWithTheRemedy() throws Exception {
+    shell(source, "head -c 100000 one.tar > cut.tar");
+    String mountpoint = pmfs.mountpoint().toString();
+    Command cut = pmfs.run("mount", "--tier", "ssd:" + pmfs.tier(), source.toString(), mountpoint);
+    assertThat(cut.exit()).isEqualTo(1);
+    assertThat(cut.errorLines())
+        .singleElement()
+        .asString()
+        .contains("cut.tar: not a sound tar file: at offset ");
+
+    Files.delete(source.resolve("cut.tar"));
+    Files.writeString(source.resolve("pmfs-pack.partial"), "");
+    Command partial =
+        pmfs.run("mount", "--tier", "ssd:" + pmfs.tier(), source.toString(), mountpoint);
+    assertThat(partial.exit()).isEqualTo(1);
+    assertThat(partial.errorLines()).singleElement().asString().contains("run it again");
+  }
+}

@@ -1,0 +1,143 @@
+package io.pmfs.packing;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.CountedBackingStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which directories are taken for shards, and which index for theirs. */
+final class ShardSetTest {
+  @TempDir private Path directory;
+  @TempDir private Path state;
+
+  private void write(String... names) throws Exception {
+    for (String name : names) {
+      Files.write(directory.resolve(name), new Tar().file("x", name).end());
+    }
+  }
+
+  private @Nullable ShardSet find(boolean asked) throws Exception {
+    return ShardSet.ofDirectory(new PlainDirectory(directory), asked, false);
+  }
+
+  private ShardSet found() throws Exception {
+    ShardSet set = find(false);
+    if (set == null) {
+      throw new AssertionError("taken for a directory");
+    }
+    return set;
+  }
+
+  @Test
+  void ofDirectory_ofNothingButTarFiles_isThose() throws Exception {
+    write("b.tar", "a.tar", ".hidden");
+
+    assertThat(found().shards().stream().map(shard -> shard.name().toString()))
+        .containsExactly("a.tar", "b.tar");
+    assertThat(found().form()).isEqualTo(new IndexForm(false, false));
+    assertThat(found().isPacked()).isFalse();
+  }
+
+  @Test
+  void ofDirectory_withOtherFiles_isThoseOnlyWhenAsked() throws Exception {
+    write("a.tar", "README");
+
+    assertThat(find(false)).isNull();
+    assertThat(find(true)).isNotNull().extracting(ShardSet::count).isEqualTo(1);
+  }
+
+  @Test
+  void ofDirectory_empty_isADirectory() throws Exception {
+    assertThat(find(false)).isNull();
+    assertThatThrownBy(() -> find(true))
+        .isInstanceOf(ShardException.class)
+        .hasMessageContaining("--source-form directory");
+  }
+
+  @Test
+  void ofDirectory_withADirectoryNamedSo_isADirectory() throws Exception {
+    write("a.tar");
+    Files.createDirectory(directory.resolve("b.tar"));
+
+    assertThat(find(false)).isNull();
+  }
+
+  @Test
+  void ofDirectory_packed_liesTogether() throws Exception {
+    write("s-0.tar", "s-1.tar", "README");
+    Files.writeString(directory.resolve("pmfs-pack.json"), "{}");
+
+    assertThat(found().isPacked()).isTrue();
+    assertThat(found().form()).isEqualTo(new IndexForm(true, false));
+    assertThat(found().count()).isEqualTo(2);
+  }
+
+  @Test
+  void ofDirectory_packingUnfinished_isRefused() throws Exception {
+    write("s-0.tar");
+    Files.writeString(directory.resolve("pmfs-pack.partial"), "");
+
+    assertThatThrownBy(() -> find(false))
+        .isInstanceOf(ShardException.class)
+        .hasMessageContaining("did not come to its end here; run it again");
+  }
+
+  @Test
+  void ofDirectory_streams_areRefusedWhenAsked() throws Exception {
+    write("a.tar", "b.tar.gz");
+
+    assertThat(find(false)).isNull();
+    assertThatThrownBy(() -> find(true))
+        .hasMessageContaining("b.tar.gz: can only be read from its beginning; unpack it");
+    assertThatThrownBy(
+            () -> ShardSet.ofFile(new PlainDirectory(directory), FileName.of("b.tar.gz"), false))
+        .isInstanceOf(ShardException.class);
+  }
+
+  @Test
+  void ofDirectory_sameDirectoryTwice_isRefused() throws Exception {
+    write("a.tar", "a.tar.zst");
+
+    assertThatThrownBy(() -> find(false)).hasMessageContaining("another tar file is shown as a");
+  }
+
+  @Test
+  void open_again_takesTheIndexThatIsThere() throws Exception {
+    write("a.tar", "b.tar");
+    assertThat(opens()).as("to build, and to read").isEqualTo(3);
+    assertThat(opens()).as("to read").isEqualTo(1);
+
+    Files.write(state.resolve("kept"), new byte[] {1, 2, 3});
+    assertThat(opens()).as("damaged").isEqualTo(3);
+
+    Files.write(directory.resolve("b.tar"), new Tar().file("y", "changed").end());
+    assertThat(opens()).as("changed").isEqualTo(3);
+    assertThat(opens()).isEqualTo(1);
+
+    write("c.tar");
+    assertThat(opens()).as("one more").isEqualTo(4);
+  }
+
+  private long opens() throws Exception {
+    CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
+    ShardSet set = found();
+    try (ShardStore store =
+        ShardSource.open(
+            files,
+            set,
+            List.of(state.resolve("absent"), state.resolve("kept")),
+            2,
+            progress -> {})) {
+      assertThat(Listing.content(store, FileName.of("a/x"))).isEqualTo("a.tar".getBytes(UTF_8));
+    }
+    return files.operations().opens();
+  }
+}
