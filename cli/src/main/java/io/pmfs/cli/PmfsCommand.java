@@ -53,6 +53,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
+    commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
@@ -129,6 +130,6 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, upgrade, status, config, doctor");
+        "no command given; the commands are mount, umount, upgrade, status, pack, config, doctor");
   }
 }
