@@ -96,6 +96,11 @@ final class Daemon implements ControlRequests {
     }
   }
 
+  /** What the mount shows if that is not the files of the source; else empty. */
+  String description() {
+    return dataset.description();
+  }
+
   @Override
   public void upgrade() throws MountFailure {
     if (supervision == null || !dataset.outlivesProcess()) {

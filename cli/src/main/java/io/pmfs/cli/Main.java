@@ -26,7 +26,14 @@ public final class Main {
             out,
             err,
             InstantSource.system(),
-            new Wiring(surroundings, supervision, kernelFlags(surroundings)),
+            new Wiring(
+                surroundings,
+                supervision,
+                kernelFlags(surroundings),
+                line -> {
+                  err.println("pmfs: " + line);
+                  err.flush();
+                }),
             supervision,
             logFile -> {
               if (launched) {

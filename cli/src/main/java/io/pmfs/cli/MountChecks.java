@@ -70,15 +70,17 @@ final class MountChecks {
   private void checkSource() throws MountFailure {
     Path source = settings.source();
     switch (MountProbe.of(source)) {
-      case ABSENT -> throw usage(source, "source", "no such directory", "check the path");
+      case ABSENT -> throw usage(source, "source", "no such file or directory", "check the path");
       case STALE, BROKEN, HUNG ->
           throw usage(source, "source", "does not answer", "check that its file system is mounted");
       case DENIED -> throw usage(source, "source", "permission denied", "ask its owner for access");
       case ANSWERS -> {
-        if (!Files.isDirectory(source)) {
-          throw usage(source, "source", "not a directory", "name the dataset's directory");
+        boolean tar = Files.isRegularFile(source) && !settings.sourceForm().equals("directory");
+        if (!tar && !Files.isDirectory(source)) {
+          throw usage(
+              source, "source", "not a directory", "name the dataset's directory or a tar file");
         }
-        if (!Files.isReadable(source) || !Files.isExecutable(source)) {
+        if (!Files.isReadable(source) || !(tar || Files.isExecutable(source))) {
           throw usage(source, "source", "permission denied", "ask its owner for access");
         }
       }

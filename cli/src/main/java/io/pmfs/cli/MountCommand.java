@@ -30,6 +30,7 @@ import picocli.CommandLine.Spec;
       "  pmfs mount /lustre/imagenet /mnt/dataset",
       "  pmfs mount --tier pm:/mnt/pmem0/pmfs:200G --tier ssd:/local/pmfs:80%% /lustre/imagenet"
           + " /mnt/dataset",
+      "  pmfs mount /lustre/shards /mnt/dataset          tar files, shown as what is in them",
       "  pmfs mount /mnt/dataset          the rest from [mount.\"/mnt/dataset\"] in pmfs.toml",
       "  pmfs mount --user ada /lustre/imagenet /mnt/dataset          as root, for ada",
       "  pmfs mount --foreground --log-level debug ./data ./mnt"
@@ -47,7 +48,7 @@ final class MountCommand implements Callable<Integer> {
   @Parameters(
       index = "0",
       paramLabel = "[SOURCE] MOUNTPOINT",
-      description = "The dataset's directory and an empty directory to mount it on.")
+      description = "The dataset's directory or tar file, and an empty directory to mount it on.")
   private String first;
 
   @Parameters(index = "1", arity = "0..1", hidden = true)
@@ -103,7 +104,7 @@ final class MountCommand implements Callable<Integer> {
       try {
         Daemon daemon = new Daemon(settings, logFile, invocation);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
-        daemon.run(registration, () -> announce(settings, logFile));
+        daemon.run(registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {
         // In the background nobody reads stderr any more.
         log.error("{}: stopped by an error", mountpoint, e);
@@ -114,11 +115,15 @@ final class MountCommand implements Callable<Integer> {
     }
   }
 
-  private void announce(MountSettings settings, Path logFile) {
+  private void announce(MountSettings settings, String description, Path logFile) {
     invocation.say(
-        "%s mounted on %s (pid %d, log %s)"
+        "%s mounted on %s (%spid %d, log %s)"
             .formatted(
-                settings.source(), settings.mountpoint(), ProcessHandle.current().pid(), logFile));
+                settings.source(),
+                settings.mountpoint(),
+                description.isEmpty() ? "" : description + "; ",
+                ProcessHandle.current().pid(),
+                logFile));
     invocation.detach().accept(logFile);
   }
 }

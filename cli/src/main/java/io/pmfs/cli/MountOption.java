@@ -10,7 +10,15 @@ import org.jspecify.annotations.Nullable;
  * configuration file.
  */
 enum MountOption {
-  SOURCE(Kind.ARGUMENT, "DIR", null, "the dataset's directory; in a file's section only"),
+  SOURCE(Kind.ARGUMENT, "SOURCE", null, "the dataset; in a file's section only"),
+  SOURCE_FORM(
+      Kind.VALUE,
+      "FORM",
+      "auto",
+      "what is shown of the source: directory shows its files, tar what is in them; auto takes tar"
+          + " for a single file, for what pmfs pack wrote, and for a directory of nothing but tar"
+          + " files"),
+  NESTED(Kind.FLAG, "", "false", "show tar files in tar files as directories, one level"),
   TIER(
       Kind.LIST,
       TierSpec.FORM,

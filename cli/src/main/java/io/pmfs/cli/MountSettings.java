@@ -8,7 +8,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The resolved configuration of one mount.
  *
- * @param source the dataset's directory, absolute and without symbolic links
+ * @param source the dataset's directory or tar file, absolute and without symbolic links
+ * @param sourceForm {@code auto}, {@code directory} or {@code tar}
+ * @param nested whether tar files in tar files are directories
  * @param mountpoint where to mount it, absolute and without symbolic links
  * @param tiers fastest first; at least one
  * @param keepFree what is always left free on each tier's disk
@@ -30,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 record MountSettings(
     Path source,
+    String sourceForm,
+    boolean nested,
     Path mountpoint,
     List<TierSpec> tiers,
     Capacity keepFree,

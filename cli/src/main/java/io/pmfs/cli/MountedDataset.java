@@ -7,6 +7,11 @@ interface MountedDataset extends AutoCloseable {
   /** Mounts and serves; returns once a probe through the mount answered. */
   void start() throws MountFailure;
 
+  /** What the mount shows if that is not the files of the source; else empty. */
+  default String description() {
+    return "";
+  }
+
   /** A snapshot; may be asked by several threads, and while unmounting. */
   StatusReport status();
 

@@ -40,7 +40,7 @@ final class ServedDataset implements MountedDataset {
   private final Path state;
   private final List<Path> owned;
   private final Namespace namespace;
-  private final CountedBackingStore source;
+  private final DatasetSource source;
   private final List<DirectoryTier> tiers;
   private final Copies copies;
   private final Stager stager;
@@ -63,7 +63,7 @@ final class ServedDataset implements MountedDataset {
       Path state,
       List<Path> owned,
       Namespace namespace,
-      CountedBackingStore source,
+      DatasetSource source,
       List<DirectoryTier> tiers,
       Copies copies,
       Stager stager,
@@ -96,6 +96,11 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
+  public String description() {
+    return source.description();
+  }
+
+  @Override
   public StatusReport status() {
     PmfsFileSystem.ReadStatistics reads = fileSystem.readStatistics();
     long fromTiers = stager.bytesFromTiers();
@@ -122,7 +127,7 @@ final class ServedDataset implements MountedDataset {
             served == 0 ? 0 : (double) fromTiers / served,
             reads.errors()),
         report(stager.status(), copies),
-        report(source));
+        report(source.files()));
   }
 
   private String readModeReason() {

@@ -14,6 +14,7 @@ final class SettingsParser {
   private static final List<String> POLICIES = List.of("none", "lru");
   private static final List<String> BRIDGES = List.of("auto", "kernel", "jnr");
   private static final List<String> READ_MODES = List.of("auto", "page-cache", "passthrough");
+  private static final List<String> FORMS = List.of("auto", "directory", "tar");
   private static final List<String> LEVELS = List.of("error", "warn", "info", "debug", "trace");
   private static final long MIB = 1 << 20;
 
@@ -55,6 +56,8 @@ final class SettingsParser {
     }
     return new MountSettings(
         surroundings.resolveLinks(surroundings.resolve(text(MountOption.SOURCE))),
+        oneOf(MountOption.SOURCE_FORM, FORMS),
+        value(MountOption.NESTED, SettingsParser::flag),
         mountpoint,
         tiers(),
         value(MountOption.KEEP_FREE, Capacity::parse),

@@ -5,7 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.common.hash.Hashing;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
-import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.MountException;
@@ -14,12 +13,13 @@ import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.SharedSession;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.packing.ShardException;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
-import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
@@ -39,6 +39,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,16 +60,23 @@ final class Wiring implements MountOpener {
   private final Surroundings surroundings;
   private final @Nullable Supervision supervision;
   private final long kernelFlags;
+  private final Consumer<String> notice;
 
   /**
    * Wires mounts of this process.
    *
    * @param kernelFlags what may be taken of the kernel's offer; see {@link KernelBridge}
+   * @param notice takes lines for whoever waits for a mount
    */
-  Wiring(Surroundings surroundings, @Nullable Supervision supervision, long kernelFlags) {
+  Wiring(
+      Surroundings surroundings,
+      @Nullable Supervision supervision,
+      long kernelFlags,
+      Consumer<String> notice) {
     this.surroundings = surroundings;
     this.supervision = supervision;
     this.kernelFlags = kernelFlags;
+    this.notice = notice;
   }
 
   @Override
@@ -81,6 +89,9 @@ final class Wiring implements MountOpener {
       return dataset;
     } catch (FsException e) {
       throw new MountFailure(ExitStatus.USAGE, settings.source() + ": source: " + Reason.of(e), e);
+    } catch (ShardException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, settings.source() + ": source: " + e.getMessage(), e);
     } catch (NamespaceException e) {
       throw new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
     } catch (MountException e) {
@@ -93,14 +104,15 @@ final class Wiring implements MountOpener {
   }
 
   private ServedDataset open(MountSettings settings, Deque<AutoCloseable> opened)
-      throws MountFailure, FsException, MountException {
-    String dataset = datasetName(settings.source());
+      throws MountFailure, FsException, ShardException, MountException {
+    DatasetSource origin = DatasetSource.open(settings);
+    opened.push(origin);
+    String dataset = datasetName(settings.source(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
-    CountedBackingStore source = new CountedBackingStore(new DirectoryStore(settings.source()));
-    opened.push(source);
     RocksNamespace namespace =
-        RocksNamespace.open(state, settings.source().toString(), settings.metadataMemoryBytes());
+        RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes());
     opened.push(namespace);
+    BackingStore source = origin.store(state, notice);
     List<DirectoryTier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
       DirectoryTier tier = openTier(spec, settings.keepFree(), dataset, namespace);
@@ -146,7 +158,7 @@ final class Wiring implements MountOpener {
         state,
         owned,
         namespace,
-        source,
+        origin,
         tiers,
         copies,
         stager,
@@ -200,11 +212,11 @@ final class Wiring implements MountOpener {
     return directory;
   }
 
-  /** Readable, and different for every source path: {@code imagenet-1f2e3d4c5b6a7980}. */
-  private static String datasetName(Path source) {
+  /** Readable, and different for every identity: {@code imagenet-1f2e3d4c5b6a7980}. */
+  private static String datasetName(Path source, String identity) {
     Path last = source.getFileName();
     String readable = last == null ? "root" : last.toString().replaceAll("[^A-Za-z0-9._-]", "_");
-    String hash = Hashing.sha256().hashString(source.toString(), UTF_8).toString();
+    String hash = Hashing.sha256().hashString(identity, UTF_8).toString();
     return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
   }
 

@@ -136,6 +136,8 @@ final class ConfigurationTest {
         .isEqualTo(
             new MountSettings(
                 world.directory.resolve("src"),
+                "auto",
+                false,
                 world.directory.resolve("mnt"),
                 List.of(new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
                 Capacity.ofPercent(10),

@@ -48,12 +48,21 @@ final class MountChecksTest {
     MountSettings settings = world.settings(Map.of());
     Files.delete(settings.source());
 
-    assertFails(settings, ExitStatus.USAGE, "/src: source: no such directory");
+    assertFails(settings, ExitStatus.USAGE, "/src: source: no such file or directory");
   }
 
   @Test
-  void run_sourceIsAFile_isUsage() throws Exception {
+  void run_sourceIsATarFile_isFine() throws Exception {
     MountSettings settings = world.settings(Map.of());
+    Files.delete(settings.source());
+    Files.writeString(settings.source(), "x");
+
+    assertThatCode(() -> check(settings)).doesNotThrowAnyException();
+  }
+
+  @Test
+  void run_sourceIsAFileThoughADirectoryWasAskedFor_isUsage() throws Exception {
+    MountSettings settings = world.settings(Map.of(MountOption.SOURCE_FORM, List.of("directory")));
     Files.delete(settings.source());
     Files.writeString(settings.source(), "x");
 

@@ -56,6 +56,15 @@ public final class IndexBuilder {
     for (FileName name : names) {
       shards.add(Shard.of(shards.size(), name, store.status(name).attributes()));
     }
+    return write(shards, index);
+  }
+
+  /** Builds the index of a source's shards, as {@link #build(List, Path)} does. */
+  IndexSummary build(ShardSet set, Path index) throws ShardException, FsException {
+    return write(set.shards(), index);
+  }
+
+  private IndexSummary write(List<Shard> shards, Path index) throws ShardException, FsException {
     try (ShardFiles files = new ShardFiles(store);
         IndexWriter writer = new IndexWriter(form, shards, store, index)) {
       scan(shards, files, writer);
@@ -115,10 +124,11 @@ public final class IndexBuilder {
 
   private Shard scan(Shard shard, ShardFiles files, IndexWriter writer, Count count)
       throws ShardException, FsException {
-    MemberSink sink = new CountedSink(writer, count);
     FileName directory = writer.begin(shard);
     ShardFiles.Opened opened = files.open(shard);
     try (SourceFile file = opened.file()) {
+      double stored = opened.size() == 0 ? 0 : (double) shard.size() / opened.size();
+      MemberSink sink = new CountedSink(writer, count, stored);
       HeaderReader in = new HeaderReader(file, opened.size());
       new TarScanner(shard.number(), shard.name().toString(), in, sink)
           .scan(directory, form.nested());
@@ -172,9 +182,16 @@ public final class IndexBuilder {
 
     private final IndexWriter writer;
     private final Count count;
+    private final double stored;
     private int unreported;
 
-    CountedSink(IndexWriter writer, Count count) {
+    /**
+     * Counts what a scan passes over.
+     *
+     * @param stored how many bytes of the shard are one of the tar file
+     */
+    CountedSink(IndexWriter writer, Count count, double stored) {
+      this.stored = stored;
       this.writer = writer;
       this.count = count;
     }
@@ -195,7 +212,7 @@ public final class IndexBuilder {
       if (count.stopped) {
         throw new ShardException("another shard failed");
       }
-      count.bytes.add(passed);
+      count.bytes.add((long) (passed * stored));
       if (++unreported == MEMBERS_PER_REPORT) {
         unreported = 0;
         progress.accept(count.progress());

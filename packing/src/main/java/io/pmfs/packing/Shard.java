@@ -17,6 +17,12 @@ record Shard(int number, FileName name, long size, Instant modificationTime, int
         attributes.gid());
   }
 
+  boolean isSameVersion(Shard other) {
+    return name.equals(other.name)
+        && size == other.size
+        && modificationTime.equals(other.modificationTime);
+  }
+
   /** Whether a file is still what was indexed. */
   boolean isVersion(Attributes now) {
     return now.size() == size && now.modificationTime().equals(modificationTime);

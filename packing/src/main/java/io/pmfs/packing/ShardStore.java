@@ -30,7 +30,7 @@ public final class ShardStore implements BackingStore {
   private final OpenShards open;
   private final ShardIdentities identities;
 
-  /** Serves shards of a store by their index; closes both. */
+  /** Serves shards of a store, which stays open, by their index, which is closed with this. */
   public ShardStore(BackingStore store, ShardIndex index) {
     this(store, index, OPEN_SHARDS, System::nanoTime);
   }
@@ -151,6 +151,5 @@ public final class ShardStore implements BackingStore {
     open.close();
     files.close();
     index.close();
-    store.close();
   }
 }

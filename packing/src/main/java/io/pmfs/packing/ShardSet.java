@@ -1,0 +1,151 @@
+package io.pmfs.packing;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** The shards of a source in their order, which is that of their names, and how they are shown. */
+public final class ShardSet {
+  /** Of a directory that {@code pmfs pack} wrote; the last file that it writes. */
+  public static final FileName MANIFEST = FileName.of("pmfs-pack.json");
+
+  /** In a directory that {@code pmfs pack} is not done with. */
+  public static final FileName UNFINISHED = FileName.of("pmfs-pack.partial");
+
+  /** The index beside packed shards. */
+  public static final FileName INDEX = FileName.of("pmfs-index.sst");
+
+  private final List<Shard> shards;
+  private final IndexForm form;
+  private final boolean packed;
+
+  private ShardSet(List<Shard> shards, IndexForm form, boolean packed) {
+    this.shards = shards;
+    this.form = form;
+    this.packed = packed;
+  }
+
+  /** One tar file of a store, whatever its name; what is in it lies at the root. */
+  public static ShardSet ofFile(BackingStore store, FileName name, boolean nested)
+      throws FsException, ShardException {
+    requireAnyPlace(name);
+    return new ShardSet(shards(store, List.of(name)), new IndexForm(true, nested), false);
+  }
+
+  /**
+   * The shards in the root of a store. What {@code pmfs pack} wrote lies together at the root;
+   * other tar files are a directory each.
+   *
+   * @param asked whether tar files are looked for even if there are other files beside them
+   * @return null if it is none that holds shards, and was not asked for
+   */
+  public static @Nullable ShardSet ofDirectory(BackingStore store, boolean asked, boolean nested)
+      throws FsException, ShardException {
+    Set<FileName> names = new TreeSet<>();
+    store.list(FileName.of(""), names::addAll);
+    boolean packed = names.contains(MANIFEST);
+    if (!packed && names.contains(UNFINISHED)) {
+      throw new ShardException(
+          "pmfs pack did not come to its end here; run it again, or mount with --source-form"
+              + " directory");
+    }
+    names.removeIf(name -> isAside(name));
+    if (asked && !packed) {
+      for (FileName name : names) {
+        requireAnyPlace(name);
+      }
+    }
+    boolean all = !names.isEmpty() && names.stream().allMatch(ShardName::isShard);
+    if (!packed && !asked && !all) {
+      return null;
+    }
+    names.removeIf(name -> !ShardName.isShard(name));
+    if (names.isEmpty() && !packed) {
+      throw new ShardException("no tar file is here; mount with --source-form directory");
+    }
+    List<Shard> shards = shards(store, names);
+    if (shards.size() < names.size() && !packed && !asked) {
+      return null;
+    }
+    if (!packed) {
+      requireDifferent(shards);
+    }
+    return new ShardSet(shards, new IndexForm(packed, nested), packed);
+  }
+
+  private static boolean isAside(FileName name) {
+    return name.bytes()[0] == '.' || name.equals(MANIFEST) || name.equals(INDEX);
+  }
+
+  private static void requireAnyPlace(FileName name) throws ShardException {
+    if (ShardName.isStream(name)) {
+      throw new ShardException(
+          name
+              + ": can only be read from its beginning; unpack it, or pack what is in it with pmfs"
+              + " pack");
+    }
+  }
+
+  /** Those of the files that are regular. */
+  private static List<Shard> shards(BackingStore store, Iterable<FileName> names)
+      throws FsException {
+    List<Shard> shards = new ArrayList<>();
+    for (FileName name : names) {
+      Attributes attributes = store.status(name).attributes();
+      if (attributes.type() == FileType.REGULAR) {
+        shards.add(Shard.of(shards.size(), name, attributes));
+      }
+    }
+    return List.copyOf(shards);
+  }
+
+  private static void requireDifferent(List<Shard> shards) throws ShardException {
+    Set<FileName> directories = new HashSet<>();
+    for (Shard shard : shards) {
+      FileName directory = ShardName.directory(shard.name());
+      if (!directories.add(directory)) {
+        throw new ShardException(
+            shard.name() + ": another tar file is shown as " + directory + " too; move one away");
+      }
+    }
+  }
+
+  List<Shard> shards() {
+    return shards;
+  }
+
+  public IndexForm form() {
+    return form;
+  }
+
+  /** How many tar files there are. */
+  public int count() {
+    return shards.size();
+  }
+
+  /** Whether {@code pmfs pack} wrote them, so that there is an index beside them. */
+  public boolean isPacked() {
+    return packed;
+  }
+
+  /** Whether an index is of these shards, as they are now, in this form. */
+  public boolean isIndexedBy(ShardIndex index) {
+    if (!index.summary().form().equals(form) || index.shards().size() != shards.size()) {
+      return false;
+    }
+    for (Shard shard : shards) {
+      if (!shard.isSameVersion(index.shards().get(shard.number()))) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,68 @@
+package io.pmfs.packing;
+
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Opens shards as a source: with an index that is there and fits, else with one that it builds. */
+public final class ShardSource {
+  private static final Logger log = LoggerFactory.getLogger(ShardSource.class);
+
+  private ShardSource() {}
+
+  /**
+   * Opens a source.
+   *
+   * @param store which the shards are in; stays open
+   * @param indices where an index may be; the last place is ours to write to
+   * @param threads how many shards are read at once if the index has to be built
+   * @throws ShardException if a shard is no sound tar file, or the index cannot be written
+   */
+  public static ShardStore open(
+      BackingStore store,
+      ShardSet set,
+      List<Path> indices,
+      int threads,
+      Consumer<IndexProgress> progress)
+      throws FsException, ShardException {
+    for (Path place : indices) {
+      ShardIndex index = fitting(set, place);
+      if (index != null) {
+        return new ShardStore(store, index);
+      }
+    }
+    Path place = indices.get(indices.size() - 1);
+    IndexSummary summary = new IndexBuilder(store, set.form(), threads, progress).build(set, place);
+    log.info("{}: index of {} names in {} shards", place, summary.members(), summary.shards());
+    try {
+      return new ShardStore(store, ShardIndex.open(place));
+    } catch (IOException e) {
+      throw new ShardException(
+          place + ": the index was written and cannot be read: " + e.getMessage(), e);
+    }
+  }
+
+  private static @Nullable ShardIndex fitting(ShardSet set, Path place) {
+    if (!Files.exists(place)) {
+      return null;
+    }
+    try {
+      ShardIndex index = ShardIndex.open(place);
+      if (set.isIndexedBy(index)) {
+        return index;
+      }
+      index.close();
+      log.info("{}: the index is of other shards, or of other versions of them", place);
+    } catch (IOException e) {
+      log.warn("{}: the index cannot be used: {}", place, e.getMessage());
+    }
+    return null;
+  }
+}
