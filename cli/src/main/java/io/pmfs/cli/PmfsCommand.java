@@ -57,6 +57,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(new EvictCommand(invocation));
     commands.addSubcommand(new VerifyCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
+    commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
@@ -133,7 +134,7 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, upgrade, stage, status, evict, verify, config,"
-            + " doctor");
+        "no command given; the commands are mount, umount, upgrade, stage, status, evict, verify, pack,"
+            + " config, doctor");
   }
 }

@@ -3,6 +3,7 @@ package io.pmfs.packing;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import java.util.Comparator;
+import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,13 @@ final class PlannedDirectory {
   TarMember member() {
     FileName name = parent == null ? ROOT : FileName.ofLatin1(path.toLatin1() + "/");
     return new TarMember(name, TarConstants.LF_DIR, NONE, attributes, 0);
+  }
+
+  /** Adds this and all above it, but for those that are there with all above them. */
+  void addWithParentsTo(Set<PlannedDirectory> directories) {
+    for (PlannedDirectory d = this; d != null && directories.add(d); ) {
+      d = d.parent;
+    }
   }
 
   private int compareTo(PlannedDirectory other) {

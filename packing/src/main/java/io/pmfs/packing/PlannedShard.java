@@ -33,7 +33,7 @@ record PlannedShard(int number, List<PlannedFile> files, long tarBytes) {
     long hardLinks = 0;
     Set<Integer> links = new HashSet<>();
     for (PlannedFile file : files) {
-      for (PlannedDirectory d = file.directory; d != null && directories.add(d); d = d.parent) {}
+      file.directory.addWithParentsTo(directories);
       if (file.link != 0 && !links.add(file.link)) {
         hardLinks++;
       } else if (!file.isPlace()) {

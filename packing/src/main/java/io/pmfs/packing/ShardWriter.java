@@ -12,6 +12,8 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -127,11 +129,12 @@ final class ShardWriter {
           new ReadAhead(source, files.stream().filter(this::isRead).iterator(), readers, buffers)) {
         for (PlannedFile file : files) {
           progress.checkNotCancelled();
-          putDirectories(tar, file.directory);
+          file.directory.addWithParentsTo(directories);
           if (!file.isPlace()) {
             put(tar, file, ahead);
           }
         }
+        putDirectories(tar);
         tar.finish();
         complete = true;
         return tar.getBytesWritten();
@@ -149,10 +152,11 @@ final class ShardWriter {
           && (file.link == 0 || linksAhead.add(file.link));
     }
 
-    private void putDirectories(TarArchiveOutputStream tar, @Nullable PlannedDirectory directory)
-        throws IOException {
-      if (directory != null && directories.add(directory)) {
-        putDirectories(tar, directory.parent);
+    /** Behind the files: tar restores the times of a directory when it comes by, and once. */
+    private void putDirectories(TarArchiveOutputStream tar) throws IOException {
+      PlannedDirectory[] sorted = directories.toArray(PlannedDirectory[]::new);
+      Arrays.sort(sorted, Comparator.comparingInt(directory -> directory.rank));
+      for (PlannedDirectory directory : sorted) {
         begin(tar, directory.member());
         tar.closeArchiveEntry();
       }

@@ -43,7 +43,7 @@ final class SourceWalk {
   /** Directories that were not listed to the end, and batches of names not asked for. */
   private int outstanding;
 
-  private @Nullable RuntimeException failure;
+  private @Nullable Throwable failure;
 
   SourceWalk(BackingStore source, int threads, PackProgress progress) {
     this.source = source;
@@ -88,7 +88,7 @@ final class SourceWalk {
     }
     synchronized (this) {
       if (failure != null) {
-        throw failure;
+        throw PackProgress.unchecked(failure);
       }
       for (PlannedDirectory directory : directories) {
         if (directory.empty) {
@@ -107,7 +107,7 @@ final class SourceWalk {
         finished();
         directory = take();
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       fail(e);
     }
   }
@@ -126,7 +126,7 @@ final class SourceWalk {
     }
   }
 
-  private synchronized void fail(RuntimeException e) {
+  private synchronized void fail(Throwable e) {
     failure = failure == null ? e : failure;
     notifyAll();
   }
@@ -166,7 +166,7 @@ final class SourceWalk {
         progress.checkNotCancelled();
         ask(directory, name);
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       fail(e);
     } finally {
       finished();

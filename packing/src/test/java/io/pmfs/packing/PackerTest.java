@@ -121,7 +121,7 @@ final class PackerTest {
   }
 
   @Test
-  void shard_ofDeepFiles_beginsWithTheirDirectories() throws Exception {
+  void shard_ofDeepFiles_endsWithTheirDirectories() throws Exception {
     pack.source.directory("a");
     pack.source.directory("a/b");
     pack.source.directory("a/empty");
@@ -129,8 +129,8 @@ final class PackerTest {
     pack.source.file("a/b/2", 1, 1);
     pack.shardBytes = 1;
     pack.pack();
-    assertThat(pack.memberNames("shard-000000.tar")).containsExactly("./", "a/", "a/b/", "a/b/1");
-    assertThat(pack.memberNames("shard-000001.tar")).containsExactly("./", "a/", "a/b/", "a/b/2");
+    assertThat(pack.memberNames("shard-000000.tar")).containsExactly("a/b/1", "./", "a/", "a/b/");
+    assertThat(pack.memberNames("shard-000001.tar")).containsExactly("a/b/2", "./", "a/", "a/b/");
     assertThat(pack.memberNames("shard-000002.tar")).containsExactly("./", "a/", "a/empty/");
   }
 

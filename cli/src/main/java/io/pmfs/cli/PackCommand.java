@@ -1,0 +1,237 @@
+package io.pmfs.cli;
+
+import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.packing.PackCheck;
+import io.pmfs.packing.PackCompression;
+import io.pmfs.packing.PackException;
+import io.pmfs.packing.PackManifest;
+import io.pmfs.packing.PackOrder;
+import io.pmfs.packing.PackProgress;
+import io.pmfs.packing.PackResult;
+import io.pmfs.packing.PackSettings;
+import io.pmfs.packing.Packer;
+import io.pmfs.packing.Unreadable;
+import io.pmfs.tier.FsException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs pack}: a source as tar shards with an index, and the check of such shards. */
+@Command(
+    name = "pack",
+    description = "Writes a dataset as tar shards with an index and a manifest.%n",
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs pack /lustre/imagenet /lustre/imagenet-shards",
+      "  pmfs pack /data /shards --compression zstd --sort shuffle:42",
+      "  pmfs pack /data /shards --dry-run",
+      "  pmfs pack --check /shards",
+      "  pmfs mount /lustre/imagenet-shards /mnt/dataset",
+      "",
+      "An interrupted pack goes on when the same command is run again.",
+      "",
+      "Exit status: 0 done; 1 not complete, run it again; 2 wrong usage, or a source or directory",
+      "that cannot be used; 4 complete but for what --skip-unreadable left out, or --check found",
+      "something wrong."
+    })
+final class PackCommand implements Callable<Integer> {
+  private static final int LISTED_LINES = 20;
+
+  private final Invocation invocation;
+
+  @Parameters(
+      index = "0",
+      paramLabel = "SOURCE",
+      description = "The directory to pack; with --check the one to check.")
+  private String sourceText;
+
+  @Parameters(
+      index = "1",
+      arity = "0..1",
+      paramLabel = "DIRECTORY",
+      description = "Where shards go: absent, empty, or what an interrupted pack left.")
+  private @Nullable String directoryText;
+
+  @Option(
+      names = "--shard-size",
+      paramLabel = "SIZE",
+      defaultValue = "1GiB",
+      description = "Size of a shard at most, before compression (default ${DEFAULT-VALUE}).")
+  private String shardSize;
+
+  @Option(
+      names = "--compression",
+      paramLabel = "none|zstd[:LEVEL]",
+      defaultValue = "none",
+      description = "zstd writes .tar.zst in the seekable format (default ${DEFAULT-VALUE}).")
+  private String compression;
+
+  @Option(
+      names = "--sort",
+      paramLabel = "name|size|shuffle:SEED",
+      defaultValue = "name",
+      description = "Order of files in shards (default ${DEFAULT-VALUE}).")
+  private String sort;
+
+  @Option(
+      names = "--jobs",
+      paramLabel = "N",
+      description =
+          "Files that are read at once (default: as many as processors); more for a slow source.")
+  private @Nullable Integer jobs;
+
+  @Option(
+      names = "--skip-unreadable",
+      description = "Leave out what cannot be read, and list it in the manifest.")
+  private boolean skipUnreadable;
+
+  @Option(names = "--dry-run", description = "Only say what would be written.")
+  private boolean dryRun;
+
+  @Option(names = "--check", description = "Compare shards with their sizes and checksums.")
+  private boolean check;
+
+  PackCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    PackProgress progress = new PackProgress();
+    int cores = Runtime.getRuntime().availableProcessors();
+    String target = directoryText;
+    try (PackDisplay display = PackDisplay.start(invocation, progress)) {
+      if (check) {
+        return check(target == null ? sourceText : target, cores, progress, display);
+      }
+      if (target == null) {
+        throw MountFailure.usage("no DIRECTORY to pack to; see pmfs pack --help");
+      }
+      return pack(settings(target, cores), cores, progress, display);
+    } catch (CancellationException e) {
+      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
+    } catch (OutOfMemoryError e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, to 1g for example", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
+    }
+  }
+
+  private PackSettings settings(String target, int cores) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Path source = surroundings.resolveLinks(surroundings.resolve(sourceText));
+    Path directory = surroundings.resolveLinks(surroundings.resolve(target));
+    if (!Files.isDirectory(source)) {
+      throw MountFailure.usage(source + ": source: no such directory; check the path");
+    }
+    if (directory.startsWith(source)) {
+      throw MountFailure.usage(
+          directory + ": lies inside the source " + source + "; name a directory outside of it");
+    }
+    try {
+      return new PackSettings(
+          source.toString(),
+          directory,
+          ByteSize.parse(shardSize),
+          PackCompression.parse(compression),
+          PackOrder.parse(sort),
+          jobs == null ? Math.min(cores, PackSettings.MAX_JOBS) : jobs,
+          skipUnreadable,
+          Version.get());
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, e.getMessage() + "; see pmfs pack --help", e);
+    }
+  }
+
+  private int pack(PackSettings settings, int cores, PackProgress progress, PackDisplay display)
+      throws MountFailure, InterruptedException {
+    try (DirectoryStore source = new DirectoryStore(Path.of(settings.source()))) {
+      Packer packer = new Packer(source, settings, DirectoryStore::new, cores, progress);
+      PackResult result = dryRun ? packer.plan() : packer.run();
+      display.close();
+      return report(result, settings, display);
+    } catch (PackException e) {
+      throw new MountFailure(ExitStatus.USAGE, String.valueOf(e.getMessage()), e);
+    } catch (FsException e) {
+      throw new MountFailure(ExitStatus.USAGE, settings.source() + ": source: " + Reason.of(e), e);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: cannot be written: %s; when that is mended run it again to go on"
+              .formatted(settings.directory(), Reason.of(e)),
+          e);
+    }
+  }
+
+  private int report(PackResult result, PackSettings settings, PackDisplay display)
+      throws MountFailure {
+    warn("a socket, which no tar file can hold; left out", result.sockets());
+    warn("", result.unreadable().stream().map(PackCommand::line).toList());
+    PackManifest manifest = result.manifest();
+    if (manifest == null) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: not complete: %,d could not be read; run it again, with --skip-unreadable to leave"
+                  .formatted(settings.directory(), result.unreadable().size())
+              + " them out");
+    }
+    if (dryRun) {
+      for (PackManifest.Shard shard : manifest.shards()) {
+        invocation
+            .out()
+            .println(
+                "%s  %,15d bytes  %,9d members"
+                    .formatted(shard.name(), shard.size(), shard.members()));
+      }
+    }
+    invocation.say(
+        PackSummary.of(manifest, settings, result.keptShards(), display.elapsed(), dryRun));
+    return result.unreadable().isEmpty() ? ExitStatus.DONE : ExitStatus.PARTLY;
+  }
+
+  private static String line(Unreadable one) {
+    return one.path() + ": cannot be read: " + one.reason();
+  }
+
+  private void warn(String what, List<String> paths) {
+    paths.stream()
+        .limit(LISTED_LINES)
+        .forEach(path -> invocation.warn(what.isEmpty() ? path : path + ": " + what));
+    if (paths.size() > LISTED_LINES) {
+      invocation.warn("... and %,d more".formatted(paths.size() - LISTED_LINES));
+    }
+  }
+
+  private int check(String text, int cores, PackProgress progress, PackDisplay display)
+      throws MountFailure, InterruptedException {
+    Surroundings surroundings = invocation.surroundings();
+    Path directory = surroundings.resolveLinks(surroundings.resolve(text));
+    try {
+      List<String> wrong = PackCheck.of(directory, cores, progress);
+      display.close();
+      wrong.forEach(line -> invocation.warn(directory + "/" + line));
+      invocation.say(
+          "%s: %,d shards checked, %s, %d wrong"
+              .formatted(
+                  directory,
+                  progress.totalFiles(),
+                  ByteSize.format(progress.totalBytes()),
+                  wrong.size()));
+      return wrong.isEmpty() ? ExitStatus.DONE : ExitStatus.PARTLY;
+    } catch (PackException e) {
+      throw new MountFailure(ExitStatus.USAGE, String.valueOf(e.getMessage()), e);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, directory + ": cannot be read: " + Reason.of(e), e);
+    }
+  }
+}
