@@ -95,6 +95,10 @@ class Pmfs(Source):
         """Stages files and directories of the mount, or all of it; a file that could not be staged ends the benchmark."""
         run(self.launcher, "stage", *(paths or [self.directory]), env=self.environment)
 
+    def evict(self):
+        """Drops all copies from the tiers."""
+        run(self.launcher, "evict", self.directory, env=self.environment)
+
     def settle(self):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
 
