@@ -62,7 +62,9 @@ final class FakeDataset implements MountedDataset {
                 new StatusReport.Dax(false, "not a DAX file system"),
                 200L << 30,
                 200L << 30,
-                1234567),
+                1234567,
+                "zstd:3",
+                500L << 30),
             new StatusReport.TierStatus(
                 "ssd0",
                 "ssd",
@@ -72,7 +74,9 @@ final class FakeDataset implements MountedDataset {
                 new StatusReport.Dax(false, "not asked"),
                 1L << 40,
                 1536,
-                1)),
+                1,
+                "none",
+                1000)),
         new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
         new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42));

@@ -3,7 +3,6 @@ package io.pmfs.stage;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.CopyWriter;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +23,7 @@ final class Fetch {
   private static final byte STORED = 3;
 
   private final Inode inode;
-  private final CopyWriter writer;
+  private final BlockWriter writer;
   private final byte[] states; // GUARDED_BY(this)
   private final int[] checksums; // GUARDED_BY(this)
   private final Map<Integer, BufferPool.Loan> held = new HashMap<>(); // GUARDED_BY(this)
@@ -34,7 +33,7 @@ final class Fetch {
   private boolean ended; // GUARDED_BY(this)
   private boolean queued; // GUARDED_BY(this)
 
-  Fetch(Inode inode, CopyWriter writer) {
+  Fetch(Inode inode, BlockWriter writer) {
     this.inode = inode;
     this.writer = writer;
     this.states = new byte[Blocks.count(inode.attributes().version())];
@@ -45,7 +44,7 @@ final class Fetch {
     return inode;
   }
 
-  CopyWriter writer() {
+  BlockWriter writer() {
     return writer;
   }
 
@@ -174,15 +173,7 @@ final class Fetch {
 
   /** The record of the whole copy. */
   synchronized CopyRecord record() {
-    long size = inode.attributes().size();
-    return new CopyRecord(
-        writer.tier().name(),
-        0,
-        inode.attributes().version(),
-        size,
-        Blocks.SIZE,
-        Checksums.of(checksums),
-        false);
+    return writer.record(Checksums.of(checksums));
   }
 
   /**

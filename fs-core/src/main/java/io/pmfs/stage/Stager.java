@@ -5,7 +5,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
@@ -96,12 +95,28 @@ public final class Stager implements AutoCloseable {
       Copies copies,
       EvictionPolicy eviction,
       StagerSettings settings) {
+    this(namespace, source, copies, eviction, settings, () -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param threadStart what each thread that compresses copies does first
+   */
+  public Stager(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      EvictionPolicy eviction,
+      StagerSettings settings,
+      Runnable threadStart) {
     this.namespace = namespace;
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
     this.settings = settings;
     this.buffers = new BufferPool(settings.bufferBytes());
-    this.storeThreads = Executors.newFixedThreadPool(StagerSettings.STORE_THREADS, named("store"));
+    this.storeThreads =
+        Executors.newFixedThreadPool(StagerSettings.STORE_THREADS, named("store", threadStart));
     this.evictor = new Evictor(namespace, copies, eviction, storeThreads);
     // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
     // get in.
@@ -112,7 +127,7 @@ public final class Stager implements AutoCloseable {
             0,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            named("fetch"));
+            named("fetch", threadStart));
   }
 
   /**
@@ -128,11 +143,13 @@ public final class Stager implements AutoCloseable {
           () ->
               guarded(
                   "recovering " + tier.name(),
-                  () ->
-                      tier.recover(
-                          number ->
-                              namespace.copies(number).stream()
-                                  .anyMatch(copy -> copy.tier().equals(tier.name())))));
+                  () -> {
+                    copies.countContent(tier);
+                    tier.recover(
+                        number ->
+                            namespace.copies(number).stream()
+                                .anyMatch(copy -> copy.tier().equals(tier.name())));
+                  }));
     }
   }
 
@@ -199,9 +216,8 @@ public final class Stager implements AutoCloseable {
   }
 
   private @Nullable Fetch reserve(Inode inode) {
-    long size = inode.attributes().size();
     for (Tier tier : copies.tiers()) {
-      CopyWriter writer = tier.create(inode.number(), size);
+      BlockWriter writer = copies.create(inode, tier);
       if (writer != null) {
         activeFetches.incrementAndGet();
         return new Fetch(inode, writer);
@@ -248,9 +264,12 @@ public final class Stager implements AutoCloseable {
         }
         case STORED -> {
           try {
-            sink.accept(fetch.writer().read(Blocks.offset(block) + start, count));
+            fetch.writer().read(Blocks.offset(block) + start, count, sink);
             bytesFromTiers.add(count);
             return true;
+          } catch (MismatchException e) {
+            abort(fetch);
+            return false;
           } catch (IOException e) {
             fetch.writer().tier().failed(e);
             return false;
@@ -390,7 +409,7 @@ public final class Stager implements AutoCloseable {
   private void storeBlock(Fetch fetch, int block, ByteBuffer content) {
     int checksum = Blocks.checksum(content);
     try {
-      fetch.writer().write(Blocks.offset(block), content);
+      fetch.writer().write(block, content);
       if (fetch.stored(block, checksum)) {
         copies.commit(fetch.inode(), fetch.writer(), fetch.record());
         completed.increment();
@@ -485,9 +504,9 @@ public final class Stager implements AutoCloseable {
     if (file != null) {
       return file;
     }
-    if (copies.has(inode)) {
+    if (copies.isRaw(inode)) {
       verifyInBackground(inode);
-    } else if (inode.attributes().size() > Blocks.SIZE) {
+    } else if (!copies.has(inode) && inode.attributes().size() > Blocks.SIZE) {
       // What fits a block is fetched by the read that is about to come.
       Fetch fetch = fetch(inode);
       if (fetch != null && !queue(fetch)) {
@@ -545,10 +564,15 @@ public final class Stager implements AutoCloseable {
     }
   }
 
-  private static ThreadFactory named(String name) {
+  private static ThreadFactory named(String name, Runnable threadStart) {
     AtomicInteger count = new AtomicInteger();
     return task -> {
-      Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
+      Runnable started =
+          () -> {
+            threadStart.run();
+            task.run();
+          };
+      Thread thread = new Thread(started, name + "-" + count.incrementAndGet());
       thread.setDaemon(true);
       return thread;
     };
