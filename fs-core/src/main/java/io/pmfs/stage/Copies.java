@@ -198,10 +198,9 @@ public final class Copies implements AutoCloseable {
     return isVerified(state) ? tiers.get(tierIndex(state)).file(inode.number()) : null;
   }
 
-  /** Whether the kernel can read a copy without us, once it is verified. */
-  boolean isRaw(Inode inode) {
-    byte state = locate(inode);
-    return state >= IN_TIER && !isCompressed(state);
+  /** Whether there is a copy that the kernel cannot read without us. */
+  public boolean isCompressed(Inode inode) {
+    return isCompressed(locate(inode));
   }
 
   /** Verifies a whole copy, block by block; says whether there is one and it is good. */
@@ -285,9 +284,22 @@ public final class Copies implements AutoCloseable {
    */
   private void missing(Inode inode, Tier tier) {
     where.set(inode.number(), UNKNOWN);
+    // The record goes before the file and comes after it: only if it was there all the time is the
+    // file what is missing.
     if (!tier.hasFailed()
-        && namespace.copies(inode.number()).stream().anyMatch(c -> c.tier().equals(tier.name()))) {
+        && recordIn(inode, tier) != null
+        && !isThere(inode, tier)
+        && recordIn(inode, tier) != null) {
       dropBad(inode, tier, "its file is not there");
+    }
+  }
+
+  private static boolean isThere(Inode inode, Tier tier) {
+    try (CopyReader reader = tier.open(inode.number())) {
+      return reader != null;
+    } catch (IOException e) {
+      // The tier has failed, and says so.
+      return true;
     }
   }
 
@@ -349,13 +361,24 @@ public final class Copies implements AutoCloseable {
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
+    CopyRecord record = trusted ? null : recordIn(inode, tier);
+    if (record == null && !trusted) {
+      // Evicted just now.
+      return null;
+    }
     CopyReader reader = tier.open(inode.number());
     if (reader == null) {
       return null;
     }
     boolean opened = false;
     try {
-      CopyRecord record = trusted ? null : record(inode, tier);
+      if (trusted && !isVerified(where.get(inode.number()))) {
+        // Evicted just now; what was opened may be a later copy of another kind.
+        return null;
+      }
+      if (record != null && !isReadable(record, inode)) {
+        throw new MismatchException("its record is not one this version can read");
+      }
       OpenCopy copy =
           record == null || record.codec() == CopyFormat.RAW
               ? openRaw(inode, tier, reader, record)
@@ -395,18 +418,16 @@ public final class Copies implements AutoCloseable {
         inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
   }
 
-  private CopyRecord record(Inode inode, Tier tier) throws MismatchException {
+  private @Nullable CopyRecord recordIn(Inode inode, Tier tier) {
     for (CopyRecord copy : namespace.copies(inode.number())) {
-      if (copy.tier().equals(tier.name())
-          && copy.version().equals(inode.attributes().version())
-          && isReadable(copy)) {
+      if (copy.tier().equals(tier.name())) {
         return copy;
       }
     }
-    throw new MismatchException("its record is missing or not one this version can read");
+    return null;
   }
 
-  private static boolean isReadable(CopyRecord copy) {
+  private static boolean isReadable(CopyRecord copy, Inode inode) {
     int blockSize = copy.blockSize();
     boolean knownCodec =
         switch (copy.codec()) {
@@ -415,7 +436,9 @@ public final class Copies implements AutoCloseable {
               blockSize > 0 && Blocks.SIZE % blockSize == 0;
           default -> false;
         };
-    return knownCodec && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
+    return knownCodec
+        && copy.version().equals(inode.attributes().version())
+        && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
   }
 
   /** Closes what is open, then the tiers. */

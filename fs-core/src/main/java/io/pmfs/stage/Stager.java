@@ -504,9 +504,12 @@ public final class Stager implements AutoCloseable {
     if (file != null) {
       return file;
     }
-    if (copies.isRaw(inode)) {
+    if (copies.isCompressed(inode)) {
+      return null;
+    }
+    if (copies.has(inode)) {
       verifyInBackground(inode);
-    } else if (!copies.has(inode) && inode.attributes().size() > Blocks.SIZE) {
+    } else if (inode.attributes().size() > Blocks.SIZE) {
       // What fits a block is fetched by the read that is about to come.
       Fetch fetch = fetch(inode);
       if (fetch != null && !queue(fetch)) {

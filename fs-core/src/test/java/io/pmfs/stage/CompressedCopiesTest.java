@@ -139,8 +139,8 @@ final class CompressedCopiesTest {
       for (int session = 0; session < 2; session++) {
         assertThat(stage.copies.file(shrinks)).isNull();
         assertThat(stage.stager.copyFile(shrinks)).isNull();
-        assertThat(stage.copies.isRaw(shrinks)).isFalse();
-        assertThat(stage.copies.isRaw(random)).isTrue();
+        assertThat(stage.copies.isCompressed(shrinks)).isTrue();
+        assertThat(stage.copies.isCompressed(random)).isFalse();
         stage.restart();
       }
     }
