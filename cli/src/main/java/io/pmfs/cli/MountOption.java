@@ -24,8 +24,15 @@ enum MountOption {
       TierSpec.FORM,
       null,
       "where copies are kept, fastest first; repeat for more. KIND is pm or ssd, CAPACITY a size or"
-          + " a share of the disk"),
+          + " a share of the disk, COMPRESSION as of --compression"),
   KEEP_FREE(Kind.VALUE, "SIZE", "10%", "always left free on each tier's disk"),
+  COMPRESSION(
+      Kind.VALUE,
+      "HOW",
+      "none",
+      "how copies are stored: none; zstd[:LEVEL] compresses all, at level 1 to 19, 3 unless given;"
+          + " auto[:LEVEL] compresses files that shrink by a tenth. The kernel reads only raw copies by"
+          + " itself"),
   STATE_DIR(Kind.VALUE, "DIR", null, "where names and the list of copies are kept"),
   BRIDGE(
       Kind.VALUE,

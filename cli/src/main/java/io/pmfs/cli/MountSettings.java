@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -14,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param mountpoint where to mount it, absolute and without symbolic links
  * @param tiers fastest first; at least one
  * @param keepFree what is always left free on each tier's disk
+ * @param compression how copies are stored in tiers that do not say so themselves
  * @param stateDirectory below which every dataset has its own state; with the last local tier when
  *     not configured; null only when no tier is on a local disk
  * @param bridge {@code auto}, {@code kernel} or {@code jnr}
@@ -37,6 +39,7 @@ record MountSettings(
     Path mountpoint,
     List<TierSpec> tiers,
     Capacity keepFree,
+    Compression compression,
     @Nullable Path stateDirectory,
     String bridge,
     String readMode,

@@ -8,6 +8,7 @@ import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
@@ -21,6 +22,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -122,7 +124,9 @@ final class ServedDataset implements MountedDataset {
         readModeReason(),
         null,
         state.toString(),
-        tiers.stream().map(ServedDataset::report).toList(),
+        IntStream.range(0, tiers.size())
+            .mapToObj(i -> report(tiers.get(i), copies.formats().get(i)))
+            .toList(),
         new StatusReport.Reads(
             reads.requests(),
             reads.bytes(),
@@ -159,7 +163,7 @@ final class ServedDataset implements MountedDataset {
         : "as asked for";
   }
 
-  private static StatusReport.TierStatus report(DirectoryTier tier) {
+  private static StatusReport.TierStatus report(DirectoryTier tier, CopyFormat format) {
     TierStatus status = tier.status();
     TierStatus.Dax dax = status.dax();
     String reason = status.reason();
@@ -174,7 +178,9 @@ final class ServedDataset implements MountedDataset {
             : new StatusReport.Dax(dax.real(), dax.reason()),
         status.capacityBytes(),
         status.usedBytes(),
-        status.copies());
+        status.copies(),
+        format.compression().toString(),
+        format.contentBytes());
   }
 
   private static StatusReport.Staging report(StagerStatus staging, Copies copies) {
@@ -275,7 +281,9 @@ final class ServedDataset implements MountedDataset {
     // First what makes copies, so that the tiers' usage is final; what is left comes after.
     tasks.close();
     stager.close();
-    tiers.forEach(tier -> TierUsage.keep(namespace, tier));
+    for (int i = 0; i < tiers.size(); i++) {
+      TierUsage.keep(namespace, tiers.get(i), copies.formats().get(i));
+    }
     opened.forEach(Wiring::closeQuietly);
   }
 

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -61,6 +62,7 @@ final class SettingsParser {
         mountpoint,
         tiers(),
         value(MountOption.KEEP_FREE, Capacity::parse),
+        value(MountOption.COMPRESSION, Compression::parse),
         path(MountOption.STATE_DIR),
         oneOf(MountOption.BRIDGE, BRIDGES),
         oneOf(MountOption.READ_MODE, READ_MODES),
@@ -90,7 +92,7 @@ final class SettingsParser {
       if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
         throw MountFailure.usage("--tier " + text + ": this directory is a tier already");
       }
-      tiers.add(new TierSpec(tier.kind(), path, tier.capacity()));
+      tiers.add(tier.at(path));
     }
     return tiers;
   }

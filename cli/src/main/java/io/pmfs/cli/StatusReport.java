@@ -54,6 +54,8 @@ record StatusReport(
    *
    * @param state {@code on}, {@code full} or {@code failed}
    * @param reason why it is not on, or empty
+   * @param compression how new copies are stored, as {@code --compression} has it
+   * @param contentBytes what the copies hold when they are read; -1 if that is not known
    */
   record TierStatus(
       String name,
@@ -64,7 +66,9 @@ record StatusReport(
       Dax dax,
       long capacityBytes,
       long usedBytes,
-      long copies) {}
+      long copies,
+      String compression,
+      long contentBytes) {}
 
   /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
   record Dax(boolean real, String reason) {}

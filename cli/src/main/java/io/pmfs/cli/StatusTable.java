@@ -48,7 +48,7 @@ final class StatusTable {
               : "";
       add(
           "tier " + count,
-          "%s %s%s, %s of %s in %,d copies%s at %s"
+          "%s %s%s, %s of %s in %,d copies%s%s at %s"
               .formatted(
                   tier.kind(),
                   tier.state(),
@@ -56,9 +56,25 @@ final class StatusTable {
                   ByteSize.format(tier.usedBytes()),
                   ByteSize.format(tier.capacityBytes()),
                   tier.copies(),
+                  content(tier),
                   dax,
                   tier.path()));
     }
+  }
+
+  /** What compression wins, where there is any. */
+  private static String content(StatusReport.TierStatus tier) {
+    if (tier.compression().equals("none") && tier.contentBytes() <= tier.usedBytes()) {
+      return "";
+    }
+    String held =
+        tier.contentBytes() < 0
+            ? "of unknown content"
+            : "of %s (%.2f to 1)"
+                .formatted(
+                    ByteSize.format(tier.contentBytes()),
+                    tier.contentBytes() / (double) Math.max(1, tier.usedBytes()));
+    return " " + held + ", " + tier.compression();
   }
 
   private void counts(StatusReport report) {

@@ -1,6 +1,10 @@
 package io.pmfs.cli;
 
+import io.pmfs.stage.Compression;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One tier as configured.
@@ -8,9 +12,18 @@ import java.nio.file.Path;
  * @param kind {@code pm} or {@code ssd}
  * @param path the directory that holds the copies, absolute
  * @param capacity how much of its disk the tier may use
+ * @param compression how its copies are stored; null to go by {@code --compression}
  */
-record TierSpec(String kind, Path path, Capacity capacity) {
-  static final String FORM = "KIND:PATH[:CAPACITY]";
+record TierSpec(String kind, Path path, Capacity capacity, @Nullable Compression compression) {
+  static final String FORM = "KIND:PATH[:CAPACITY[:COMPRESSION]]";
+
+  /** What has a capacity and a compression at its end. */
+  private static final Pattern COMPRESSED =
+      Pattern.compile("(.*:[^:/]*):((?:none|zstd|auto)(?::[^:/]*)?)", Pattern.DOTALL);
+
+  TierSpec(String kind, Path path, Capacity capacity) {
+    this(kind, path, capacity, null);
+  }
 
   /** Parses {@code ssd:/local/pmfs:80%}; IllegalArgumentException carries a line for the user. */
   static TierSpec parse(String text, Surroundings surroundings) {
@@ -25,6 +38,12 @@ record TierSpec(String kind, Path path, Capacity capacity) {
           "'" + text + "': there is no tier kind '" + kind + "'; the kinds are pm and ssd");
     }
     String path = text.substring(colon + 1);
+    Compression compression = null;
+    Matcher compressed = COMPRESSED.matcher(path);
+    if (compressed.matches()) {
+      compression = parseCompression(text, compressed.group(2));
+      path = compressed.group(1);
+    }
     Capacity capacity = Capacity.WHOLE_DISK;
     int last = path.lastIndexOf(':');
     // A path may contain a colon, but what follows the last one is part of it only with a slash.
@@ -38,11 +57,27 @@ record TierSpec(String kind, Path path, Capacity capacity) {
     if (path.isEmpty()) {
       throw new IllegalArgumentException("'" + text + "' names no directory; write it as " + FORM);
     }
-    return new TierSpec(kind, surroundings.resolve(path), capacity);
+    return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
+  }
+
+  private static Compression parseCompression(String text, String compression) {
+    try {
+      return Compression.parse(compression);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("'" + text + "': " + e.getMessage(), e);
+    }
+  }
+
+  TierSpec at(Path place) {
+    return new TierSpec(kind, place, capacity, compression);
   }
 
   @Override
   public String toString() {
-    return kind + ":" + path + (capacity.equals(Capacity.WHOLE_DISK) ? "" : ":" + capacity);
+    String tier = kind + ":" + path;
+    if (compression != null) {
+      return tier + ":" + capacity + ":" + compression;
+    }
+    return tier + (capacity.equals(Capacity.WHOLE_DISK) ? "" : ":" + capacity);
   }
 }

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.CopyFormat;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.TierStatus;
 import org.jspecify.annotations.Nullable;
@@ -29,10 +30,17 @@ final class TierUsage {
     return new DirectoryTier.Usage(bytes, copies);
   }
 
-  static void keep(Namespace namespace, DirectoryTier tier) {
+  /** What the copies held, of which {@link #kept} says what they take; null if not known. */
+  static @Nullable Long keptContent(Namespace namespace, String tier) {
+    Long bytes = namespace.counter("tier-content/" + tier);
+    return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;
+  }
+
+  static void keep(Namespace namespace, DirectoryTier tier, CopyFormat format) {
     TierStatus status = tier.status();
     if (status.state() == TierStatus.State.ON || status.state() == TierStatus.State.FULL) {
       namespace.putCounter("tier-bytes/" + tier.name(), status.usedBytes());
+      namespace.putCounter("tier-content/" + tier.name(), format.contentBytes());
       namespace.putCounter("tier-copies/" + tier.name(), status.copies());
       namespace.putCounter("tier-session/" + tier.name(), namespace.session());
     }

@@ -11,12 +11,15 @@ import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.Priority;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.SharedSession;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.packing.ShardException;
+import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.stage.Stager;
@@ -27,6 +30,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
+import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -121,7 +125,13 @@ final class Wiring implements MountOpener {
       opened.push(tier);
       tiers.add(tier);
     }
-    Copies copies = new Copies(namespace, List.<Tier>copyOf(tiers));
+    List<CopyFormat> formats = new ArrayList<>();
+    for (int i = 0; i < tiers.size(); i++) {
+      CopyFormat format = format(settings, i, tiers.get(i), dataset, namespace);
+      opened.push(format);
+      formats.add(format);
+    }
+    Copies copies = new Copies(namespace, List.<Tier>copyOf(tiers), formats);
     opened.push(copies);
     EvictionPolicy eviction =
         settings.eviction().equals("lru")
@@ -136,7 +146,8 @@ final class Wiring implements MountOpener {
             new StagerSettings(
                 settings.fetchThreads(),
                 Math.toIntExact(Math.min(settings.bufferMemoryBytes(), 1L << 30)),
-                QUEUE_LENGTH));
+                QUEUE_LENGTH),
+            Priority::lower);
     opened.push(stager);
     ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());
     opened.push(metadataThreads::shutdownNow);
@@ -255,6 +266,35 @@ final class Wiring implements MountOpener {
       throw new MountFailure(
           ExitStatus.USAGE, spec.path() + ": tier: " + Reason.of(e) + "; choose another --tier", e);
     }
+  }
+
+  private static CopyFormat format(
+      MountSettings settings,
+      int index,
+      DirectoryTier tier,
+      String dataset,
+      RocksNamespace namespace) {
+    TierSpec spec = settings.tiers().get(index);
+    Compression own = spec.compression();
+    TierStatus status = tier.status();
+    boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
+    return new CopyFormat(
+        own == null ? settings.compression() : own,
+        spec.path().resolve(dataset),
+        Wiring::runInBackground,
+        isEmpty ? Long.valueOf(0) : TierUsage.keptContent(namespace, tier.name()));
+  }
+
+  private static void runInBackground(Runnable task) {
+    Thread thread =
+        new Thread(
+            () -> {
+              Priority.lower();
+              task.run();
+            },
+            "dictionary");
+    thread.setDaemon(true);
+    thread.start();
   }
 
   private static ExecutorService metadataThreads(int count) {

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.stage.Compression;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -141,6 +142,7 @@ final class ConfigurationTest {
                 world.directory.resolve("mnt"),
                 List.of(new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
                 Capacity.ofPercent(10),
+                Compression.NONE,
                 world.directory.resolve("cache/state"),
                 "auto",
                 "auto",

@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -103,15 +104,47 @@ final class SizesTest {
     assertThat(tier("ssd:/a:b:1G")).extracting(TierSpec::path).isEqualTo(Path.of("/a:b"));
   }
 
+  @Test
+  void tier_withCompression_hasIt() {
+    assertThat(tier("ssd:/a:80%:zstd:7"))
+        .isEqualTo(
+            new TierSpec(
+                "ssd", Path.of("/a"), Capacity.ofPercent(80), Compression.parse("zstd:7")));
+    assertThat(tier("pm:/a:b/c:1G:none").compression()).isEqualTo(Compression.NONE);
+    assertThat(tier("pm:/a:zstd:1G:auto").path()).isEqualTo(Path.of("/a:zstd"));
+    assertThat(tier("ssd:/a:80%").compression()).isNull();
+  }
+
   @ParameterizedTest
   @ValueSource(
-      strings = {"/a", "hdd:/a", "ssd:", "ssd::1G", "ssd:/a:x", "ssd:/a:0", "ssd:/a:0%", ""})
+      strings = {
+        "/a",
+        "hdd:/a",
+        "ssd:",
+        "ssd::1G",
+        "ssd:/a:x",
+        "ssd:/a:0",
+        "ssd:/a:0%",
+        "",
+        "ssd:/a:1G:zstd:20",
+        "ssd:/a:1G:zstd:x",
+        "ssd:/a:1G:none:1",
+        "ssd:/a:1G:lz4",
+        "ssd:/a:zstd"
+      })
   void tier_malformed_isRefused(String text) {
     assertThatThrownBy(() -> tier(text)).isInstanceOf(IllegalArgumentException.class);
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"ssd:/local/pmfs", "pm:/p:80%", "ssd:/a:0.5%"})
+  @ValueSource(
+      strings = {
+        "ssd:/local/pmfs",
+        "pm:/p:80%",
+        "ssd:/a:0.5%",
+        "ssd:/a:1G:zstd:3",
+        "pm:/a:b:5%:none"
+      })
   void tier_printed_parsesAgain(String text) {
     assertThat(tier(tier(text).toString())).isEqualTo(tier(text));
   }

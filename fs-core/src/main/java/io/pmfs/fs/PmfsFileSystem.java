@@ -283,6 +283,11 @@ public final class PmfsFileSystem {
     return new Copied(files, bytes);
   }
 
+  /** Whether there is a copy that the kernel cannot read without us. */
+  public boolean hasCompressedCopy(long number) throws FsException {
+    return copies.isCompressed(inode(number));
+  }
+
   /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */
   public void onCopyGone(LongConsumer listener) {
     copies.onDrop(listener);

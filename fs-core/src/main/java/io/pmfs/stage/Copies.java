@@ -1,11 +1,12 @@
 package io.pmfs.stage;
 
 import com.google.common.util.concurrent.Striped;
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
-import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
@@ -15,6 +16,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.function.IntPredicate;
@@ -36,13 +38,14 @@ import org.slf4j.LoggerFactory;
 public final class Copies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copies.class);
 
-  /** The codec of plain bytes. */
-  private static final int RAW = 0;
-
   /** An open waits for so much to be verified: some milliseconds. */
   private static final long VERIFIED_AT_OPEN_BYTES = 8L * Blocks.SIZE;
 
   private static final int OPEN_COPIES = 512;
+
+  /** More than all readers together need for frames of which they want a part. */
+  private static final int FRAME_POOL_BYTES = 32 << 20;
+
   private static final Duration IDLE = Duration.ofSeconds(30);
 
   // The states of an inode in `where`. A tier by its index, fastest first.
@@ -53,11 +56,17 @@ public final class Copies implements AutoCloseable {
   private static final byte OUTDATED = 2;
 
   private static final byte IN_TIER = 3;
-  private static final byte VERIFIED_IN_TIER = 64;
+  private static final byte VERIFIED_IN_TIER = 43;
+
+  /** Compressed ones are compared at every read, so it does not matter whether they ever were. */
+  private static final byte COMPRESSED_IN_TIER = 83;
+
   static final int MAX_TIERS = VERIFIED_IN_TIER - IN_TIER;
 
   private final Namespace namespace;
   private final List<Tier> tiers;
+  private final List<CopyFormat> formats;
+  private final FramePool frames = new FramePool(FRAME_POOL_BYTES);
   private final InodeBytes where = new InodeBytes();
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
 
@@ -77,18 +86,36 @@ public final class Copies implements AutoCloseable {
    * @param tiers fastest first; closed with this
    */
   public Copies(Namespace namespace, List<Tier> tiers) {
+    this(namespace, tiers, tiers.stream().map(tier -> CopyFormat.raw()).toList());
+  }
+
+  /**
+   * The same, with copies compressed.
+   *
+   * @param formats how each tier's copies are stored; closed with this
+   */
+  public Copies(Namespace namespace, List<Tier> tiers, List<CopyFormat> formats) {
+    if (tiers.size() != formats.size()) {
+      throw new IllegalArgumentException("each tier has one format");
+    }
     if (tiers.size() > MAX_TIERS) {
       throw new IllegalArgumentException("there may be " + MAX_TIERS + " tiers at most");
     }
     this.namespace = namespace;
     this.tiers = List.copyOf(tiers);
+    this.formats = List.copyOf(formats);
   }
 
   public List<Tier> tiers() {
     return tiers;
   }
 
-  /** Copies whose checksums were compared and matched. */
+  /** How each tier's copies are stored. */
+  public List<CopyFormat> formats() {
+    return formats;
+  }
+
+  /** Raw copies whose checksums were compared and matched. */
   public long verified() {
     return verified.sum();
   }
@@ -96,6 +123,33 @@ public final class Copies implements AutoCloseable {
   /** Copies that were dropped because their bytes, length or file were not what was recorded. */
   public long mismatches() {
     return mismatches.sum();
+  }
+
+  /** Reserves room in a tier for a file's copy; null if there is none. */
+  @Nullable BlockWriter create(Inode inode, Tier tier) {
+    return BlockWriter.create(inode, tier, format(tier), frames);
+  }
+
+  private CopyFormat format(Tier tier) {
+    return formats.get(tiers.indexOf(tier));
+  }
+
+  /** Counts what a tier's copies hold, if that is not known; while it takes no copies. */
+  void countContent(Tier tier) {
+    CopyFormat format = format(tier);
+    if (format.contentBytes() >= 0) {
+      return;
+    }
+    AtomicLong bytes = new AtomicLong();
+    namespace.listCopies(
+        Namespace.ROOT,
+        (number, copy) -> {
+          if (copy.tier().equals(tier.name())) {
+            bytes.addAndGet(copy.version().size());
+          }
+          return true;
+        });
+    format.contentBytes(bytes.get());
   }
 
   /**
@@ -147,7 +201,7 @@ public final class Copies implements AutoCloseable {
    */
   @Nullable Path file(Inode inode) {
     byte state = locate(inode);
-    if (state < IN_TIER) {
+    if (state < IN_TIER || isCompressed(state)) {
       return null;
     }
     if (!isVerified(state)) {
@@ -157,6 +211,11 @@ public final class Copies implements AutoCloseable {
     }
     state = locate(inode);
     return isVerified(state) ? tiers.get(tierIndex(state)).file(inode.number()) : null;
+  }
+
+  /** Whether there is a copy that the kernel cannot read without us. */
+  public boolean isCompressed(Inode inode) {
+    return isCompressed(locate(inode));
   }
 
   /** Verifies a whole copy, block by block; says whether there is one and it is good. */
@@ -175,7 +234,7 @@ public final class Copies implements AutoCloseable {
       new ReadSink() {
         @Override
         public ByteBuffer buffer(int size) {
-          return ByteBuffer.allocate(size);
+          return ByteBuffer.allocateDirect(size);
         }
 
         @Override
@@ -321,7 +380,7 @@ public final class Copies implements AutoCloseable {
    * Commits and records a copy, whose checksums were computed from what was written; false if the
    * file is known to be of another version by now.
    */
-  boolean commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
+  boolean commit(Inode inode, BlockWriter writer, CopyRecord copy) throws IOException {
     long number = inode.number();
     Lock lock = lockRecords(number);
     try {
@@ -330,12 +389,24 @@ public final class Copies implements AutoCloseable {
         return false;
       }
       writer.commit();
+      uncount(number, writer.tier());
       namespace.putCopy(number, copy);
+      format(writer.tier()).count(copy.version().size());
       handles.invalidate(number);
-      where.set(number, (byte) (VERIFIED_IN_TIER + tiers.indexOf(writer.tier())));
+      int state = copy.codec() == CopyFormat.RAW ? VERIFIED_IN_TIER : COMPRESSED_IN_TIER;
+      where.set(number, (byte) (state + tiers.indexOf(writer.tier())));
       return true;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** The record that a tier's copy has, if it has one, goes away or is replaced. */
+  private void uncount(long number, Tier tier) {
+    for (CopyRecord copy : namespace.copies(number)) {
+      if (copy.tier().equals(tier.name())) {
+        format(tier).count(-copy.version().size());
+      }
     }
   }
 
@@ -367,6 +438,7 @@ public final class Copies implements AutoCloseable {
         int index = tierIndex(copy.tier());
         if (index < tiers.size()) {
           tiers.get(index).remove(number);
+          format(tiers.get(index)).count(-copy.version().size());
         }
         namespace.removeCopy(number, copy.tier());
       }
@@ -389,6 +461,7 @@ public final class Copies implements AutoCloseable {
   void evict(long number, Tier tier) {
     Lock lock = lockRecords(number);
     try {
+      uncount(number, tier);
       namespace.removeCopy(number, tier.name());
       where.set(number, UNKNOWN);
       tier.remove(number);
@@ -411,9 +484,22 @@ public final class Copies implements AutoCloseable {
    */
   private void missing(Inode inode, Tier tier) {
     where.set(inode.number(), UNKNOWN);
+    // The record goes before the file and comes after it: only if it was there all the time is the
+    // file what is missing.
     if (!tier.hasFailed()
-        && namespace.copies(inode.number()).stream().anyMatch(c -> c.tier().equals(tier.name()))) {
+        && recordIn(inode, tier) != null
+        && !isThere(inode, tier)
+        && recordIn(inode, tier) != null) {
       dropBad(inode, tier, "its file is not there");
+    }
+  }
+
+  private static boolean isThere(Inode inode, Tier tier) {
+    try (CopyReader reader = tier.open(inode.number())) {
+      return reader != null;
+    } catch (IOException e) {
+      // The tier has failed, and says so.
+      return true;
     }
   }
 
@@ -435,13 +521,15 @@ public final class Copies implements AutoCloseable {
       return state;
     }
     int best = tiers.size();
+    int kind = IN_TIER;
     for (CopyRecord copy : namespace.copies(number)) {
       int index = tierIndex(copy.tier());
       if (index < best && serves(copy, inode)) {
         best = index;
+        kind = copy.codec() == CopyFormat.RAW ? IN_TIER : COMPRESSED_IN_TIER;
       }
     }
-    byte found = best == tiers.size() ? NOWHERE : (byte) (IN_TIER + best);
+    byte found = best == tiers.size() ? NOWHERE : (byte) (kind + best);
     where.compareAndSet(number, state, found);
     return found;
   }
@@ -456,32 +544,69 @@ public final class Copies implements AutoCloseable {
   }
 
   private static int tierIndex(byte state) {
+    if (isCompressed(state)) {
+      return state - COMPRESSED_IN_TIER;
+    }
     return isVerified(state) ? state - VERIFIED_IN_TIER : state - IN_TIER;
   }
 
   private static boolean isVerified(byte state) {
-    return state >= VERIFIED_IN_TIER;
+    return state >= VERIFIED_IN_TIER && !isCompressed(state);
+  }
+
+  private static boolean isCompressed(byte state) {
+    return state >= COMPRESSED_IN_TIER;
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
+    CopyRecord record = trusted ? null : recordIn(inode, tier);
+    if (record == null && !trusted) {
+      // Evicted just now.
+      return null;
+    }
     CopyReader reader = tier.open(inode.number());
     if (reader == null) {
       return null;
     }
     boolean opened = false;
     try {
-      CopyRecord toCompareWith = trusted ? null : record(inode, tier);
-      if (reader.size() != inode.attributes().size()) {
-        throw new MismatchException(
-            "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
+      if (trusted && !isVerified(where.get(inode.number()))) {
+        // Evicted just now; what was opened may be a later copy of another kind.
+        return null;
       }
+      if (record != null && !isReadable(record, inode)) {
+        throw new MismatchException("its record is not one this version can read");
+      }
+      OpenCopy copy =
+          record == null || record.codec() == CopyFormat.RAW
+              ? openRaw(inode, tier, reader, record)
+              : openCompressed(tier, reader, record);
       opened = true;
-      return new RawCopy(reader, toCompareWith, () -> verified(inode, tier));
+      return copy;
     } finally {
       if (!opened) {
         reader.close();
       }
     }
+  }
+
+  private OpenCopy openRaw(
+      Inode inode, Tier tier, CopyReader reader, @Nullable CopyRecord toCompareWith)
+      throws MismatchException {
+    if (reader.size() != inode.attributes().size()) {
+      throw new MismatchException(
+          "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
+    }
+    return new RawCopy(reader, toCompareWith, () -> verified(inode, tier));
+  }
+
+  private OpenCopy openCompressed(Tier tier, CopyReader reader, CopyRecord record)
+      throws IOException {
+    Codec codec = format(tier).byNumber(record.codec());
+    if (codec == null) {
+      throw new MismatchException("the dictionary that it needs is missing or damaged");
+    }
+    return new CompressedCopy(reader, record, codec, frames);
   }
 
   private void verified(Inode inode, Tier tier) {
@@ -491,23 +616,34 @@ public final class Copies implements AutoCloseable {
         inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
   }
 
-  private CopyRecord record(Inode inode, Tier tier) throws MismatchException {
+  private @Nullable CopyRecord recordIn(Inode inode, Tier tier) {
     for (CopyRecord copy : namespace.copies(inode.number())) {
-      if (copy.tier().equals(tier.name())
-          && copy.codec() == RAW
-          && copy.blockSize() == Blocks.SIZE
-          && copy.version().equals(inode.attributes().version())
-          && copy.checksums().count() == Blocks.count(copy.version())) {
+      if (copy.tier().equals(tier.name())) {
         return copy;
       }
     }
-    throw new MismatchException("its record is missing or not one this version can read");
+    return null;
+  }
+
+  private static boolean isReadable(CopyRecord copy, Inode inode) {
+    int blockSize = copy.blockSize();
+    boolean knownCodec =
+        switch (copy.codec()) {
+          case CopyFormat.RAW -> blockSize == Blocks.SIZE;
+          case ZstdCodec.NUMBER, ZstdCodec.WITH_DICTIONARY ->
+              blockSize > 0 && Blocks.SIZE % blockSize == 0;
+          default -> false;
+        };
+    return knownCodec
+        && copy.version().equals(inode.attributes().version())
+        && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
   }
 
   /** Closes what is open, then the tiers. */
   @Override
   public void close() {
     handles.close();
+    formats.forEach(CopyFormat::close);
     tiers.forEach(Tier::close);
   }
 }

@@ -3,7 +3,6 @@ package io.pmfs.stage;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.CopyWriter;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
@@ -45,7 +44,7 @@ final class Fetch {
   }
 
   private final Inode inode;
-  private final CopyWriter writer;
+  private final BlockWriter writer;
   private final boolean staged;
   private final byte[] states; // GUARDED_BY(this)
   private final int[] checksums; // GUARDED_BY(this)
@@ -64,7 +63,7 @@ final class Fetch {
    *
    * @param staged whether a {@link Staging} fills it; it needs no background then
    */
-  Fetch(Inode inode, CopyWriter writer, boolean staged) {
+  Fetch(Inode inode, BlockWriter writer, boolean staged) {
     this.inode = inode;
     this.writer = writer;
     this.staged = staged;
@@ -77,7 +76,7 @@ final class Fetch {
     return inode;
   }
 
-  CopyWriter writer() {
+  BlockWriter writer() {
     return writer;
   }
 
@@ -269,15 +268,7 @@ final class Fetch {
 
   /** The record of the whole copy. */
   synchronized CopyRecord record() {
-    long size = inode.attributes().size();
-    return new CopyRecord(
-        writer.tier().name(),
-        0,
-        inode.attributes().version(),
-        size,
-        Blocks.SIZE,
-        Checksums.of(checksums),
-        false);
+    return writer.record(Checksums.of(checksums));
   }
 
   /**

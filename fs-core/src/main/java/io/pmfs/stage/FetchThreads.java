@@ -35,7 +35,12 @@ final class FetchThreads {
   /** Inodes of large copies that a thread verifies, or will. */
   private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
 
-  FetchThreads(Namespace namespace, Copies copies, Fetches fetches, StagerSettings settings) {
+  FetchThreads(
+      Namespace namespace,
+      Copies copies,
+      Fetches fetches,
+      StagerSettings settings,
+      Runnable threadStart) {
     this.namespace = namespace;
     this.copies = copies;
     this.fetches = fetches;
@@ -49,7 +54,7 @@ final class FetchThreads {
             0,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            named("fetch"));
+            named("fetch", threadStart));
   }
 
   /** Has someone fetch what is left of a file; false, and it ends, if too many wait. */
@@ -122,10 +127,14 @@ final class FetchThreads {
   void recoverTiers() {
     for (Tier tier : copies.tiers()) {
       if (tier.status().state() == TierStatus.State.RECOVERING) {
-        threads.execute(
-            () -> guarded("recovering " + tier.name(), () -> tier.recover(n -> isIn(tier, n))));
+        threads.execute(() -> guarded("recovering " + tier.name(), () -> recover(tier)));
       }
     }
+  }
+
+  private void recover(Tier tier) {
+    copies.countContent(tier);
+    tier.recover(number -> isIn(tier, number));
   }
 
   private boolean isIn(Tier tier, long number) {
@@ -150,10 +159,15 @@ final class FetchThreads {
     }
   }
 
-  static ThreadFactory named(String name) {
+  static ThreadFactory named(String name, Runnable threadStart) {
     AtomicInteger count = new AtomicInteger();
     return task -> {
-      Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
+      Runnable started =
+          () -> {
+            threadStart.run();
+            task.run();
+          };
+      Thread thread = new Thread(started, name + "-" + count.incrementAndGet());
       thread.setDaemon(true);
       return thread;
     };

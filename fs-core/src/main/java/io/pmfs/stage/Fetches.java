@@ -4,7 +4,6 @@ import com.google.common.util.concurrent.RateLimiter;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
-import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
@@ -90,10 +89,7 @@ final class Fetches {
 
   private @Nullable Fetch reserve(Inode inode, Placement placement, boolean staged) {
     for (Tier tier : copies.tiers()) {
-      CopyWriter writer =
-          placement.allows(tier.name())
-              ? tier.create(inode.number(), inode.attributes().size())
-              : null;
+      BlockWriter writer = placement.allows(tier.name()) ? copies.create(inode, tier) : null;
       if (writer != null) {
         active.incrementAndGet();
         return new Fetch(inode, writer, staged);
@@ -160,7 +156,7 @@ final class Fetches {
     boolean stored = false;
     String problem = "it could not be stored";
     try {
-      fetch.writer().write(Blocks.offset(block), content);
+      fetch.writer().write(block, content);
       if (fetch.stored(block, checksum)) {
         commit(fetch);
       }

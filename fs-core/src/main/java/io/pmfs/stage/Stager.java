@@ -52,14 +52,30 @@ public final class Stager implements AutoCloseable {
       Copies copies,
       EvictionPolicy eviction,
       StagerSettings settings) {
+    this(namespace, source, copies, eviction, settings, () -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param threadStart what each thread that compresses copies does first
+   */
+  public Stager(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      EvictionPolicy eviction,
+      StagerSettings settings,
+      Runnable threadStart) {
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
     this.buffers = new BufferPool(settings.bufferBytes());
     this.storeThreads =
-        Executors.newFixedThreadPool(StagerSettings.STORE_THREADS, FetchThreads.named("store"));
+        Executors.newFixedThreadPool(
+            StagerSettings.STORE_THREADS, FetchThreads.named("store", threadStart));
     this.evictor = new Evictor(namespace, copies, eviction, storeThreads);
     this.fetches = new Fetches(namespace, sources, copies, evictor);
-    this.fetchThreads = new FetchThreads(namespace, copies, fetches, settings);
+    this.fetchThreads = new FetchThreads(namespace, copies, fetches, settings, threadStart);
   }
 
   /**
@@ -156,9 +172,12 @@ public final class Stager implements AutoCloseable {
         }
         case STORED -> {
           try {
-            sink.accept(fetch.writer().read(Blocks.offset(block) + start, count));
+            fetch.writer().read(Blocks.offset(block) + start, count, sink);
             bytesFromTiers.add(count);
             return true;
+          } catch (MismatchException e) {
+            fetches.giveUp(fetch);
+            return false;
           } catch (IOException e) {
             fetch.writer().tier().failed(e);
             return false;
@@ -275,8 +294,13 @@ public final class Stager implements AutoCloseable {
     if (file != null) {
       return file;
     }
+    if (copies.isCompressed(inode)) {
+      return null;
+    }
     if (copies.has(inode)) {
-      fetchThreads.verify(inode);
+      if (!copies.isCompressed(inode)) {
+        fetchThreads.verify(inode);
+      }
     } else if (inode.attributes().size() > Blocks.SIZE) {
       // What fits a block is fetched by the read that is about to come.
       Fetch fetch = fetches.forReader(inode);

@@ -9,10 +9,10 @@ package io.pmfs.stage;
  */
 public record StagerSettings(int fetchThreads, int bufferBytes, int queueLength) {
   /**
-   * Copies are written to local tiers by so many threads: they wait for the page cache, not for a
-   * network.
+   * Copies are compressed and written to local tiers by so many threads: they wait for processors
+   * and the page cache, not for a network.
    */
-  static final int STORE_THREADS = 2;
+  static final int STORE_THREADS = Math.max(2, Runtime.getRuntime().availableProcessors());
 
   public StagerSettings {
     if (fetchThreads < 1 || fetchThreads > 256) {

@@ -21,6 +21,9 @@ public interface CopyWriter {
   /** A range that was written before. */
   ReadResult read(long offset, int size) throws IOException;
 
+  /** Gives back what was reserved for more than so many bytes, before it is committed. */
+  void shrink(long sizeBytes);
+
   /** Makes the copy visible, replacing an older one. Reading goes on until {@link #close}. */
   void commit() throws IOException;
 

@@ -431,9 +431,9 @@ public final class DirectoryTier implements Tier {
 
   private final class IncomingFile implements CopyWriter {
     private final long number;
-    private final long charge;
     private final Path path;
 
+    private long charge; // GUARDED_BY(this)
     private @Nullable FileChannel file; // GUARDED_BY(this)
     private boolean committed; // GUARDED_BY(this)
     private boolean closed; // GUARDED_BY(this)
@@ -478,6 +478,15 @@ public final class DirectoryTier implements Tier {
         file = channel;
       }
       return channel;
+    }
+
+    @Override
+    public synchronized void shrink(long sizeBytes) {
+      long surplus = charge - charge(sizeBytes);
+      if (surplus > 0 && !closed && !committed) {
+        charge -= surplus;
+        release(surplus);
+      }
     }
 
     @Override

@@ -13,7 +13,7 @@ public interface ReadSink {
 
   /**
    * Memory that the next piece may be read into when it has to be read anyway: {@code size} bytes
-   * from position 0.
+   * from position 0, direct.
    */
   ByteBuffer buffer(int size);
 

@@ -38,6 +38,7 @@ final class Stage implements AutoCloseable {
   private final Path directory;
   private StagerSettings settings = SETTINGS;
   private EvictionPolicy eviction = EvictionPolicy.NONE;
+  private Compression compression = Compression.NONE;
   Copies copies;
   Stager stager;
 
@@ -53,8 +54,22 @@ final class Stage implements AutoCloseable {
                       "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
                   new DirectoryTier.Usage(0, 0))));
     }
-    copies = new Copies(namespace, List.copyOf(tiers));
+    copies = copies();
     stager = new Stager(namespace, source, copies, eviction, settings);
+  }
+
+  private Copies copies() {
+    List<CopyFormat> formats = new ArrayList<>();
+    for (int i = 0; i < tiers.size(); i++) {
+      formats.add(new CopyFormat(compression, directory.resolve("tier" + i), Runnable::run, null));
+    }
+    return new Copies(namespace, List.copyOf(tiers), formats);
+  }
+
+  Stage with(Compression next) {
+    compression = next;
+    restart();
+    return this;
   }
 
   Stage with(StagerSettings next) {
@@ -72,7 +87,7 @@ final class Stage implements AutoCloseable {
   /** Forgets what is known in memory, as a new session does. */
   void restart() {
     stager.close();
-    copies = new Copies(namespace, List.copyOf(tiers));
+    copies = copies();
     stager = new Stager(namespace, source, copies, eviction, settings);
   }
 

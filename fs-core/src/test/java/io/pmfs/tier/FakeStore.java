@@ -93,9 +93,14 @@ public final class FakeStore implements BackingStore {
     }
   }
 
-  /** The byte of generated content at an offset; no two blocks are alike. */
+  /**
+   * The byte of generated content at an offset; no two blocks are alike. It shrinks to a half if
+   * the seed is below zero, else not at all.
+   */
   public static byte contentAt(long seed, long offset) {
-    return (byte) ((((seed + 1) * 0xD1B54A32D192ED03L) ^ (offset * 0x9E3779B97F4A7C15L)) >>> 56);
+    long mixed = ((seed + 1) * 0xD1B54A32D192ED03L) ^ (offset * 0x9E3779B97F4A7C15L);
+    byte any = (byte) (((mixed ^ (mixed >>> 32)) * 0xD6E8FEB86659FD93L) >>> 56);
+    return seed < 0 ? (byte) ('a' + (any & 7)) : any;
   }
 
   public static byte[] content(long seed, long offset, int size) {

@@ -190,6 +190,11 @@ public final class FaultyTier implements Tier {
     }
 
     @Override
+    public void shrink(long sizeBytes) {
+      writer.shrink(sizeBytes);
+    }
+
+    @Override
     public void commit() throws IOException {
       failing(Point.COMMIT);
       writer.commit();

@@ -263,7 +263,13 @@ final class BackingFiles {
       return NONE;
     }
     Path file = fileSystem.copyFile(number);
-    if (file == null || !isChosen()) {
+    if (file == null) {
+      if (choice != null && fileSystem.hasCompressedCopy(number)) {
+        choice.copyOpened(false);
+      }
+      return NONE;
+    }
+    if (!isChosen()) {
       return NONE;
     }
     Inode inode = fileSystem.inode(number);
@@ -279,7 +285,7 @@ final class BackingFiles {
     if (choice == null) {
       return true;
     }
-    ReadModeChoice.Chosen chosen = choice.copyOpened();
+    ReadModeChoice.Chosen chosen = choice.copyOpened(true);
     return chosen != null && chosen.mode() == ReadMode.PASSTHROUGH;
   }
 

@@ -66,6 +66,10 @@ public interface LibC {
 
   int geteuid();
 
+  int getpriority(int which, int who);
+
+  int setpriority(int which, int who, int niceness);
+
   int socketpair(int domain, int type, int protocol, @Out int[] sockets);
 
   long recvmsg(int socket, Pointer message, int flags);

@@ -34,6 +34,7 @@ final class ReadModeChoice {
   private final PmfsFileSystem fileSystem;
   private final LongSupplier availableMemory;
   private final AtomicLong opens = new AtomicLong();
+  private final AtomicLong rawOpens = new AtomicLong();
   private volatile @Nullable Chosen chosen;
 
   /** A read mode, and why. */
@@ -54,13 +55,18 @@ final class ReadModeChoice {
     return chosen;
   }
 
-  /** A file with a whole copy is opened; null if nothing is to be chosen yet. */
-  @Nullable Chosen copyOpened() {
+  /**
+   * A file with a whole copy is opened; null if nothing is to be chosen yet.
+   *
+   * @param raw whether the kernel could read it without us
+   */
+  @Nullable Chosen copyOpened(boolean raw) {
     Chosen before = chosen;
     if (before != null) {
       return before;
     }
     long count = opens.incrementAndGet();
+    long rawCount = raw ? rawOpens.incrementAndGet() : rawOpens.get();
     if (count < FEWEST_OPENS) {
       return null;
     }
@@ -68,7 +74,10 @@ final class ReadModeChoice {
     if (count < Math.min(MOST_OPENS, copied.files() / SHARE)) {
       return null;
     }
-    Chosen now = choose(copied.files(), copied.bytes(), availableMemory.getAsLong());
+    Chosen now =
+        rawCount < count / 2
+            ? new Chosen(ReadMode.PAGE_CACHE, "most copies are compressed")
+            : choose(copied.files(), copied.bytes(), availableMemory.getAsLong());
     synchronized (this) {
       if (chosen == null) {
         chosen = now;

@@ -2,6 +2,10 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -62,6 +66,33 @@ final class ReadModeIT {
       replaceDaemon(mount);
       assertMode(mount.status(), "passthrough", "");
       dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void auto_ofCompressedCopies_isPageCacheFromTheSecondEpochOn() {
+    Path source = pmfs.directory("source");
+    for (int i = 0; i < 3; i++) {
+      write(source.resolve("large" + i), new byte[5 * MIB]);
+    }
+    try (MountedPmfs mount = pmfs.mount(source, "--compression", "zstd")) {
+      for (int i = 0; i < 3; i++) {
+        assertThat(Dataset.read(mount.mountpoint().resolve("large" + i)))
+            .isEqualTo(new byte[5 * MIB]);
+      }
+      mount.awaitCopies(3);
+      for (int i = 0; i < 120; i++) {
+        assertThat(Posix.readByte(mount.path("large" + i % 3))).isOne();
+      }
+      assertMode(mount.status(), "page-cache", "most copies are compressed");
+    }
+  }
+
+  private static void write(Path file, byte[] content) {
+    try {
+      Files.write(file, content);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

@@ -1,0 +1,145 @@
+package io.pmfs.stage;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.metadata.Checksums;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
+import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A copy in the making, block by block in any order, raw or compressed as is decided when the first
+ * block comes. Different blocks may be written and read by different threads at once; commit
+ * excludes writing.
+ */
+final class BlockWriter {
+  private final Inode inode;
+  private final CopyWriter file;
+  private final CopyFormat format;
+  private final FramePool pool;
+  private boolean decided; // GUARDED_BY(this)
+  private volatile @Nullable FrameWriter frames; // null: raw
+  private volatile @Nullable FramedContent content;
+  private @Nullable CopyWriter ordered;
+
+  private BlockWriter(Inode inode, CopyWriter file, CopyFormat format, FramePool pool) {
+    this.inode = inode;
+    this.file = file;
+    this.format = format;
+    this.pool = pool;
+  }
+
+  /** Reserves room for a file's copy, whatever it will shrink to; null if there is none. */
+  static @Nullable BlockWriter create(Inode inode, Tier tier, CopyFormat format, FramePool pool) {
+    CopyWriter file = tier.create(inode.number(), format.mostStored(inode.attributes().size()));
+    return file == null ? null : new BlockWriter(inode, file, format, pool);
+  }
+
+  Tier tier() {
+    return file.tier();
+  }
+
+  /** Takes a whole block; an IOException says that the tier is full or has failed. */
+  void write(int block, ByteBuffer bytes) throws IOException {
+    decide(block, bytes);
+    FrameWriter compressed = frames;
+    if (compressed == null) {
+      file.write(Blocks.offset(block), bytes);
+    } else {
+      compressed.write(block, bytes);
+    }
+  }
+
+  private synchronized void decide(int block, ByteBuffer bytes) {
+    if (decided) {
+      return;
+    }
+    long size = inode.attributes().size();
+    Codec codec = format.choose(block, bytes.duplicate(), size);
+    if (codec != null) {
+      FrameWriter writer = new FrameWriter(file, codec, size);
+      content = new FramedContent(writer, codec, size, Frames.SIZE, pool);
+      frames = writer;
+    }
+    decided = true;
+  }
+
+  /** Passes a range of blocks that were written to the sink. */
+  void read(long offset, int size, ReadSink sink) throws IOException {
+    FramedContent compressed = content;
+    if (compressed == null) {
+      sink.accept(file.read(offset, size));
+    } else {
+      compressed.read(offset, size, sink);
+    }
+  }
+
+  /**
+   * The record of the whole copy.
+   *
+   * @param blockChecksums of the content's blocks
+   */
+  CopyRecord record(Checksums blockChecksums) {
+    FrameWriter compressed = frames;
+    long size = inode.attributes().size();
+    return compressed == null
+        ? record(CopyFormat.RAW, size, Blocks.SIZE, blockChecksums)
+        : record(
+            compressed.codec().number(),
+            compressed.storedSize(),
+            Frames.SIZE,
+            compressed.checksums());
+  }
+
+  private CopyRecord record(int codec, long storedSize, int blockSize, Checksums checksums) {
+    return new CopyRecord(
+        tier().name(),
+        codec,
+        inode.attributes().version(),
+        storedSize,
+        blockSize,
+        checksums,
+        false);
+  }
+
+  /**
+   * Makes the copy visible, and gives back what was reserved and is not needed. Frames that came
+   * out of order are put into order in a second file, for which there must be room.
+   */
+  void commit() throws IOException {
+    FrameWriter compressed = frames;
+    if (compressed == null) {
+      file.shrink(inode.attributes().size());
+      file.commit();
+      return;
+    }
+    file.shrink(compressed.storedSize());
+    CopyWriter target = file;
+    if (!compressed.isInOrder()) {
+      target = tier().create(inode.number(), compressed.storedSize());
+      if (target == null) {
+        throw new IOException("no room to put the frames into order");
+      }
+      ordered = target;
+      compressed.copyInOrder(target);
+    }
+    compressed.writeTable(target);
+    target.commit();
+  }
+
+  /** Drops what was not committed, and releases everything. Idempotent. */
+  void close() {
+    FramedContent compressed = content;
+    if (compressed != null) {
+      compressed.close();
+    }
+    file.close();
+    if (ordered != null) {
+      ordered.close();
+    }
+  }
+}

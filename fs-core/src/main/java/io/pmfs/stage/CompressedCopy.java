@@ -1,0 +1,97 @@
+package io.pmfs.stage;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.CodecException;
+import io.pmfs.compression.SeekTable;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.ReadSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/** An open copy in the zstd seekable format. */
+final class CompressedCopy implements OpenCopy, Frames {
+  private final CopyReader reader;
+  private final CopyRecord record;
+  private final SeekTable table;
+  private final FramedContent content;
+
+  /**
+   * Takes over the reader, unless this throws.
+   *
+   * @throws MismatchException if the copy is not laid out as its record says
+   */
+  CompressedCopy(CopyReader reader, CopyRecord record, Codec codec, FramePool pool)
+      throws IOException {
+    this.reader = reader;
+    this.record = record;
+    this.table = table(reader, record, codec);
+    this.content =
+        new FramedContent(this, codec, record.version().size(), record.blockSize(), pool);
+  }
+
+  private static SeekTable table(CopyReader reader, CopyRecord record, Codec codec)
+      throws IOException {
+    if (reader.size() != record.storedSize()) {
+      throw new MismatchException(
+          "it has " + reader.size() + " bytes instead of " + record.storedSize());
+    }
+    SeekTable table = readTable(reader, record);
+    int mostCompressed = codec.maxCompressedSize(record.blockSize());
+    boolean fits =
+        table.frameCount() == record.checksums().count()
+            && table.contentSize() == record.version().size();
+    for (int frame = 0; fits && frame < table.frameCount(); frame++) {
+      fits =
+          table.contentOffset(frame) == (long) frame * record.blockSize()
+              && table.compressedSize(frame) > 0
+              && table.compressedSize(frame) <= mostCompressed;
+    }
+    if (!fits) {
+      throw new MismatchException("its seek table is not of its content");
+    }
+    return table;
+  }
+
+  /** A small file is read at once: that it is one frame says where the frame ends. */
+  private static SeekTable readTable(CopyReader reader, CopyRecord record) throws IOException {
+    if (record.checksums().count() == 1) {
+      long frameBytes = reader.size() - SeekTable.encodedSize(1);
+      if (frameBytes <= 0 || frameBytes > Integer.MAX_VALUE) {
+        throw new MismatchException("it has " + reader.size() + " bytes");
+      }
+      return SeekTable.of(new int[] {(int) frameBytes}, new int[] {(int) record.version().size()});
+    }
+    try {
+      return SeekTable.read(
+          reader.size(),
+          (offset, destination) ->
+              reader.read(offset, destination.remaining()).copyTo(destination));
+    } catch (CodecException e) {
+      throw new MismatchException(String.valueOf(e.getMessage()));
+    }
+  }
+
+  @Override
+  public void read(long offset, int size, ReadSink sink) throws IOException {
+    content.read(offset, size, sink);
+  }
+
+  @Override
+  public void read(int frame, ByteBuffer destination) throws IOException {
+    reader
+        .read(table.compressedOffset(frame), (int) table.compressedSize(frame))
+        .copyTo(destination);
+  }
+
+  @Override
+  public int checksum(int frame) {
+    return record.checksums().get(frame);
+  }
+
+  @Override
+  public void close() {
+    content.close();
+    reader.close();
+  }
+}

@@ -1,0 +1,114 @@
+package io.pmfs.stage;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.SeekTable;
+import java.nio.ByteBuffer;
+import java.util.HexFormat;
+import java.util.List;
+
+/**
+ * Whether a file is worth compressing, by its first block that comes: it must take at least a tenth
+ * less of the tier, of which a file takes 4 KiB at a time. A raw copy can be read by the kernel
+ * alone, so a compressed one must be worth something.
+ */
+final class Compressibility {
+  private static final int ALLOCATION_BYTES = 4096;
+
+  // What is tried of a block: all of it if it is short, else pieces from all over it.
+  private static final int TRIAL_BYTES = 128 * 1024;
+  private static final int PIECES = 4;
+  private static final int PIECE_BYTES = TRIAL_BYTES / PIECES;
+
+  private static final ThreadLocal<ByteBuffer> TRIAL =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(TRIAL_BYTES + 4096));
+
+  /** Bytes that a file of a kind begins with, after so many others. */
+  private record Magic(int offset, String bytes) {
+    static Magic hex(String hex) {
+      return text(0, new String(HexFormat.of().parseHex(hex), ISO_8859_1));
+    }
+
+    static Magic text(int offset, String text) {
+      return new Magic(offset, text);
+    }
+
+    boolean begins(ByteBuffer content) {
+      boolean same = content.remaining() >= offset + bytes.length();
+      for (int i = 0; same && i < bytes.length(); i++) {
+        same = (content.get(content.position() + offset + i) & 0xff) == bytes.charAt(i);
+      }
+      return same;
+    }
+  }
+
+  /** What is compressed already. The numbers are of file(1)'s database. */
+  private static final List<Magic> COMPRESSED =
+      List.of(
+          Magic.hex("ffd8ff"), // JPEG
+          Magic.hex("89504e470d0a1a0a"), // PNG
+          Magic.text(0, "GIF8"),
+          Magic.text(8, "WEBP"),
+          Magic.hex("0000000c4a584c20"), // JPEG XL
+          Magic.hex("0000000c6a502020"), // JPEG 2000
+          Magic.hex("1f8b"), // gzip
+          Magic.hex("28b52ffd"), // zstd
+          Magic.hex("fd377a585a00"), // xz
+          Magic.text(0, "BZh"),
+          Magic.hex("04224d18"), // LZ4
+          Magic.hex("504b0304"), // zip: also npz, PyTorch, office documents, jar
+          Magic.hex("377abcaf271c"), // 7z
+          Magic.text(0, "Rar!"),
+          Magic.text(4, "ftyp"), // MP4, QuickTime, HEIF, AVIF
+          Magic.hex("1a45dfa3"), // Matroska, WebM
+          Magic.text(0, "ID3"), // MP3
+          Magic.hex("fffb"), // MP3
+          Magic.text(0, "OggS"),
+          Magic.text(0, "fLaC"),
+          Magic.text(0, "PAR1")); // Parquet
+
+  private Compressibility() {}
+
+  /**
+   * Whether a file shrinks enough.
+   *
+   * @param content of its block with that index
+   */
+  static boolean isWorth(Codec codec, int block, ByteBuffer content, long fileSize) {
+    if (fileSize <= ALLOCATION_BYTES || (block == 0 && isCompressed(content))) {
+      return false;
+    }
+    int tried = 0;
+    int compressed = 0;
+    if (content.remaining() <= TRIAL_BYTES) {
+      tried = content.remaining();
+      compressed = compressedSize(codec, content);
+    } else {
+      int stride = (content.remaining() - PIECE_BYTES) / (PIECES - 1);
+      for (int piece = 0; piece < PIECES; piece++) {
+        tried += PIECE_BYTES;
+        compressed +=
+            compressedSize(codec, content.slice(content.position() + piece * stride, PIECE_BYTES));
+      }
+    }
+    if (fileSize <= TRIAL_BYTES) {
+      return 10 * allocated(compressed + SeekTable.encodedSize(1)) <= 9 * allocated(fileSize);
+    }
+    return 10L * compressed <= 9L * tried;
+  }
+
+  /** Whether a file that begins so is compressed already. */
+  static boolean isCompressed(ByteBuffer start) {
+    return COMPRESSED.stream().anyMatch(magic -> magic.begins(start));
+  }
+
+  private static int compressedSize(Codec codec, ByteBuffer content) {
+    return codec.compress(content.duplicate(), TRIAL.get().clear());
+  }
+
+  /** What a file takes of a disk. */
+  static long allocated(long size) {
+    return (size + ALLOCATION_BYTES - 1) / ALLOCATION_BYTES * ALLOCATION_BYTES;
+  }
+}

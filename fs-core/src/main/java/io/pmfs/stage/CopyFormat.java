@@ -1,0 +1,157 @@
+package io.pmfs.stage;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.Dictionary;
+import io.pmfs.compression.SeekTable;
+import io.pmfs.compression.ZstdCodec;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How the copies of one tier are stored, and how much content they hold. Whatever new copies are to
+ * be, older ones of any kind are read. Safe for use by many threads.
+ */
+public final class CopyFormat implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(CopyFormat.class);
+
+  /** The codec of plain bytes. */
+  static final int RAW = 0;
+
+  /** Larger files have more frames than a table may have. */
+  private static final long LARGEST_BYTES = (long) SeekTable.MAX_FRAMES * Frames.SIZE;
+
+  private static final long UNKNOWN = Long.MIN_VALUE;
+
+  private final Compression compression;
+  private final @Nullable Path directory;
+  private final Executor trainer;
+  private final ZstdCodec plain;
+  private final @Nullable DictionaryTraining training;
+  private volatile @Nullable ZstdCodec withDictionary;
+  private final AtomicLong contentBytes;
+
+  /**
+   * Reads the tier's dictionary, if there is one.
+   *
+   * @param directory where it is kept, or will be; null for copies without one
+   * @param trainer where it is trained, which takes seconds
+   * @param contentBytes what the copies hold that are there; null if that is not known
+   */
+  public CopyFormat(
+      Compression compression,
+      @Nullable Path directory,
+      Executor trainer,
+      @Nullable Long contentBytes) {
+    int level = Math.max(1, compression.level());
+    Dictionary dictionary = directory == null ? null : DictionaryFile.load(directory);
+    this.compression = compression;
+    this.directory = directory;
+    this.trainer = trainer;
+    this.plain = new ZstdCodec(level);
+    this.withDictionary = dictionary == null ? null : new ZstdCodec(level, dictionary);
+    this.training =
+        directory == null || dictionary != null || compression.mode() == Compression.Mode.NONE
+            ? null
+            : new DictionaryTraining(level);
+    this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
+  }
+
+  /** Raw copies of a tier of which nothing is known. */
+  static CopyFormat raw() {
+    return new CopyFormat(Compression.NONE, null, Runnable::run, null);
+  }
+
+  public Compression compression() {
+    return compression;
+  }
+
+  /** The codec of a compressed copy; null if it is none of ours, or its dictionary is not there. */
+  @Nullable Codec byNumber(int number) {
+    return switch (number) {
+      case ZstdCodec.NUMBER -> plain;
+      case ZstdCodec.WITH_DICTIONARY -> withDictionary;
+      default -> null;
+    };
+  }
+
+  /** The most that a copy of a file may take. */
+  long mostStored(long size) {
+    if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
+      return size;
+    }
+    int frames = Frames.count(size, Frames.SIZE);
+    return size + frames * (long) Frames.OVERHEAD_BYTES + SeekTable.encodedSize(frames);
+  }
+
+  /**
+   * How a file is to be stored, by its first block that comes; null for raw.
+   *
+   * @param content of its block with that index
+   */
+  @Nullable Codec choose(int block, ByteBuffer content, long size) {
+    if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
+      return null;
+    }
+    ZstdCodec codec = size <= DictionaryTraining.LARGEST_BYTES ? forSmall(content) : plain;
+    return compression.mode() == Compression.Mode.ZSTD
+            || Compressibility.isWorth(codec, block, content, size)
+        ? codec
+        : null;
+  }
+
+  private ZstdCodec forSmall(ByteBuffer content) {
+    ZstdCodec best = withDictionary;
+    if (best != null) {
+      return best;
+    }
+    DictionaryTraining samples = training;
+    if (samples != null && samples.offer(content)) {
+      trainer.execute(() -> train(samples));
+    }
+    return plain;
+  }
+
+  private void train(DictionaryTraining samples) {
+    try {
+      useTrained(samples);
+    } catch (RuntimeException e) {
+      log.warn("no dictionary for {}", directory, e);
+    }
+  }
+
+  private void useTrained(DictionaryTraining samples) {
+    Dictionary dictionary = samples.train(plain);
+    if (dictionary != null && directory != null && DictionaryFile.save(directory, dictionary)) {
+      withDictionary = new ZstdCodec(compression.level(), dictionary);
+      log.info("small files are copied to {} with a dictionary from now on", directory);
+    }
+  }
+
+  /** Content that came or, below zero, went. */
+  void count(long bytes) {
+    contentBytes.updateAndGet(known -> known == UNKNOWN ? known : known + bytes);
+  }
+
+  void contentBytes(long bytes) {
+    contentBytes.set(bytes);
+  }
+
+  /** What the copies hold, in bytes of content; -1 if that is not known. */
+  public long contentBytes() {
+    return Math.max(-1, contentBytes.get());
+  }
+
+  @Override
+  public void close() {
+    plain.close();
+    ZstdCodec other = withDictionary;
+    if (other != null) {
+      other.close();
+    }
+  }
+}

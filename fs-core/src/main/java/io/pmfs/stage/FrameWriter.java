@@ -1,0 +1,115 @@
+package io.pmfs.stage;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.SeekTable;
+import io.pmfs.metadata.Checksums;
+import io.pmfs.tier.CopyWriter;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Compresses blocks and appends their frames to a file, in whatever order they come. Different
+ * blocks may be written by different threads at once; whoever reads a block, or ends the file, was
+ * told that it is written.
+ */
+final class FrameWriter implements Frames {
+  private static final ThreadLocal<ByteBuffer> SCRATCH =
+      ThreadLocal.withInitial(
+          () -> ByteBuffer.allocateDirect(Blocks.SIZE + Frames.PER_BLOCK * 2048));
+
+  private final CopyWriter file;
+  private final Codec codec;
+  private final long contentSize;
+  private final long[] offsets;
+  private final int[] sizes;
+  private final int[] checksums;
+  private final AtomicLong end = new AtomicLong();
+
+  FrameWriter(CopyWriter file, Codec codec, long contentSize) {
+    this.file = file;
+    this.codec = codec;
+    this.contentSize = contentSize;
+    int count = Frames.count(contentSize, SIZE);
+    this.offsets = new long[count];
+    this.sizes = new int[count];
+    this.checksums = new int[count];
+  }
+
+  /** Compresses a whole block in the calling thread, and writes it. */
+  void write(int block, ByteBuffer content) throws IOException {
+    ByteBuffer compressed = SCRATCH.get().clear();
+    int first = block * PER_BLOCK;
+    int limit = content.limit();
+    int count = Frames.count(content.remaining(), SIZE);
+    for (int frame = first; frame < first + count; frame++) {
+      content.limit(Math.min(content.position() + SIZE, limit));
+      checksums[frame] = Blocks.checksum(content);
+      sizes[frame] = codec.compress(content, compressed);
+      content.limit(limit);
+    }
+    long offset = end.getAndAdd(compressed.flip().remaining());
+    for (int frame = first; frame < first + count; frame++) {
+      offsets[frame] =
+          offset + (frame == first ? 0 : offsets[frame - 1] + sizes[frame - 1] - offset);
+    }
+    file.write(offset, compressed);
+  }
+
+  @Override
+  public void read(int frame, ByteBuffer destination) throws IOException {
+    file.read(offsets[frame], sizes[frame]).copyTo(destination);
+  }
+
+  @Override
+  public int checksum(int frame) {
+    return checksums[frame];
+  }
+
+  Codec codec() {
+    return codec;
+  }
+
+  Checksums checksums() {
+    return Checksums.of(checksums);
+  }
+
+  /** Bytes of the whole file, once all blocks are written. */
+  long storedSize() {
+    return end.get() + SeekTable.encodedSize(sizes.length);
+  }
+
+  /** Whether the frames lie in the order of the content, as the format wants it. */
+  boolean isInOrder() {
+    for (int frame = 1; frame < offsets.length; frame++) {
+      if (offsets[frame] < offsets[frame - 1]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Copies the frames to another file, in order. */
+  void copyInOrder(CopyWriter target) throws IOException {
+    ByteBuffer buffer = SCRATCH.get();
+    long offset = 0;
+    for (int frame = 0; frame < sizes.length; ) {
+      buffer.clear();
+      do {
+        read(frame, buffer);
+        frame++;
+      } while (frame < sizes.length && buffer.remaining() >= sizes[frame]);
+      target.write(offset, buffer.flip());
+      offset += buffer.position();
+    }
+  }
+
+  /** Ends a file, this one or its ordered copy, with the table. */
+  void writeTable(CopyWriter target) throws IOException {
+    int[] contentSizes = new int[sizes.length];
+    for (int frame = 0; frame < sizes.length; frame++) {
+      contentSizes[frame] = (int) Math.min(SIZE, contentSize - (long) frame * SIZE);
+    }
+    target.write(end.get(), SeekTable.of(sizes, contentSizes).encode());
+  }
+}

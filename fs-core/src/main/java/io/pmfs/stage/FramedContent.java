@@ -1,0 +1,110 @@
+package io.pmfs.stage;
+
+import io.pmfs.compression.Codec;
+import io.pmfs.compression.CodecException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * Content that lies in compressed frames. Every frame is compared with its checksum each time it is
+ * decompressed, so nothing else is ever passed on. Safe for use by many threads.
+ */
+final class FramedContent implements AutoCloseable {
+  private static final ThreadLocal<ByteBuffer> SCRATCH =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Frames.SIZE + 4096));
+
+  private final Frames frames;
+  private final Codec codec;
+  private final long contentSize;
+  private final int frameSize;
+  private final FramePool pool;
+
+  FramedContent(Frames frames, Codec codec, long contentSize, int frameSize, FramePool pool) {
+    this.frames = frames;
+    this.codec = codec;
+    this.contentSize = contentSize;
+    this.frameSize = frameSize;
+    this.pool = pool;
+  }
+
+  /**
+   * Passes a range, which must lie within the content, to the sink in one piece: whole frames are
+   * decompressed where it wants them, of others the pool has the rest for the next reader.
+   */
+  void read(long offset, int size, ReadSink sink) throws IOException {
+    ByteBuffer answer = sink.buffer(size);
+    int done = 0;
+    while (done < size) {
+      int frame = Math.toIntExact((offset + done) / frameSize);
+      int start = (int) ((offset + done) % frameSize);
+      int count = Math.min(sizeOf(frame) - start, size - done);
+      if (count == sizeOf(frame)) {
+        decompress(frame, answer.slice(done, count));
+      } else {
+        readPart(frame, start, answer.slice(done, count));
+      }
+      done += count;
+    }
+    sink.accept(new ReadResult.Bytes(answer.position(0).limit(size)));
+  }
+
+  private void readPart(int frame, int start, ByteBuffer answer) throws IOException {
+    BufferPool.Loan loan = pool.get(this, frame);
+    if (loan == null) {
+      loan = pool.lend(sizeOf(frame));
+      if (loan == null) {
+        ByteBuffer once = ByteBuffer.allocateDirect(sizeOf(frame));
+        decompress(frame, once);
+        answer.put(once.slice(start, answer.remaining()));
+        return;
+      }
+      boolean whole = false;
+      try {
+        decompress(frame, loan.buffer());
+        whole = true;
+      } finally {
+        if (!whole) {
+          loan.release();
+        }
+      }
+      pool.put(this, frame, loan);
+    }
+    try {
+      answer.put(loan.buffer().slice(start, answer.remaining()));
+    } finally {
+      loan.release();
+    }
+  }
+
+  /** Fills the target with a frame's content. */
+  private void decompress(int frame, ByteBuffer target) throws IOException {
+    ByteBuffer compressed = SCRATCH.get().clear();
+    if (codec.maxCompressedSize(frameSize) > compressed.capacity()) {
+      // Of a version with larger frames.
+      compressed = ByteBuffer.allocateDirect(codec.maxCompressedSize(frameSize));
+    }
+    frames.read(frame, compressed);
+    ByteBuffer content = target.slice();
+    int size;
+    try {
+      size = codec.decompress(compressed.flip(), content);
+    } catch (CodecException e) {
+      throw new MismatchException("frame " + frame + " is damaged: " + e.getMessage());
+    }
+    if (size != sizeOf(frame) || Blocks.checksum(content.flip()) != frames.checksum(frame)) {
+      throw new MismatchException("the checksum of frame " + frame + " does not match");
+    }
+  }
+
+  private int sizeOf(int frame) {
+    return (int) Math.min(frameSize, contentSize - (long) frame * frameSize);
+  }
+
+  /** Gives the pool back what it has of this. */
+  @Override
+  public void close() {
+    pool.remove(this, Frames.count(contentSize, frameSize));
+  }
+}
