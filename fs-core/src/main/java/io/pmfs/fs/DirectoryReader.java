@@ -26,12 +26,15 @@ final class DirectoryReader {
   private final BackingStore source;
   private final ExecutorService threads;
   private final Pace pace;
+  private final BooleanSupplier stopped;
 
-  /** Asks at a pace, on the caller's thread and on others. */
-  DirectoryReader(BackingStore source, ExecutorService threads, Pace pace) {
+  /** Asks at a pace, on the caller's thread and on others; fails with EINTR once it is stopped. */
+  DirectoryReader(
+      BackingStore source, ExecutorService threads, Pace pace, BooleanSupplier stopped) {
     this.source = source;
     this.threads = threads;
     this.pace = pace;
+    this.stopped = stopped;
   }
 
   /** Whether it may make others wait for longer than the source does. */
@@ -75,6 +78,9 @@ final class DirectoryReader {
 
   SourceStatus status(FileName path, BooleanSupplier hurries) throws FsException {
     pace.await(1, 0, hurries);
+    if (stopped.getAsBoolean()) {
+      throw new FsException(Errno.EINTR, path.toString());
+    }
     return source.status(path);
   }
 

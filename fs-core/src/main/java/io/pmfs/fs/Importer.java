@@ -79,7 +79,7 @@ final class Importer {
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
-    this.reader = new DirectoryReader(source, threads, Pace.UNLIMITED);
+    this.reader = new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false);
     this.clock = clock;
   }
 

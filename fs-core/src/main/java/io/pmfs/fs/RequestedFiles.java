@@ -62,7 +62,7 @@ final class RequestedFiles {
             path,
             TaskFinding.Kind.NOT_FOUND,
             "a part of it is not a directory; symbolic links are not followed");
-      } else {
+      } else if (!task.isCancelled()) {
         task.report(path, TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
       }
       return 0;
@@ -163,7 +163,9 @@ final class RequestedFiles {
 
     @Override
     public void failed(long directory, FsException e) {
-      task.report(tree.path(directory), TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
+      if (!task.isCancelled()) {
+        task.report(tree.path(directory), TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
+      }
     }
   }
 

@@ -44,7 +44,7 @@ final class TaskSource implements AutoCloseable {
         new Tree(
             namespace,
             fileSystem.importer(),
-            new DirectoryReader(source, threads, pace),
+            new DirectoryReader(source, threads, pace, cancelled),
             cancelled);
     this.knownTree = new Tree(namespace, fileSystem.importer(), null, cancelled);
   }
