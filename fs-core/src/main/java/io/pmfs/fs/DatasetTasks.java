@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /** The tasks of a mounted dataset: staging, prefetching, comparing, verifying and evicting. */
 public final class DatasetTasks implements FileTasks {
   /** Files at once if nothing is asked for; see docs/decisions/0015. */
-  private static final int DEFAULT_JOBS = 16;
+  private static final int DEFAULT_JOBS = 32;
 
   /** Copies read at once to be compared: enough for a local disk. */
   private static final int VERIFY_THREADS = 4;

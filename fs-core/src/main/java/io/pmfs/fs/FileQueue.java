@@ -24,8 +24,10 @@ final class FileQueue {
     while (files.size() >= LIMIT && !stopped) {
       wait();
     }
-    files.add(number);
-    notifyAll();
+    if (!stopped) {
+      files.add(number);
+      notifyAll();
+    }
   }
 
   /** No more will be put. */

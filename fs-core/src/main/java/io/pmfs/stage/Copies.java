@@ -263,13 +263,16 @@ public final class Copies implements AutoCloseable {
     if (placement.equals(Placement.ANYWHERE)) {
       return true;
     }
+    List<CopyRecord> records = namespace.copies(inode.number());
+    // What was pinned stays so where it goes.
+    boolean pins = placement.pin() || records.stream().anyMatch(CopyRecord::pinned);
     boolean placed = false;
-    for (CopyRecord copy : namespace.copies(inode.number())) {
+    for (CopyRecord copy : records) {
       if (placement.allows(copy.tier())) {
-        placed |= serves(copy, inode) && (!placement.pin() || pin(inode, copy.tier()));
+        placed |= serves(copy, inode) && (!pins || pin(inode, copy.tier()));
       }
     }
-    for (CopyRecord copy : namespace.copies(inode.number())) {
+    for (CopyRecord copy : records) {
       int index = tierIndex(copy.tier());
       if (placed && index < tiers.size() && !placement.allows(copy.tier())) {
         evict(inode.number(), tiers.get(index));
@@ -315,22 +318,22 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Records a committed copy, whose checksums were computed from what was written.
-   *
-   * @throws IOException if the tier failed, or the file is known to be of another version by now
+   * Commits and records a copy, whose checksums were computed from what was written; false if the
+   * file is known to be of another version by now.
    */
-  void commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
+  boolean commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
     long number = inode.number();
     Lock lock = lockRecords(number);
     try {
       Inode now = namespace.inode(number);
       if (now == null || !now.attributes().version().equals(copy.version())) {
-        throw new IOException("the file changed while it was copied");
+        return false;
       }
       writer.commit();
       namespace.putCopy(number, copy);
       handles.invalidate(number);
       where.set(number, (byte) (VERIFIED_IN_TIER + tiers.indexOf(writer.tier())));
+      return true;
     } finally {
       lock.unlock();
     }
@@ -369,12 +372,14 @@ public final class Copies implements AutoCloseable {
       }
       if (!records.isEmpty()) {
         where.set(number, why);
+      } else if (why == OUTDATED && where.get(number) != OUTDATED) {
+        where.set(number, NOWHERE);
       }
       handles.invalidate(number);
     } finally {
       lock.unlock();
     }
-    if (!records.isEmpty()) {
+    if (!records.isEmpty() || why == OUTDATED) {
       dropListener.accept(number);
     }
     return !records.isEmpty();

@@ -162,12 +162,7 @@ final class Fetches {
     try {
       fetch.writer().write(Blocks.offset(block), content);
       if (fetch.stored(block, checksum)) {
-        copies.commit(fetch.inode(), fetch.writer(), fetch.record());
-        completed.increment();
-        end(fetch, Fetch.Ending.WHOLE);
-        if (!fetch.isStaged()) {
-          evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
-        }
+        commit(fetch);
       }
       stored = true;
     } catch (IOException e) {
@@ -178,6 +173,18 @@ final class Fetches {
         failed.increment();
         end(fetch, new Fetch.Ending(Fetch.Ending.Kind.TIER, problem));
       }
+    }
+  }
+
+  private void commit(Fetch fetch) throws IOException {
+    if (!copies.commit(fetch.inode(), fetch.writer(), fetch.record())) {
+      fail(fetch, "it changed while it was copied");
+      return;
+    }
+    completed.increment();
+    end(fetch, Fetch.Ending.WHOLE);
+    if (!fetch.isStaged()) {
+      evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
     }
   }
 

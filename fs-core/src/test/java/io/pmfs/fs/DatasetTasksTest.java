@@ -371,14 +371,14 @@ final class DatasetTasksTest {
       AtomicInteger reads = new AtomicInteger();
       dataset.store.before(
           (operation, path, offset) -> {
-            if (operation == Operation.READ && path.equals(FileName.of("c/more"))) {
+            if (operation == Operation.READ && path.equals(FileName.of("a/b/less"))) {
               reads.incrementAndGet();
-              throw new FsException(Errno.EIO, "c/more");
+              throw new FsException(Errno.EIO, "a/b/less");
             }
           });
       FileTask task = ended(dataset.tasks, stage(""));
 
-      assertThat(findings(task)).containsExactly("FAILED a/one", "FAILED c/more");
+      assertThat(findings(task)).containsExactly("FAILED a/b/less", "FAILED a/one");
       assertThat(task.findings(0, 9)).allMatch(finding -> !finding.reason().isBlank());
       assertThat(reads).hasValue(2);
       assertThat(task.progress().done()).isEqualTo(3);
@@ -595,6 +595,64 @@ final class DatasetTasksTest {
       close.join();
 
       assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
+    }
+  }
+
+  @Test
+  void stage_atAPace_spacesItsRequestsAndLetsReadersPass() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("d");
+              for (int i = 0; i < 50; i++) {
+                store.file("d/f" + i, i, 100);
+              }
+            },
+            ROOM)) {
+      // 100 seconds for each file.
+      TaskRequest request =
+          new TaskRequest.Stage(paths(""), new TaskRequest.Limits(2, 1, 0), null, false, false);
+      FileTask slow = dataset.tasks.start(request);
+      Await.until("one file is staged", () -> slow.progress().done() >= 1);
+      for (int i = 0; i < 50; i++) {
+        assertThat(dataset.read("d/f" + i)).isEqualTo(FakeStore.content(i, 0, 100));
+      }
+      assertThat(slow.progress().state()).isEqualTo(State.RUNNING);
+      slow.cancel();
+      assertThat(slow.await(Duration.ofSeconds(20))).isTrue();
+      assertThat(slow.progress().elapsed()).isLessThan(Duration.ofSeconds(60));
+    }
+  }
+
+  @Test
+  void stage_importingAtAPace_lookupsDoNotWaitForIt() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("d");
+              for (int i = 0; i < 200; i++) {
+                store.file("d/f" + i, i, 100);
+              }
+            },
+            ROOM)) {
+      CountDownLatch started = new CountDownLatch(1);
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.LIST && path.equals(FileName.of("d"))) {
+              started.countDown();
+            }
+          });
+      // The 200 names would take longer than this test may.
+      TaskRequest request =
+          new TaskRequest.Stage(paths("d"), new TaskRequest.Limits(2, 0, 1), null, false, true);
+      FileTask slow = dataset.tasks.start(request);
+      await(started);
+
+      assertThat(dataset.inode("d/f199").attributes().size()).isEqualTo(100);
+      assertThat(slow.progress().state()).isEqualTo(State.RUNNING);
+      slow.cancel();
     }
   }
 

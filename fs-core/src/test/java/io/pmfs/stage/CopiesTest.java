@@ -428,4 +428,54 @@ final class CopiesTest {
           .isInstanceOf(IllegalArgumentException.class);
     }
   }
+
+  @Test
+  void drop_ofWhatChanged_isRememberedAsOutdatedUntilItIsCopiedAgain() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      assertThat(stage.copies.drop(inode.number())).isFalse();
+      assertThat(stage.copies.isOutdated(inode.number())).isFalse();
+      stage.stage(inode);
+      assertThat(stage.copies.drop(inode.number())).isTrue();
+      assertThat(stage.copies.drop(inode.number())).isFalse();
+      assertThat(stage.copies.isOutdated(inode.number())).isTrue();
+      stage.stage(inode);
+
+      assertThat(stage.copies.isOutdated(inode.number())).isFalse();
+    }
+  }
+
+  @Test
+  void evictUnpinned_ofPinnedAndOtherCopies_leavesThePinned() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode pinned = stage.file("f", 1, 100);
+      Inode other = stage.file("g", 2, 100);
+      stage.stage(pinned);
+      stage.stage(other);
+      assertThat(stage.copies.place(pinned, new Placement(null, true))).isTrue();
+
+      assertThat(stage.copies.evictUnpinned(pinned.number())).isFalse();
+      assertThat(stage.copies.evictUnpinned(other.number())).isTrue();
+      assertThat(stage.copies.has(pinned)).isTrue();
+      assertThat(stage.copies.has(other)).isFalse();
+      assertThat(stage.copies.evict(pinned.number())).isTrue();
+      assertThat(stage.copies.has(pinned)).isFalse();
+    }
+  }
+
+  @Test
+  void commit_ofAVersionThatIsNotTheKnownOne_isRefused() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode before = stage.file("f", 1, 100);
+      stage.store.setModified("f", stage.store.now().minusSeconds(5));
+      stage.importAll();
+      stage.store.setModified("f", before.attributes().modificationTime());
+      assertThat(stage.read(before)).isEqualTo(Stage.expected(1, before));
+      stage.awaitIdle();
+
+      assertThat(stage.namespace.copies(before.number())).isEmpty();
+      assertThat(stage.files(0)).isEmpty();
+      assertThat(stage.tiers.get(0).hasFailed()).isFalse();
+    }
+  }
 }

@@ -1,0 +1,82 @@
+package io.pmfs.fs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.metadata.FileName;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class RunningTaskTest {
+  private final RunningTask task = new RunningTask(new TaskRequest.Check(List.of(FileName.of(""))));
+
+  private TaskProgress run(RunningTask.Work work) throws InterruptedException {
+    task.start(work);
+    assertThat(task.await(Duration.ofSeconds(30))).isTrue();
+    return task.progress();
+  }
+
+  @Test
+  void findings_beyondTheLimit_areCountedAndNotKept() throws Exception {
+    FileName path = FileName.of("p");
+    TaskProgress progress =
+        run(
+            t -> {
+              for (int i = 0; i < RunningTask.FINDINGS + 10; i++) {
+                t.report(path, TaskFinding.Kind.MISSING, "");
+              }
+            });
+
+    assertThat(progress.failed()).isEqualTo(RunningTask.FINDINGS + 10L);
+    assertThat(task.findings(0, Integer.MAX_VALUE)).hasSize(RunningTask.FINDINGS);
+    assertThat(progress.isComplete()).isFalse();
+  }
+
+  @Test
+  void work_thatBreaksOff_failsTheTaskWithItsReason() throws Exception {
+    TaskProgress progress =
+        run(
+            t ->
+                t.join(
+                    t.startThreads(
+                        2,
+                        "t",
+                        () -> {
+                          throw new IllegalStateException("the state is damaged");
+                        })));
+
+    assertThat(progress.state()).isEqualTo(State.FAILED);
+    assertThat(progress.reason()).isEqualTo("the state is damaged");
+  }
+
+  @Test
+  void cancel_whileAThreadHangs_isOverAllTheSame() throws Exception {
+    AtomicInteger told = new AtomicInteger();
+    task.whenCancelled(told::incrementAndGet);
+    task.start(RunningTaskTest::hang);
+    assertThat(task.await(Duration.ofMillis(1))).isFalse();
+    task.cancel();
+    task.cancel();
+
+    assertThat(task.await(Duration.ofSeconds(30))).isTrue();
+    assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
+    assertThat(told).hasValue(1);
+  }
+
+  private static void hang(RunningTask task) throws InterruptedException {
+    new CountDownLatch(1).await();
+  }
+
+  @Test
+  void cancel_afterTheEnd_changesNothing() throws Exception {
+    run(t -> {});
+    task.cancel();
+
+    assertThat(task.progress().state()).isEqualTo(State.ENDED);
+  }
+}
