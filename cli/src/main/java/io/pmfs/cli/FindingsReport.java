@@ -10,6 +10,7 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class FindingsReport implements AutoCloseable {
   private static final int SHOWN = 10;
+
+  /** Ten times what a daemon keeps; another user's may never come to an end. */
+  private static final int MOST = 1_000_000;
+
   private static final Gson GSON = new GsonBuilder().disableHtmlEscaping().create();
 
   private final Consumer<String> screen;
@@ -42,7 +47,9 @@ final class FindingsReport implements AutoCloseable {
   /** Takes all that there is of the task, which has ended. */
   void take(TaskClient client) throws MountFailure {
     try {
-      for (var page = client.findings(0); !page.isEmpty(); page = client.findings(count)) {
+      for (var page = client.findings(0);
+          !page.isEmpty() && count < MOST;
+          page = client.findings(count)) {
         for (TaskResource.Finding finding : page) {
           add(finding);
         }
@@ -79,11 +86,17 @@ final class FindingsReport implements AutoCloseable {
   void conclude(TaskReport report) {
     long all = Math.max(count, report.noRoom() + report.failed());
     if (all > SHOWN) {
-      screen.accept(
-          "and %,d more%s"
-              .formatted(
-                  all - SHOWN, file == null ? "; --report FILE lists all" : ", all in the report"));
+      screen.accept(String.format(Locale.ROOT, "and %,d more%s", all - SHOWN, where(all)));
     }
+  }
+
+  private String where(long all) {
+    if (file == null) {
+      return "; --report FILE lists them";
+    }
+    return count == all
+        ? ", all in the report"
+        : String.format(Locale.ROOT, "; the first %,d are in the report", count);
   }
 
   @Override

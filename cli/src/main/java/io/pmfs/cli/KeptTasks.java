@@ -30,6 +30,9 @@ final class KeptTasks implements AutoCloseable {
   /** A task that brings the daemon down each time must not do so for ever. */
   private static final int MAX_RESUMES = 3;
 
+  /** How the refusal of a second task ends. */
+  static final String IS_RUNNING = " is running";
+
   private static final Duration LOOK_AGAIN = Duration.ofHours(1);
 
   private final FileTasks tasks;
@@ -66,7 +69,7 @@ final class KeptTasks implements AutoCloseable {
   synchronized TaskReport start(TaskRequest request) {
     TaskReport running = latest();
     if (running != null && running.isRunning()) {
-      throw new IllegalStateException(running.activity() + " is running");
+      throw new IllegalStateException(running.activity() + IS_RUNNING);
     }
     byte[] id = new byte[8];
     new SecureRandom().nextBytes(id);

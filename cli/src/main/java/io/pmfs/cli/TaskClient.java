@@ -65,7 +65,11 @@ final class TaskClient {
         case HTTP_BAD_REQUEST -> throw MountFailure.usage(clean(answer.error()));
         case HTTP_CONFLICT ->
             throw new MountFailure(
-                ExitStatus.FAILED, clean(answer.error()) + "; --wait waits for it");
+                ExitStatus.FAILED,
+                clean(answer.error())
+                    + (answer.error().endsWith(KeptTasks.IS_RUNNING)
+                        ? "; --wait waits for it"
+                        : ""));
         default -> throw failure(answer);
       };
     } catch (IOException e) {
@@ -107,10 +111,23 @@ final class TaskClient {
     }
     try {
       TaskResource.Findings page = new Gson().fromJson(answer.body(), TaskResource.Findings.class);
-      return page == null || page.findings() == null ? List.of() : page.findings();
+      if (page != null
+          && page.findings() != null
+          && page.findings().stream().allMatch(TaskClient::isWhole)) {
+        return page.findings();
+      }
+      throw silent(new IOException("not findings"));
     } catch (JsonSyntaxException e) {
-      throw silent(new IOException(e.getMessage(), e));
+      throw silent(new IOException("not findings: " + e.getMessage(), e));
     }
+  }
+
+  /** The daemon may be another user's. */
+  private static boolean isWhole(TaskResource.@Nullable Finding finding) {
+    return finding != null
+        && finding.path() != null
+        && finding.outcome() != null
+        && finding.reason() != null;
   }
 
   private ControlClient.Answer ask(HttpMethod method, String uri) throws MountFailure {

@@ -58,7 +58,10 @@ final class CommandsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"mount", "umount", "status", "config", "doctor"})
+  @ValueSource(
+      strings = {
+        "mount", "umount", "upgrade", "stage", "status", "evict", "verify", "config", "doctor"
+      })
   void help_ofEachCommand_hasExamples(String command) {
     assertThat(world.execute(command, "--help")).isZero();
     assertThat(world.output()).contains("Examples:", "pmfs " + command);
@@ -71,7 +74,9 @@ final class CommandsTest {
   @Test
   void help_ofProgram_listsCommandsAndStatuses() {
     assertThat(world.execute("--help")).isZero();
-    assertThat(world.output()).contains("mount", "umount", "status", "config", "doctor", "help");
+    assertThat(world.output())
+        .contains(
+            "mount", "umount", "stage", "status", "evict", "verify", "config", "doctor", "help");
     assertThat(world.output()).contains("5 this machine cannot mount", "Examples:");
   }
 

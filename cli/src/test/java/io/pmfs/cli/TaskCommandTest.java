@@ -319,7 +319,7 @@ final class TaskCommandTest {
 
     world.execute("stage", "mnt");
 
-    assertThat(world.errors()).endsWith("pmfs: and 2 more; --report FILE lists all\n");
+    assertThat(world.errors()).endsWith("pmfs: and 2 more; --report FILE lists them\n");
   }
 
   private static TaskFinding finding(FileName path, TaskFinding.Kind kind) {

@@ -174,12 +174,16 @@ final class RequestedFiles {
     SharedDirectories shared = new SharedDirectories(threads);
     task.whenCancelled(shared::stop);
     AtomicInteger nextRoot = new AtomicInteger();
+    AtomicInteger counting = new AtomicInteger(threads);
     return task.startThreads(
         threads,
         "count",
         () -> {
           try {
             count(nextRoot, shared);
+            if (counting.decrementAndGet() == 0 && !task.isCancelled()) {
+              task.totalsAreFinal();
+            }
           } catch (InterruptedException e) {
             task.cancel();
           }

@@ -8,7 +8,11 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -273,6 +277,27 @@ final class StageIT {
       assertThat(staged.out()).contains("staged 39 files, 1 file failed");
       assertThat(staged.errorLines()).hasSize(1);
       assertThat(staged.err()).startsWith("pmfs: " + gone + ": ");
+    }
+  }
+
+  @Test
+  void stage_orderThroughASmallTier_staysAheadOfTheReader() {
+    List<Item> shuffled = new ArrayList<>(dataset.items());
+    Collections.shuffle(shuffled, new Random(7));
+    Path order =
+        write("order", shuffled.stream().map(Item::name).collect(Collectors.joining("\n")));
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier() + ":1M")) {
+      Process client = start(mount, "--order", order.toString(), "--window", "500K");
+      awaitMiddle(); // who reads before the task began is not noticed
+      for (Item item : shuffled) {
+        Dataset.assertEqualBelow(mount.mountpoint(), item);
+      }
+
+      assertThat(awaitExit(client)).isZero();
+      Status status = mount.awaitStagingIdle();
+      assertThat(status.number("tiers.0.usedBytes")).isLessThanOrEqualTo(1 << 20);
+      assertThat(status.text("tiers.0.state")).isEqualTo("on");
+      assertThat(status.number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
     }
   }
 
