@@ -37,11 +37,16 @@ def make(directory, count, mean_bytes, large_bytes, seed):
             parent.mkdir(parents=True)
         (parent / f"sample{index:06d}.bin").write_bytes(generator.randbytes(size))
     if large_bytes:
-        with open(directory / "large", "wb") as file:
-            for offset in range(0, large_bytes, BLOCK):
-                file.write(generator.randbytes(min(BLOCK, large_bytes - offset)))
+        make_file(directory / "large", large_bytes, generator)
     os.sync()
     mark.write_text(json.dumps(wanted))
+
+
+def make_file(path, size, generator):
+    """One file of bytes that do not compress."""
+    with open(path, "wb") as file:
+        for offset in range(0, size, BLOCK):
+            file.write(generator.randbytes(min(BLOCK, size - offset)))
 
 
 def make_tiny(directory, count, directories, size):

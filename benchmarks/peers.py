@@ -13,8 +13,13 @@ from systems import Absent, Source, await_condition
 MOUNT_SECONDS = 60
 DAY = 86400
 READ_AHEAD_KIB = 1024  # as pmfs sets for itself, and as the manual of mergerfs advises
+SQUASHFS_WORDS = ("-no-progress", "-quiet")
+# The name of an image's kind begins with that of its file system.
 PACKERS = {
-    "squashfs": lambda source, image: ("mksquashfs", source, image, "-noI", "-noD", "-noF", "-noX", "-no-fragments", "-no-progress", "-quiet"),
+    "squashfs": lambda source, image: ("mksquashfs", source, image, "-noI", "-noD", "-noF", "-noX", "-no-fragments", *SQUASHFS_WORDS),
+    "squashfs-zstd": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", *SQUASHFS_WORDS),
+    "squashfs-zstd-1M": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-b", "1M", *SQUASHFS_WORDS),
+    "squashfs-zstd-apart": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-no-fragments", *SQUASHFS_WORDS),
     "erofs": lambda source, image: ("mkfs.erofs", "--quiet", image, source),
 }
 
@@ -28,7 +33,7 @@ def need(program):
 
 
 def pack(kind, source, work):
-    """The dataset as an image without compression, made once."""
+    """The dataset as an image, made once."""
     image = work / f"dataset.{kind}"
     if not image.exists() or image.stat().st_mtime < source.stat().st_mtime:
         unfinished = image.with_suffix(".unfinished")
@@ -46,22 +51,23 @@ class KernelImage(Source):
 
     kind = "kernel"
 
-    def __init__(self, source, work, name):
+    def __init__(self, source, work, name, compression="no compression"):
         super().__init__(source, work)
-        self.name, self.about, self.directory = name, f"{name} of the kernel, on a loop device; no compression", work / f"mnt-{name}"
+        self.name, self.about, self.directory = name, f"{name} of the kernel, on a loop device; {compression}", work / f"mnt-{name}"
+        self.file_system = name.split("-")[0]
 
     def prepare(self):
         if not machine.is_root():
             raise Absent("a loop mount needs root")
         if shutil.which("modprobe"):
-            subprocess.run(["modprobe", "-q", self.name], stderr=subprocess.DEVNULL, check=False)
-        if self.name not in Path("/proc/filesystems").read_text().split():
-            raise Absent(f"this kernel has no {self.name}")
+            subprocess.run(["modprobe", "-q", self.file_system], stderr=subprocess.DEVNULL, check=False)
+        if self.file_system not in Path("/proc/filesystems").read_text().split():
+            raise Absent(f"this kernel has no {self.file_system}")
         self.image = pack(self.name, self.source, self.work)
 
     def mount(self):
         self.directory.mkdir(exist_ok=True)
-        run("mount", "-t", self.name, "-o", "loop,ro", self.image, self.directory)
+        run("mount", "-t", self.file_system, "-o", "loop,ro", self.image, self.directory)
 
     def lower(self, part):
         return [self.image]

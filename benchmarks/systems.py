@@ -91,6 +91,10 @@ class Pmfs(Source):
     def status(self):
         return json.loads(run(self.launcher, "status", self.directory, "--json", env=self.environment))
 
+    def stage(self, *paths):
+        """Stages files and directories of the mount, or all of it; a file that could not be staged ends the benchmark."""
+        run(self.launcher, "stage", *(paths or [self.directory]), env=self.environment)
+
     def settle(self):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
 

@@ -6,6 +6,8 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
@@ -58,6 +60,12 @@ final class ControlClient {
   /** Throws IOException when nobody listens, the answer is broken, or none came in time. */
   static Answer ask(Path socket, HttpMethod method, String uri, Duration timeout)
       throws IOException {
+    return ask(socket, method, uri, Unpooled.EMPTY_BUFFER, timeout);
+  }
+
+  /** The same with a body, which is released. */
+  static Answer ask(Path socket, HttpMethod method, String uri, ByteBuf body, Duration timeout)
+      throws IOException {
     EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
     try {
       CompletableFuture<Answer> answer = new CompletableFuture<>();
@@ -70,8 +78,9 @@ final class ControlClient {
               (ChannelFutureListener)
                   connected -> {
                     if (connected.isSuccess()) {
-                      connected.channel().writeAndFlush(request(method, uri));
+                      connected.channel().writeAndFlush(request(method, uri, body));
                     } else {
+                      body.release();
                       answer.completeExceptionally(connected.cause());
                     }
                   });
@@ -92,11 +101,12 @@ final class ControlClient {
     return cause instanceof Exception e ? Reason.of(e) : String.valueOf(cause);
   }
 
-  private static DefaultFullHttpRequest request(HttpMethod method, String uri) {
-    DefaultFullHttpRequest request = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, method, uri);
+  private static DefaultFullHttpRequest request(HttpMethod method, String uri, ByteBuf body) {
+    DefaultFullHttpRequest request =
+        new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, method, uri, body);
     request.headers().set(HttpHeaderNames.HOST, "pmfs");
     request.headers().set(HttpHeaderNames.CONNECTION, "close");
-    request.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, 0);
+    request.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, body.readableBytes());
     return request;
   }
 

@@ -4,6 +4,8 @@ package io.pmfs.cli;
 interface ControlRequests {
   StatusReport status();
 
+  KeptTasks tasks();
+
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
 

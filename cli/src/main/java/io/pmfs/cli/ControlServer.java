@@ -7,10 +7,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -24,6 +26,7 @@ import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.HttpVersion;
@@ -44,13 +47,13 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status}, {@code GET /version}, {@code
- * POST /umount?lazy=true&purge=true}, {@code POST /upgrade}. One request for each connection.
+ * POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link TaskResource}. One request
+ * for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -130,8 +133,26 @@ final class ControlServer implements AutoCloseable {
           .addLast("slow-sender", new ReadTimeoutHandler(TIMEOUT_SECONDS))
           .addLast(new WriteTimeoutHandler(TIMEOUT_SECONDS))
           .addLast(new HttpServerCodec())
-          .addLast(new HttpObjectAggregator(MAX_REQUEST_BYTES))
+          .addLast(new BodyLimit())
           .addLast(new RequestHandler());
+    }
+  }
+
+  /** Lets a body be large where it has to be. */
+  private static final class BodyLimit extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+      boolean mayBeLarge =
+          message instanceof HttpRequest request && request.uri().equals(TaskResource.PATH);
+      context
+          .pipeline()
+          .addAfter(
+              context.name(),
+              null,
+              new HttpObjectAggregator(
+                  mayBeLarge ? TaskResource.MAX_REQUEST_BYTES : MAX_REQUEST_BYTES));
+      context.fireChannelRead(message);
+      context.pipeline().remove(this); // what follows belongs to this request
     }
   }
 
@@ -143,15 +164,27 @@ final class ControlServer implements AutoCloseable {
       }
       context.pipeline().remove("slow-sender");
       if (request.decoderResult().isFailure()) {
-        respond(context, Answer.error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request"));
+        respond(
+            context, ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request"));
         return;
       }
       HttpMethod method = request.method();
       String uri = request.uri();
+      ByteBuf body = request.content().retain();
       try {
-        workers.execute(() -> respond(context, answer(method, uri)));
+        workers.execute(
+            () -> {
+              try {
+                respond(context, answer(method, uri, body));
+              } finally {
+                body.release();
+              }
+            });
       } catch (RejectedExecutionException e) {
-        respond(context, Answer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
+        body.release();
+        respond(
+            context,
+            ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
       }
     }
 
@@ -162,27 +195,17 @@ final class ControlServer implements AutoCloseable {
     }
   }
 
-  private record Answer(HttpResponseStatus status, Object body, @Nullable String allow) {
-    static Answer ok(Object body) {
-      return new Answer(HttpResponseStatus.OK, body, null);
-    }
-
-    static Answer error(HttpResponseStatus status, String error) {
-      return new Answer(status, Map.of("error", error), null);
-    }
-  }
-
-  private Answer answer(HttpMethod method, String uri) {
+  private ControlAnswer answer(HttpMethod method, String uri, ByteBuf body) {
     try {
       QueryStringDecoder query = new QueryStringDecoder(uri, UTF_8);
       return switch (query.path()) {
-        case "/status" -> only(GET, method, () -> Answer.ok(requests.status()));
+        case "/status" -> only(GET, method, () -> ControlAnswer.ok(requests.status()));
         case "/version" ->
             only(
                 GET,
                 method,
                 () ->
-                    Answer.ok(
+                    ControlAnswer.ok(
                         Map.of("version", Version.get(), "pid", ProcessHandle.current().pid())));
         case "/upgrade" ->
             only(
@@ -190,21 +213,24 @@ final class ControlServer implements AutoCloseable {
                 method,
                 () -> {
                   requests.upgrade();
-                  return Answer.ok(Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
+                  return ControlAnswer.ok(
+                      Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
                 });
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
         default ->
-            Answer.error(
-                HttpResponseStatus.NOT_FOUND,
-                query.path() + ": try /status, /version, /umount or /upgrade");
+            query.path().startsWith(TaskResource.PATH)
+                ? new TaskResource(requests.tasks()).answer(method, query, body)
+                : ControlAnswer.error(
+                    HttpResponseStatus.NOT_FOUND,
+                    query.path() + ": try /status, /version, /tasks, /umount or /upgrade");
       };
     } catch (MountFailure e) {
-      return Answer.error(status(e), e.line());
+      return ControlAnswer.error(status(e), e.line());
     } catch (IllegalArgumentException e) {
-      return Answer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
+      return ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
     } catch (RuntimeException e) {
       log.error("{} {}", method, uri, e);
-      return Answer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
+      return ControlAnswer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
     }
   }
 
@@ -219,28 +245,25 @@ final class ControlServer implements AutoCloseable {
 
   /** Makes an answer. */
   private interface Action {
-    Answer run() throws MountFailure;
+    ControlAnswer run() throws MountFailure;
   }
 
-  private static Answer only(HttpMethod allowed, HttpMethod method, Action action)
+  private static ControlAnswer only(HttpMethod allowed, HttpMethod method, Action action)
       throws MountFailure {
     if (method.equals(allowed)) {
       return action.run();
     }
-    return new Answer(
-        HttpResponseStatus.METHOD_NOT_ALLOWED,
-        Map.of("error", method + ": use " + allowed),
-        allowed.name());
+    return ControlAnswer.wrongMethod(method, allowed.name());
   }
 
-  private Answer unmount(Map<String, List<String>> parameters) throws MountFailure {
+  private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
     for (String name : parameters.keySet()) {
       if (!Set.of("lazy", "purge").contains(name)) {
         throw new IllegalArgumentException("unknown parameter " + name + ": try lazy or purge");
       }
     }
     requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
-    return Answer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
+    return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
   }
 
   private static boolean flag(Map<String, List<String>> parameters, String name) {
@@ -252,7 +275,7 @@ final class ControlServer implements AutoCloseable {
     return value.equals("true");
   }
 
-  private static void respond(ChannelHandlerContext context, Answer answer) {
+  private static void respond(ChannelHandlerContext context, ControlAnswer answer) {
     byte[] body = (GSON.toJson(answer.body()) + "\n").getBytes(UTF_8);
     DefaultFullHttpResponse response =
         new DefaultFullHttpResponse(

@@ -227,6 +227,11 @@ final class Daemon implements ControlRequests {
   }
 
   @Override
+  public KeptTasks tasks() {
+    return dataset.tasks();
+  }
+
+  @Override
   public void unmount(boolean lazy, boolean purge) throws MountFailure {
     log.info("asked to unmount{}{}", lazy ? " lazily" : "", purge ? " and purge" : "");
     unmounting.lock();

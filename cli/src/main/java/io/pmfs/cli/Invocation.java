@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -14,11 +15,14 @@ import org.jspecify.annotations.Nullable;
  * @param supervision the tie to the supervisor that started this process; null if none did
  * @param detach tells the launcher that the mount is up, and lets go of its streams; what the JVM
  *     itself has to say goes to the given log file from then on
- * @param halt ends the process at once with an exit status
  * @param atShutdown registers what a signal has to run; false means that it did not come to an end
+ * @param atInterrupt registers what the first SIGINT or SIGTERM runs, with the exit status that is
+ *     due; a second one ends the process
+ * @param halt ends the process at once with an exit status
  */
 record Invocation(
     Surroundings surroundings,
+    InputStream in,
     PrintStream out,
     PrintStream err,
     InstantSource clock,
@@ -26,6 +30,7 @@ record Invocation(
     @Nullable Supervision supervision,
     Consumer<Path> detach,
     Consumer<BooleanSupplier> atShutdown,
+    Consumer<IntConsumer> atInterrupt,
     IntConsumer halt) {
 
   void say(String line) {

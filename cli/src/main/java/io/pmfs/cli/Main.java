@@ -4,7 +4,10 @@ import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.StandardStreams;
 import java.io.PrintStream;
 import java.time.InstantSource;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
+import org.jline.utils.Signals;
 
 /** The program's edge: the real process, its streams and its exit. */
 public final class Main {
@@ -23,6 +26,7 @@ public final class Main {
     Invocation invocation =
         new Invocation(
             surroundings,
+            System.in,
             out,
             err,
             InstantSource.system(),
@@ -42,8 +46,9 @@ public final class Main {
               }
             },
             Main::atShutdown,
+            Main::atInterrupt,
             status -> Runtime.getRuntime().halt(status));
-    int status = PmfsCommand.execute(invocation, args);
+    int status = PmfsCommand.execute(invocation, NativeText.arguments(args));
     out.flush();
     err.flush();
     System.exit(status);
@@ -72,5 +77,18 @@ public final class Main {
                   }
                 },
                 "shutdown"));
+  }
+
+  /** Signals have their exit status by the custom of shells: 128 and their number. */
+  private static void atInterrupt(IntConsumer action) {
+    Map.of("INT", 130, "TERM", 143)
+        .forEach(
+            (signal, status) ->
+                Signals.register(
+                    signal,
+                    () -> {
+                      Signals.registerDefault(signal);
+                      action.accept(status);
+                    }));
   }
 }

@@ -15,6 +15,9 @@ interface MountedDataset extends AutoCloseable {
   /** A snapshot; may be asked by several threads, and while unmounting. */
   StatusReport status();
 
+  /** What is staged, verified and evicted on request. */
+  KeptTasks tasks();
+
   /**
    * Unmounts; does nothing when there is no mount (yet, or any more). A busy mount gives a {@link
    * MountFailure#BUSY} failure, and the session goes on. After a lazy unmount it also goes on,

@@ -1,14 +1,21 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.io.ByteArrayOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +29,9 @@ import java.util.Map;
  * /proc, and arguments travel as ASCII.
  */
 final class NativeText {
+  private static final char REPLACEMENT = '\ufffd';
+  private static final char ESCAPE = '\udc00';
+
   private NativeText() {}
 
   /** This process's environment as it was at its start. */
@@ -38,6 +48,65 @@ final class NativeText {
       }
     }
     return environment;
+  }
+
+  /**
+   * The arguments of this process. The JVM has replaced bytes that are no UTF-8; here each of them
+   * is a lone surrogate, U+DC80 to U+DCFF, so that {@link #bytes} gives it back.
+   */
+  static String[] arguments(String... decoded) throws IOException {
+    if (Arrays.stream(decoded).noneMatch(a -> a.indexOf(REPLACEMENT) >= 0)) {
+      return decoded;
+    }
+    byte[] line = Files.readAllBytes(Path.of("/proc/self/cmdline"));
+    return arguments(line, decoded);
+  }
+
+  /** The last arguments of a command line, whose arguments end with NULs. */
+  static String[] arguments(byte[] line, String... decoded) {
+    String[] raw = new String(line, ISO_8859_1).split("\0", -1);
+    int first = raw.length - 1 - decoded.length;
+    if (first < 0) {
+      return decoded;
+    }
+    String[] arguments = new String[decoded.length];
+    for (int i = 0; i < decoded.length; i++) {
+      arguments[i] = text(raw[first + i].getBytes(ISO_8859_1));
+    }
+    return arguments;
+  }
+
+  private static String text(byte[] bytes) {
+    StringBuilder text = new StringBuilder();
+    ByteBuffer in = ByteBuffer.wrap(bytes);
+    CharBuffer out = CharBuffer.allocate(bytes.length);
+    CharsetDecoder decoder = UTF_8.newDecoder(); // reports what it cannot decode
+    while (true) {
+      CoderResult result = decoder.decode(in, out, true);
+      text.append(out.flip());
+      out.clear();
+      if (!result.isError()) {
+        return text.toString();
+      }
+      for (int i = 0; i < result.length(); i++) {
+        text.append((char) (ESCAPE + (in.get() & 0xff)));
+      }
+    }
+  }
+
+  /** What the operating system knows a text by: UTF-8, and the bytes of {@link #arguments}. */
+  static byte[] bytes(String text) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(text.length());
+    text.codePoints()
+        .forEach(
+            c -> {
+              if (c >= ESCAPE + 0x80 && c <= ESCAPE + 0xff) {
+                bytes.write(c - ESCAPE);
+              } else {
+                bytes.writeBytes(Character.toString(c).getBytes(UTF_8));
+              }
+            });
+    return bytes.toByteArray();
   }
 
   static PrintStream standardOutput() {

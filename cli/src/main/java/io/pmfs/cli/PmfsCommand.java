@@ -27,6 +27,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs mount /lustre/imagenet /mnt/dataset",
+      "  pmfs stage /mnt/dataset",
       "  pmfs status /mnt/dataset",
       "  pmfs umount /mnt/dataset",
       "",
@@ -51,7 +52,10 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
     commands.addSubcommand(new UpgradeCommand(invocation));
+    commands.addSubcommand(new StageCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
+    commands.addSubcommand(new EvictCommand(invocation));
+    commands.addSubcommand(new VerifyCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
     commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
@@ -130,6 +134,7 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, upgrade, status, pack, config, doctor");
+        "no command given; the commands are mount, umount, upgrade, stage, status, evict, verify, pack,"
+            + " config, doctor");
   }
 }

@@ -86,4 +86,13 @@ final class Registries {
     running.sort(Comparator.comparing(Registry.Entry::mountpoint));
     return running;
   }
+
+  /** Why nobody here serves a mount point where the kernel has a mount of pmfs. */
+  static MountFailure absence(Path mountpoint) {
+    return new MountFailure(
+        ExitStatus.NOT_MOUNTED,
+        MountProbe.of(mountpoint) == MountProbe.STALE
+            ? mountpoint + ": a stale mount, whose daemon died; pmfs umount " + mountpoint
+            : mountpoint + ": mounted by a pmfs of another user or runtime directory; ask there");
+  }
 }

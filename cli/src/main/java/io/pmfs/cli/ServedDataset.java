@@ -45,6 +45,7 @@ final class ServedDataset implements MountedDataset {
   private final Copies copies;
   private final Stager stager;
   private final PmfsFileSystem fileSystem;
+  private final KeptTasks tasks;
   private final Bridge bridge;
   private final String bridgeReason;
   private final Deque<AutoCloseable> opened;
@@ -68,6 +69,7 @@ final class ServedDataset implements MountedDataset {
       Copies copies,
       Stager stager,
       PmfsFileSystem fileSystem,
+      KeptTasks tasks,
       Bridge bridge,
       String bridgeReason,
       Deque<AutoCloseable> opened) {
@@ -80,6 +82,7 @@ final class ServedDataset implements MountedDataset {
     this.copies = copies;
     this.stager = stager;
     this.fileSystem = fileSystem;
+    this.tasks = tasks;
     this.bridge = bridge;
     this.bridgeReason = bridgeReason;
     this.opened = opened;
@@ -93,6 +96,7 @@ final class ServedDataset implements MountedDataset {
     } catch (MountException e) {
       throw Wiring.failure(e);
     }
+    tasks.resume();
   }
 
   @Override
@@ -127,7 +131,13 @@ final class ServedDataset implements MountedDataset {
             served == 0 ? 0 : (double) fromTiers / served,
             reads.errors()),
         report(stager.status(), copies),
-        report(source.files()));
+        report(source.files()),
+        tasks.latest());
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return tasks;
   }
 
   private String readModeReason() {
@@ -231,6 +241,7 @@ final class ServedDataset implements MountedDataset {
       return false;
     }
     if (closed.compareAndSet(false, true)) {
+      tasks.handOver();
       closeParts();
     }
     return true;
@@ -262,6 +273,7 @@ final class ServedDataset implements MountedDataset {
 
   private void closeParts() {
     // First what makes copies, so that the tiers' usage is final; what is left comes after.
+    tasks.close();
     stager.close();
     tiers.forEach(tier -> TierUsage.keep(namespace, tier));
     opened.forEach(Wiring::closeQuietly);

@@ -141,11 +141,7 @@ final class StatusCommand implements Callable<Integer> {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; pmfs status lists what is");
     }
-    throw new MountFailure(
-        ExitStatus.NOT_MOUNTED,
-        MountProbe.of(mountpoint) == MountProbe.STALE
-            ? mountpoint + ": a stale mount, whose daemon died; pmfs umount " + mountpoint
-            : mountpoint + ": mounted by a pmfs of another user or runtime directory; ask there");
+    throw Registries.absence(mountpoint);
   }
 
   private static StatusReport ask(Registry.Entry entry) throws MountFailure {

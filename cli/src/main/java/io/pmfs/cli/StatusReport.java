@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
  * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed.
  *
  * @param user whose process the daemon is
+ * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
     String mountpoint,
@@ -23,7 +24,8 @@ record StatusReport(
     List<TierStatus> tiers,
     Reads reads,
     Staging staging,
-    SourceOperations sourceOperations) {
+    SourceOperations sourceOperations,
+    @Nullable TaskReport task) {
 
   /** The same report with what only the daemon knows. */
   StatusReport with(
@@ -43,7 +45,8 @@ record StatusReport(
         tiers,
         reads,
         staging,
-        sourceOperations);
+        sourceOperations,
+        task);
   }
 
   /**

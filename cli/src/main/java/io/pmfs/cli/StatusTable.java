@@ -17,6 +17,7 @@ final class StatusTable {
     table.head(report);
     table.tiers(report);
     table.counts(report);
+    table.task(report.task());
     return String.join("\n", table.lines);
   }
 
@@ -109,6 +110,14 @@ final class StatusTable {
             source.xattrs(),
             source.statfs(),
             source.seeks()));
+  }
+
+  private void task(@Nullable TaskReport task) {
+    if (task != null) {
+      add(
+          task.isRunning() ? "task" : "last task",
+          task.isRunning() ? TaskLines.text(task) : TaskSummary.of(task).text());
+    }
   }
 
   private static String because(@Nullable String reason) {

@@ -3,6 +3,8 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.hash.Hashing;
+import io.pmfs.fs.DatasetTasks;
+import io.pmfs.fs.FileTasks;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
@@ -151,6 +153,9 @@ final class Wiring implements MountOpener {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
     }
     stager.recoverTiers();
+    KeptTasks tasks =
+        keptTasks(state, new DatasetTasks(fileSystem, namespace, source, copies, stager));
+    opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
     settings.tiers().forEach(spec -> owned.add(spec.path().resolve(dataset)));
     return new ServedDataset(
@@ -163,9 +168,19 @@ final class Wiring implements MountOpener {
         copies,
         stager,
         fileSystem,
+        tasks,
         bridge,
         choice.reason(),
         opened);
+  }
+
+  /** What is running goes on after this process only if the mount does. */
+  private KeptTasks keptTasks(Path state, FileTasks tasks) {
+    KeptTasks kept = new KeptTasks(tasks, supervision == null ? null : state.resolve("task.json"));
+    if (supervision != null && !supervision.isResumed()) {
+      kept.forget();
+    }
+    return kept;
   }
 
   private Bridge bridge(BridgeChoice choice, MountSettings settings, PmfsFileSystem fileSystem)

@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.fs.TaskFinding;
+import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -21,6 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -43,6 +47,8 @@ final class ControlServerTest {
       throw new MountFailure(ExitStatus.FAILED, "nobody holds the mount");
     }
 
+    final FakeTasks fakeTasks = new FakeTasks();
+    final KeptTasks tasks = new KeptTasks(fakeTasks, null);
     final List<String> unmounts = new ArrayList<>();
     @Nullable MountFailure failure;
     @Nullable RuntimeException bug;
@@ -62,6 +68,11 @@ final class ControlServerTest {
         }
       }
       return FakeDataset.report("/mnt/ä", "/src");
+    }
+
+    @Override
+    public KeptTasks tasks() {
+      return tasks;
     }
 
     @Override
@@ -142,6 +153,12 @@ final class ControlServerTest {
     "POST,/status,405",
     "GET,/umount,405",
     "DELETE,/version,405",
+    "GET,/tasks,405",
+    "POST,/tasks/latest,405",
+    "GET,/tasksx,404",
+    "GET,/tasks/latest/findings?limit=1001,400",
+    "GET,/tasks/latest/findings?from=-1,400",
+    "GET,/tasks/latest/findings?first=1,400",
     "POST,/umount?lazy=maybe,400",
     "POST,/umount?lazy=true&lazy=true,400",
     "POST,/umount?force=true,400"
@@ -186,6 +203,73 @@ final class ControlServerTest {
                     + "x"))
         .startsWith("HTTP/1.1 413");
     assertThat(requests.unmounts).isEmpty();
+  }
+
+  @Test
+  void tasks_asCurlPostsOne_startsIt() throws Exception {
+    String body = "{\"task\": \"stage\", \"paths\": [\"a%FFb\", \"ä\"]}";
+
+    String answer =
+        raw(
+            "POST /tasks HTTP/1.1\r\nHost: pmfs\r\nContent-Length: %d\r\n\r\n%s"
+                .formatted(body.getBytes(UTF_8).length, body));
+
+    assertThat(answer).startsWith("HTTP/1.1 200 OK\r\n").contains("\"state\":\"running\"");
+    assertThat(requests.fakeTasks.last().request().paths())
+        .containsExactly(FileName.ofLatin1("a\u00ffb"), FileName.of("ä"));
+  }
+
+  @Test
+  void tasks_startedWhileOneRuns_isConflict() throws Exception {
+    assertThat(post("{\"task\":\"evict\",\"paths\":[\"\"]}").status()).isEqualTo(200);
+
+    ControlClient.Answer second = post("{\"task\":\"stage\",\"paths\":[\"\"]}");
+
+    assertThat(second.status()).isEqualTo(409);
+    assertThat(second.error()).isEqualTo("evicting is running");
+  }
+
+  @Test
+  void tasks_wrongBody_isRefusedInWords() throws Exception {
+    assertThat(post("").status()).isEqualTo(400);
+    assertThat(post("{\"task\":\"stage\",\"paths\":[\"/etc\"]}").error()).contains("'/etc'");
+    assertThat(post("{\"task\":\"stage\",\"paths\":[\"\"]} {}").error()).contains("more after");
+    assertThat(requests.fakeTasks.started).isEmpty();
+  }
+
+  @Test
+  void tasks_latest_isToldAndCancelled() throws Exception {
+    assertThat(ask(HttpMethod.GET, "/tasks/latest").status()).isEqualTo(404);
+    post("{\"task\":\"stage\",\"paths\":[\"\"]}");
+
+    JsonObject running = json(ask(HttpMethod.GET, "/tasks/latest"));
+    JsonObject cancelled = json(ask(HttpMethod.DELETE, "/tasks/latest"));
+
+    assertThat(running.get("state").getAsString()).isEqualTo("running");
+    assertThat(cancelled.get("state").getAsString()).isEqualTo("cancelled");
+    assertThat(cancelled.get("id")).isEqualTo(running.get("id"));
+  }
+
+  @Test
+  void tasks_findings_comeInPages() throws Exception {
+    requests.fakeTasks.findings =
+        IntStream.range(0, 5)
+            .mapToObj(i -> new TaskFinding(FileName.of("f" + i), TaskFinding.Kind.NO_ROOM, "why"))
+            .toList();
+    post("{\"task\":\"stage\",\"paths\":[\"\"]}");
+
+    String page = ask(HttpMethod.GET, "/tasks/latest/findings?from=3&limit=1").body();
+
+    assertThat(page)
+        .isEqualTo(
+            "{\"findings\":[{\"path\":\"f3\",\"outcome\":\"no-room\",\"reason\":\"why\"}]}\n");
+    assertThat(ask(HttpMethod.GET, "/tasks/latest/findings?from=5").body())
+        .isEqualTo("{\"findings\":[]}\n");
+  }
+
+  private ControlClient.Answer post(String body) throws IOException {
+    return ControlClient.ask(
+        socket, HttpMethod.POST, "/tasks", Unpooled.copiedBuffer(body, UTF_8), LIMIT);
   }
 
   @Test

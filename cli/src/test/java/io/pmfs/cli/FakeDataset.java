@@ -10,6 +10,8 @@ final class FakeDataset implements MountedDataset {
   private final TestWorld world;
   private final CountDownLatch unmounted = new CountDownLatch(1);
   final CountDownLatch closed = new CountDownLatch(1);
+  final FakeTasks fakeTasks = new FakeTasks();
+  final KeptTasks tasks = new KeptTasks(fakeTasks, null);
   volatile boolean busy;
   volatile boolean lazily;
   volatile boolean purged;
@@ -75,7 +77,13 @@ final class FakeDataset implements MountedDataset {
                 1)),
         new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
-        new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42));
+        new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42),
+        null);
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return tasks;
   }
 
   @Override

@@ -229,6 +229,27 @@ final class LauncherTest {
   }
 
   @Test
+  void stage_withErrorsToAFile_hasMemoryForListsAndNoBar() throws Exception {
+    fakeJava("printf '%s\\n' \"$@\" \"columns=${PMFS_TERMINAL_COLUMNS-none}\"");
+
+    String out = run(List.of("PMFS_TERMINAL_COLUMNS=99"), "stage", "/mnt").out();
+
+    assertThat(out.lines()).contains("-Xmx512m", "stage", "columns=none");
+  }
+
+  @Test
+  void crashLimit_noNumber_isRefused() throws Exception {
+    launcher = launcher.resolveSibling("pmfs-supervise");
+
+    Result refused = run(List.of("PMFS_CRASH_LIMIT=many"), "pmfs", "mount");
+
+    assertThat(refused.status()).isEqualTo(2);
+    assertThat(refused.err())
+        .startsWith("pmfs: PMFS_CRASH_LIMIT: 'many' is not a number; ")
+        .hasLineCount(1);
+  }
+
+  @Test
   void java_tooOld_cannot() throws Exception {
     Files.writeString(temporary.resolve("jdk/release"), "JAVA_VERSION=\"11.0.2\"\n");
 

@@ -53,6 +53,23 @@ final class NativeTextTest {
     assertThat(run(jvm)).isEqualTo(ISO_8859_1.name() + " ä日本");
   }
 
+  @Test
+  void arguments_thatAreNoUtf8_keepTheirBytes() {
+    byte[] line = "java\0-cp\0x\0Main\0stage\0a\u00ffb\0\u00c3\u00a4\0".getBytes(ISO_8859_1);
+
+    String[] arguments = NativeText.arguments(line, "stage", "a\ufffdb", "ä");
+
+    assertThat(arguments).containsExactly("stage", "a\udcffb", "ä");
+    assertThat(NativeText.bytes(arguments[1])).containsExactly('a', 0xff, 'b');
+    assertThat(NativeText.bytes("ä😀")).isEqualTo("ä😀".getBytes(UTF_8));
+  }
+
+  @Test
+  void arguments_ofAnotherCommandLine_stay() {
+    assertThat(NativeText.arguments("x\0".getBytes(UTF_8), "a\ufffd", "b"))
+        .containsExactly("a\ufffd", "b");
+  }
+
   private static String run(ProcessBuilder builder) throws Exception {
     Process process = builder.redirectErrorStream(true).start();
     String said = new String(process.getInputStream().readAllBytes(), UTF_8);

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -14,7 +15,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** A machine in a directory: /proc, /dev and /etc as files, an environment as a map. */
@@ -27,6 +30,8 @@ final class TestWorld {
   final ByteArrayOutputStream out = new ByteArrayOutputStream();
   final ByteArrayOutputStream err = new ByteArrayOutputStream();
   final List<BooleanSupplier> stops = new ArrayList<>();
+  final List<IntConsumer> interrupts = new CopyOnWriteArrayList<>();
+  InputStream in = InputStream.nullInputStream();
   MountOpener opener =
       settings -> {
         throw new MountFailure(ExitStatus.FAILED, "no opener in this test");
@@ -100,18 +105,22 @@ final class TestWorld {
   int execute(String... arguments) {
     out.reset();
     err.reset();
-    return PmfsCommand.execute(
-        new Invocation(
-            surroundings(),
-            new PrintStream(out, true, UTF_8),
-            new PrintStream(err, true, UTF_8),
-            InstantSource.system(),
-            opener,
-            null,
-            logFile -> {},
-            stops::add,
-            status -> {}),
-        arguments);
+    return PmfsCommand.execute(invocation(), arguments);
+  }
+
+  Invocation invocation() {
+    return new Invocation(
+        surroundings(),
+        in,
+        new PrintStream(out, true, UTF_8),
+        new PrintStream(err, true, UTF_8),
+        InstantSource.system(),
+        opener,
+        null,
+        logFile -> {},
+        stops::add,
+        interrupts::add,
+        status -> {});
   }
 
   String output() {

@@ -11,6 +11,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.InodeBytes;
+import io.pmfs.stage.Pace;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -19,14 +20,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.ExecutionException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
 import java.util.concurrent.locks.Lock;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,9 +50,6 @@ final class Importer {
   /** A directory that changes at each look is taken as it was at the last of these. */
   private static final int LISTING_ATTEMPTS = 3;
 
-  /** Fewer names than this are not worth handing to other threads. */
-  private static final int NAMES_PER_TASK = 64;
-
   // What is known in this session, by inode.
   private static final byte CHECKED = 1;
   private static final byte LISTED = 2;
@@ -59,9 +57,12 @@ final class Importer {
   private final Namespace namespace;
   private final BackingStore source;
   private final Copies copies;
-  private final ExecutorService threads;
+  private final DirectoryReader reader;
   private final InstantSource clock;
   private final InodeBytes known = new InodeBytes();
+
+  /** Directories that somebody waits for while they are imported at a task's pace. */
+  private final Set<Long> awaited = ConcurrentHashMap.newKeySet();
 
   // Held while a directory is imported or an inode is looked at, so that it happens once. The
   // inode's number selects the lock.
@@ -78,7 +79,7 @@ final class Importer {
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
-    this.threads = threads;
+    this.reader = new DirectoryReader(source, threads, Pace.UNLIMITED);
     this.clock = clock;
   }
 
@@ -140,6 +141,29 @@ final class Importer {
     }
   }
 
+  /** The inode, compared with the source now: it may have changed while it was mounted. */
+  Inode lookAgain(long number) throws FsException {
+    Lock lock = inodeLocks.get(number);
+    lock.lock();
+    try {
+      Inode before = namespace.inode(number);
+      if (before != null) {
+        namespace.putInode(
+            new Inode(
+                number,
+                before.identity(),
+                before.parent(),
+                before.name(),
+                namespace.session() - 1,
+                before.listing(),
+                before.attributes()));
+      }
+    } finally {
+      lock.unlock();
+    }
+    return checked(number);
+  }
+
   /**
    * Compares an inode with the file of its name.
    *
@@ -185,8 +209,11 @@ final class Importer {
               namespace.session(),
               listing(before, status),
               status.attributes());
+      // Before, so that nobody reads the old copy as the new version; after, because a copy of the
+      // old one may have been finished in between.
       forgetOutdated(before, now);
       namespace.putInode(now);
+      forgetOutdated(before, now);
       return now;
     } finally {
       lock.unlock();
@@ -206,13 +233,27 @@ final class Importer {
 
   /** Makes sure that the namespace has what is in a directory. */
   void ensureListed(long directory) throws FsException {
+    ensureListed(directory, reader, () -> false);
+  }
+
+  /**
+   * The same, asking the source through a reader that may have a pace. Whoever waits for the
+   * directory meanwhile without having one has the pace forgotten.
+   */
+  void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
+      throws FsException {
     if (known.get(directory) == LISTED) {
       return;
     }
     // Before the lock: it may have to list a parent.
     checked(directory);
     Lock lock = directoryLocks.get(directory);
-    lock.lock();
+    if (!lock.tryLock()) {
+      if (!by.isPaced()) {
+        awaited.add(directory);
+      }
+      lock.lock();
+    }
     try {
       if (known.get(directory) == LISTED) {
         return;
@@ -229,15 +270,17 @@ final class Importer {
       if (listing == null
           || (listing.session() != namespace.session()
               && !listing.modificationTime().equals(modified))) {
-        list(inode);
+        list(inode, by, () -> awaited.contains(directory) || hurries.getAsBoolean());
       }
       known.set(directory, LISTED);
     } finally {
+      awaited.remove(directory);
       lock.unlock();
     }
   }
 
-  private void list(Inode directory) throws FsException {
+  private void list(Inode directory, DirectoryReader by, BooleanSupplier hurries)
+      throws FsException {
     FileName path = namespace.path(directory.number());
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + directory.number() + " has no path");
@@ -245,8 +288,8 @@ final class Importer {
     Attributes before = directory.attributes();
     for (int attempt = 1; ; attempt++) {
       Namespace.DirectoryImport listing = namespace.beginImport(directory.number());
-      addNames(path, listing);
-      Attributes after = source.status(path).attributes();
+      by.read(path, hurries, entries -> add(listing, entries));
+      Attributes after = by.status(path, hurries).attributes();
       boolean settled = after.modificationTime().equals(before.modificationTime());
       if (settled || attempt == LISTING_ATTEMPTS) {
         Instant reliable =
@@ -264,87 +307,13 @@ final class Importer {
     return time.plus(CLOCK_GRAIN).isBefore(clock.instant());
   }
 
-  private void addNames(FileName directory, Namespace.DirectoryImport listing) throws FsException {
-    BatchFailure failure = new BatchFailure();
-    source.list(
-        directory,
-        names -> {
-          if (failure.cause == null) {
-            try {
-              for (Inode before : listing.add(look(directory, names))) {
-                Inode now = namespace.inode(before.number());
-                if (now != null) {
-                  forgetOutdated(before, now);
-                }
-              }
-            } catch (FsException e) {
-              failure.cause = e;
-            }
-          }
-        });
-    if (failure.cause != null) {
-      throw failure.cause;
-    }
-  }
-
-  /** Carries a failure out of a consumer. */
-  private static final class BatchFailure {
-    private @Nullable FsException cause;
-  }
-
-  /**
-   * Asks for the attributes of names, many at once: on a source with latency that is most of the
-   * time.
-   */
-  private List<SourceEntry> look(FileName directory, List<FileName> names) throws FsException {
-    List<Future<List<SourceEntry>>> parts = new ArrayList<>();
-    int first = Math.min(names.size(), NAMES_PER_TASK);
-    for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
-      List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
-      parts.add(threads.submit(() -> lookAtEach(directory, part)));
-    }
-    List<SourceEntry> entries = new ArrayList<>(names.size());
-    FsException failure = null;
-    try {
-      entries.addAll(lookAtEach(directory, names.subList(0, first)));
-    } catch (FsException e) {
-      failure = e;
-    }
-    for (Future<List<SourceEntry>> part : parts) {
-      try {
-        entries.addAll(part.get());
-      } catch (ExecutionException e) {
-        failure =
-            e.getCause() instanceof FsException cause
-                ? cause
-                : new FsException(Errno.EIO, directory.toString(), e.getCause());
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        failure = new FsException(Errno.EINTR, directory.toString(), e);
+  private void add(Namespace.DirectoryImport listing, List<SourceEntry> entries) {
+    for (Inode before : listing.add(entries)) {
+      Inode now = namespace.inode(before.number());
+      if (now != null) {
+        forgetOutdated(before, now);
       }
     }
-    if (failure != null) {
-      throw failure;
-    }
-    return entries;
-  }
-
-  private List<SourceEntry> lookAtEach(FileName directory, List<FileName> names)
-      throws FsException {
-    List<SourceEntry> entries = new ArrayList<>(names.size());
-    for (FileName name : names) {
-      try {
-        SourceStatus status = source.status(directory.resolve(name));
-        entries.add(new SourceEntry(name, status.identity(), status.attributes()));
-      } catch (FsException e) {
-        // A name that is gone again was never there; anything else must not make a file disappear
-        // silently.
-        if (e.errno() != Errno.ENOENT) {
-          throw e;
-        }
-      }
-    }
-    return entries;
   }
 
   /** Drops what was kept of a file that is not what it was. */

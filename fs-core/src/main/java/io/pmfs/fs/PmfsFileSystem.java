@@ -272,6 +272,10 @@ public final class PmfsFileSystem {
     return new ReadStatistics(requests.sum(), bytes.sum(), errors.sum());
   }
 
+  Importer importer() {
+    return importer;
+  }
+
   private FileName path(long number) throws FsException {
     FileName path = namespace.path(number);
     if (path == null) {

@@ -2,6 +2,7 @@ package io.pmfs.stage;
 
 import java.nio.ByteBuffer;
 import java.util.BitSet;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class BufferPool {
   private static final int UNIT_BYTES = 16 * 1024;
+
+  /** How often who waits asks whether to go on. */
+  private static final long PATIENCE_MS = 100;
 
   /**
    * Memory is taken from the system so much at a time, when it is first needed: a block's worth.
@@ -46,6 +50,17 @@ final class BufferPool {
     return null;
   }
 
+  /** The same, but waits for memory; null only if the caller gives up. */
+  synchronized @Nullable Loan acquire(int size, BooleanSupplier givesUp)
+      throws InterruptedException {
+    Loan loan = tryAcquire(size);
+    while (loan == null && !givesUp.getAsBoolean()) {
+      wait(PATIENCE_MS);
+      loan = tryAcquire(size);
+    }
+    return loan;
+  }
+
   private ByteBuffer slice(int start, int size) {
     int index = start / UNITS_PER_CHUNK;
     ByteBuffer chunk = chunks[index];
@@ -59,6 +74,7 @@ final class BufferPool {
 
   private synchronized void giveBack(int start, int units) {
     lent.clear(start, start + units);
+    notifyAll();
   }
 
   /** Whether everything was given back. */

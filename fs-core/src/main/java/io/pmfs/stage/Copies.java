@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
@@ -15,6 +16,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.Lock;
+import java.util.function.IntPredicate;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,7 +47,11 @@ public final class Copies implements AutoCloseable {
   // The states of an inode in `where`. A tier by its index, fastest first.
   private static final byte UNKNOWN = 0;
   private static final byte NOWHERE = 1;
-  private static final byte IN_TIER = 2;
+
+  /** Nowhere, because what there was is of another version. */
+  private static final byte OUTDATED = 2;
+
+  private static final byte IN_TIER = 3;
   private static final byte VERIFIED_IN_TIER = 64;
   static final int MAX_TIERS = VERIFIED_IN_TIER - IN_TIER;
 
@@ -52,6 +59,13 @@ public final class Copies implements AutoCloseable {
   private final List<Tier> tiers;
   private final InodeBytes where = new InodeBytes();
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
+
+  /**
+   * Held while the records of an inode and what the tiers have of it change together. The inode's
+   * number selects the lock. Nothing is called out with it but the namespace and a tier.
+   */
+  private final Striped<Lock> recordLocks = Striped.lock(64);
+
   private volatile LongConsumer dropListener = number -> {};
   private final LongAdder verified = new LongAdder();
   private final LongAdder mismatches = new LongAdder();
@@ -87,7 +101,7 @@ public final class Copies implements AutoCloseable {
    * Whether some tier is known to hold a copy; not every known copy can be read when it comes to
    * it.
    */
-  boolean has(Inode inode) {
+  public boolean has(Inode inode) {
     return locate(inode) >= IN_TIER;
   }
 
@@ -167,41 +181,217 @@ public final class Copies implements AutoCloseable {
         public void accept(ReadResult piece) {}
       };
 
+  /**
+   * Compares a whole copy with its checksums, though it may have been compared before; says what is
+   * wrong with it, or null if nothing is or it went away.
+   *
+   * @param goesOn is told how many bytes were compared, as they are; false ends it
+   * @throws IOException if the tier failed
+   */
+  public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
+      throws IOException {
+    int index = tierIndex(copy.tier());
+    if (index == tiers.size()) {
+      return "there is no such tier any more";
+    }
+    Tier tier = tiers.get(index);
+    try (OpenCopy fresh = open(inode, tier, false)) {
+      if (fresh == null) {
+        boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
+        return isGone ? null : "its file is not there";
+      }
+      long size = copy.version().size();
+      boolean goOn = true;
+      for (long offset = 0; offset < size && goOn; offset += Blocks.SIZE) {
+        int count = (int) Math.min(Blocks.SIZE, size - offset);
+        fresh.read(offset, count, NOWHERE_TO_PUT_IT);
+        goOn = goesOn.test(count);
+      }
+      return null;
+    } catch (MismatchException e) {
+      return String.valueOf(e.getMessage());
+    } catch (EOFException e) {
+      return "it is shorter than it was";
+    } catch (IOException e) {
+      tier.failed(e);
+      handles.invalidate(inode.number());
+      throw e;
+    }
+  }
+
+  /**
+   * Serves a bad copy no more in this session: it is dropped, or stays where it is until the file
+   * is read and copied again.
+   */
+  public void reject(Inode inode, CopyRecord copy, String why, boolean drop) {
+    int index = tierIndex(copy.tier());
+    if (drop && index < tiers.size()) {
+      dropBad(inode, tiers.get(index), why);
+      return;
+    }
+    where.set(inode.number(), NOWHERE);
+    handles.invalidate(inode.number());
+    dropListener.accept(inode.number());
+  }
+
   /** Has the listener told of every inode whose copy goes away, by any thread. */
   public void onDrop(LongConsumer listener) {
     dropListener = listener;
   }
 
-  /** Records a committed copy, whose checksums were computed from what was written. */
-  void commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
-    writer.commit();
-    namespace.putCopy(inode.number(), copy);
-    handles.invalidate(inode.number());
-    where.set(inode.number(), (byte) (VERIFIED_IN_TIER + tiers.indexOf(writer.tier())));
+  /** Whether a copy is known where the placement wants it. */
+  boolean has(Inode inode, Placement placement) {
+    return has(inode)
+        && (placement.tier() == null
+            || namespace.copies(inode.number()).stream()
+                .anyMatch(copy -> placement.allows(copy.tier()) && serves(copy, inode)));
   }
 
-  /** Removes all copies of an inode and their records: its content changed, or it is gone. */
-  public void drop(long number) {
-    for (CopyRecord copy : namespace.copies(number)) {
-      for (Tier tier : tiers) {
-        if (tier.name().equals(copy.tier())) {
-          tier.remove(number);
+  private boolean serves(CopyRecord copy, Inode inode) {
+    int index = tierIndex(copy.tier());
+    return index < tiers.size()
+        && !tiers.get(index).hasFailed()
+        && copy.version().equals(inode.attributes().version());
+  }
+
+  /**
+   * Pins the copies if that is wanted, and if one tier is wanted, drops those in others; false if
+   * there is none there any more.
+   */
+  boolean place(Inode inode, Placement placement) {
+    if (placement.equals(Placement.ANYWHERE)) {
+      return true;
+    }
+    boolean placed = false;
+    for (CopyRecord copy : namespace.copies(inode.number())) {
+      if (placement.allows(copy.tier())) {
+        placed |= serves(copy, inode) && (!placement.pin() || pin(inode, copy.tier()));
+      }
+    }
+    for (CopyRecord copy : namespace.copies(inode.number())) {
+      int index = tierIndex(copy.tier());
+      if (placed && index < tiers.size() && !placement.allows(copy.tier())) {
+        evict(inode.number(), tiers.get(index));
+      }
+    }
+    return placed;
+  }
+
+  private boolean pin(Inode inode, String tier) {
+    Lock lock = lockRecords(inode.number());
+    try {
+      for (CopyRecord copy : namespace.copies(inode.number())) {
+        if (copy.tier().equals(tier)) {
+          if (!copy.pinned()) {
+            namespace.putCopy(inode.number(), copy.pinned(true));
+          }
+          return true;
         }
       }
-      namespace.removeCopy(number, copy.tier());
+      return false;
+    } finally {
+      lock.unlock();
     }
-    where.set(number, NOWHERE);
-    handles.invalidate(number);
+  }
+
+  /** Why no tier that may be used works; null if one does. */
+  @Nullable String failure(Placement placement) {
+    String failure = "there is no such tier";
+    for (Tier tier : tiers) {
+      if (placement.allows(tier.name())) {
+        if (!tier.hasFailed()) {
+          return null;
+        }
+        failure = tier.name() + ": " + tier.status().reason();
+      }
+    }
+    return failure;
+  }
+
+  /** Whether the copy there was of a file is of another version than the file. */
+  public boolean isOutdated(long number) {
+    return where.get(number) == OUTDATED;
+  }
+
+  /**
+   * Records a committed copy, whose checksums were computed from what was written.
+   *
+   * @throws IOException if the tier failed, or the file is known to be of another version by now
+   */
+  void commit(Inode inode, CopyWriter writer, CopyRecord copy) throws IOException {
+    long number = inode.number();
+    Lock lock = lockRecords(number);
+    try {
+      Inode now = namespace.inode(number);
+      if (now == null || !now.attributes().version().equals(copy.version())) {
+        throw new IOException("the file changed while it was copied");
+      }
+      writer.commit();
+      namespace.putCopy(number, copy);
+      handles.invalidate(number);
+      where.set(number, (byte) (VERIFIED_IN_TIER + tiers.indexOf(writer.tier())));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Removes all copies of an inode and their records, for its content changed or it is gone.
+   *
+   * @return whether there were any
+   */
+  public boolean drop(long number) {
+    return remove(number, OUTDATED);
+  }
+
+  /** The same, because they are not wanted any more. */
+  public boolean evict(long number) {
+    return remove(number, NOWHERE);
+  }
+
+  private boolean remove(long number, byte why) {
+    List<CopyRecord> records;
+    Lock lock = lockRecords(number);
+    try {
+      records = namespace.copies(number);
+      for (CopyRecord copy : records) {
+        int index = tierIndex(copy.tier());
+        if (index < tiers.size()) {
+          tiers.get(index).remove(number);
+        }
+        namespace.removeCopy(number, copy.tier());
+      }
+      if (!records.isEmpty()) {
+        where.set(number, why);
+      } else if (where.get(number) != OUTDATED) {
+        where.set(number, NOWHERE);
+      }
+      handles.invalidate(number);
+    } finally {
+      lock.unlock();
+    }
     dropListener.accept(number);
+    return !records.isEmpty();
   }
 
   /** Removes the copy in one tier, to make room. */
   void evict(long number, Tier tier) {
-    namespace.removeCopy(number, tier.name());
-    where.set(number, UNKNOWN);
-    tier.remove(number);
-    handles.invalidate(number);
+    Lock lock = lockRecords(number);
+    try {
+      namespace.removeCopy(number, tier.name());
+      where.set(number, UNKNOWN);
+      tier.remove(number);
+      handles.invalidate(number);
+    } finally {
+      lock.unlock();
+    }
     dropListener.accept(number);
+  }
+
+  private Lock lockRecords(long number) {
+    Lock lock = recordLocks.get(number);
+    lock.lock();
+    return lock;
   }
 
   /**
@@ -236,9 +426,7 @@ public final class Copies implements AutoCloseable {
     int best = tiers.size();
     for (CopyRecord copy : namespace.copies(number)) {
       int index = tierIndex(copy.tier());
-      if (index < best
-          && !tiers.get(index).hasFailed()
-          && copy.version().equals(inode.attributes().version())) {
+      if (index < best && serves(copy, inode)) {
         best = index;
       }
     }

@@ -8,7 +8,7 @@ public interface EvictionPolicy {
   /** A copy was read. Called on the reader's time: must be next to nothing. */
   void touched(long number);
 
-  /** The inode whose copy in that tier should go next; 0 if none should. */
+  /** The inode whose copy in that tier should go next, never a pinned one; 0 if none should. */
   long victim(Tier tier, Namespace namespace);
 
   /**

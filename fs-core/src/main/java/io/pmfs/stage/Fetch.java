@@ -6,6 +6,7 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CopyWriter;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,20 +24,51 @@ final class Fetch {
   private static final byte HELD = 2;
   private static final byte STORED = 3;
 
+  /** How often who waits asks whether to go on. */
+  private static final long PATIENCE_MS = 100;
+
+  /** How a fetch came to its end. */
+  record Ending(Kind kind, String reason) {
+    /** Whose doing it was. */
+    enum Kind {
+      /** The copy is whole, committed and recorded. */
+      WHOLE,
+      /** The source failed, or has another version of the file. */
+      SOURCE,
+      /** The tier failed or is full. */
+      TIER,
+      /** Nobody was left to do it, or to do it for. */
+      GIVEN_UP
+    }
+
+    static final Ending WHOLE = new Ending(Kind.WHOLE, "");
+  }
+
   private final Inode inode;
   private final CopyWriter writer;
+  private final boolean staged;
   private final byte[] states; // GUARDED_BY(this)
   private final int[] checksums; // GUARDED_BY(this)
   private final Map<Integer, BufferPool.Loan> held = new HashMap<>(); // GUARDED_BY(this)
   private int readCount; // GUARDED_BY(this)
   private int storedCount; // GUARDED_BY(this)
+  private int readingCount; // GUARDED_BY(this)
+  private int firstMissing; // GUARDED_BY(this); none is missing below it
+  private long stagedBytes; // GUARDED_BY(this)
   private int users; // GUARDED_BY(this)
-  private boolean ended; // GUARDED_BY(this)
+  private @Nullable Ending ending; // GUARDED_BY(this)
   private boolean queued; // GUARDED_BY(this)
 
-  Fetch(Inode inode, CopyWriter writer) {
+  /**
+   * A fetch of which no block is there.
+   *
+   * @param staged whether a {@link Staging} fills it; it needs no background then
+   */
+  Fetch(Inode inode, CopyWriter writer, boolean staged) {
     this.inode = inode;
     this.writer = writer;
+    this.staged = staged;
+    this.queued = staged;
     this.states = new byte[Blocks.count(inode.attributes().version())];
     this.checksums = new int[states.length];
   }
@@ -49,6 +81,11 @@ final class Fetch {
     return writer;
   }
 
+  /** Whether a {@link Staging} began it. */
+  boolean isStaged() {
+    return staged;
+  }
+
   int blockCount() {
     return states.length;
   }
@@ -59,7 +96,7 @@ final class Fetch {
 
   /** Keeps the writer open for the caller until {@link #exit}; false if the fetch has ended. */
   synchronized boolean enter() {
-    if (ended) {
+    if (ending != null) {
       return false;
     }
     users++;
@@ -70,7 +107,7 @@ final class Fetch {
     boolean last;
     synchronized (this) {
       users--;
-      last = ended && users == 0;
+      last = ending != null && users == 0;
     }
     if (last) {
       writer.close();
@@ -97,15 +134,16 @@ final class Fetch {
    * takes to answer or fail.
    */
   synchronized Claim claim(int block) throws InterruptedException {
-    while (!ended && states[block] == READING) {
+    while (ending == null && states[block] == READING) {
       wait();
     }
-    if (ended) {
+    if (ending != null) {
       return Claim.ENDED;
     }
     switch (states[block]) {
       case MISSING -> {
         states[block] = READING;
+        readingCount++;
         return Claim.READ_IT;
       }
       case HELD -> {
@@ -115,6 +153,47 @@ final class Fetch {
         return Claim.STORED;
       }
     }
+  }
+
+  /**
+   * Whether there may be a block for {@link #claimFree}. Waits while there is none but some are
+   * being read, for they may be given back; false when all are read, the fetch ended, or the caller
+   * gives up.
+   */
+  synchronized boolean awaitFree(BooleanSupplier givesUp) throws InterruptedException {
+    while (ending == null && !givesUp.getAsBoolean()) {
+      if (firstFree() < states.length) {
+        return true;
+      }
+      if (readingCount == 0) {
+        return false;
+      }
+      wait(PATIENCE_MS);
+    }
+    return false;
+  }
+
+  /** Whether there is a block that nobody has. */
+  synchronized boolean hasFree() {
+    return ending == null && firstFree() < states.length;
+  }
+
+  /** Claims the first block that nobody has; -1 if there is none. Never waits. */
+  synchronized int claimFree() {
+    int block = ending == null ? firstFree() : states.length;
+    if (block == states.length) {
+      return -1;
+    }
+    states[block] = READING;
+    readingCount++;
+    return block;
+  }
+
+  private synchronized int firstFree() {
+    while (firstMissing < states.length && states[firstMissing] != MISSING) {
+      firstMissing++;
+    }
+    return firstMissing;
   }
 
   /**
@@ -137,18 +216,21 @@ final class Fetch {
 
   /** The caller has read a claimed block into a loan, which is now this fetch's. */
   synchronized void hold(int block, BufferPool.Loan loan) {
-    if (ended) {
+    if (ending != null) {
       loan.release();
       return;
     }
     held.put(block, loan);
     states[block] = HELD;
+    readingCount--;
     notifyAll();
   }
 
   /** The caller gives a claimed block back unread. */
   synchronized void release(int block) {
     states[block] = MISSING;
+    readingCount--;
+    firstMissing = Math.min(firstMissing, block);
     notifyAll();
   }
 
@@ -158,11 +240,23 @@ final class Fetch {
     if (loan != null) {
       loan.release();
     }
+    if (states[block] == READING) {
+      readingCount--;
+    }
     states[block] = STORED;
     checksums[block] = checksum;
     storedCount++;
     notifyAll();
     return storedCount == states.length;
+  }
+
+  /** The caller has staged so many bytes of it. */
+  synchronized void countStaged(int bytes) {
+    stagedBytes += bytes;
+  }
+
+  synchronized long stagedBytes() {
+    return stagedBytes;
   }
 
   /** Whether the caller is the first to queue this fetch for the background. */
@@ -189,13 +283,13 @@ final class Fetch {
    * Ends the fetch, whole or not: wakes those who wait, lets go of what is held; says whether it
    * had not ended before.
    */
-  boolean end() {
+  boolean end(Ending how) {
     boolean idle;
     synchronized (this) {
-      if (ended) {
+      if (ending != null) {
         return false;
       }
-      ended = true;
+      ending = how;
       held.values().forEach(BufferPool.Loan::release);
       held.clear();
       notifyAll();
@@ -205,5 +299,13 @@ final class Fetch {
       writer.close();
     }
     return true;
+  }
+
+  /** Waits for the end; null if the caller gives up before. */
+  synchronized @Nullable Ending awaitEnd(BooleanSupplier givesUp) throws InterruptedException {
+    while (ending == null && !givesUp.getAsBoolean()) {
+      wait(PATIENCE_MS);
+    }
+    return ending;
   }
 }

@@ -7,7 +7,7 @@ import java.util.random.RandomGenerator;
 /**
  * Evicts, of a few copies drawn at random, the one read longest ago. Sampling keeps one byte per
  * file where an exact order would keep a list of all of them; with 16 samples the victim is in the
- * oldest fifth of the copies with a probability of 97 %.
+ * oldest fifth of the copies with a probability of 97 %. Pinned copies are never chosen.
  *
  * <p>Ages are in generations: a counter that advances with every {@value #TOUCHES_PER_GENERATION}
  * reads and wraps, so what was not read for 255 generations looks young again once: an error that
@@ -67,7 +67,7 @@ public final class LeastRecentlyUsed implements EvictionPolicy {
       namespace.listCopies(
           from,
           (candidate, copy) -> {
-            if (copy.tier().equals(tier.name())) {
+            if (copy.tier().equals(tier.name()) && !copy.pinned()) {
               found = true;
               int candidateAge = (generation() - lastTouched.get(candidate)) & 0xff;
               if (candidateAge > age) {

@@ -44,6 +44,11 @@ final class OpenSources implements AutoCloseable {
     return new OpenSource(inode, source.open(path));
   }
 
+  /** A file that the caller opened, and closes. */
+  static OpenSource opened(Inode inode, SourceFile file) {
+    return new OpenSource(inode, file);
+  }
+
   void invalidate(long number) {
     files.invalidate(number);
   }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** A backing store that counts what it is asked for, failures included. */
 public final class CountedBackingStore implements BackingStore {
@@ -74,8 +75,42 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
+  public int sequenceCount() {
+    return store.sequenceCount();
+  }
+
+  @Override
+  public SourceSequence sequence(int index) throws FsException {
+    return new CountedSequence(store.sequence(index));
+  }
+
+  @Override
   public void close() {
     store.close();
+  }
+
+  private final class CountedSequence implements SourceSequence {
+    private final SourceSequence sequence;
+
+    CountedSequence(SourceSequence sequence) {
+      this.sequence = sequence;
+    }
+
+    @Override
+    public @Nullable FileName next() throws FsException {
+      return sequence.next();
+    }
+
+    @Override
+    public SourceFile open() throws FsException {
+      opens.increment();
+      return new CountedFile(sequence.open());
+    }
+
+    @Override
+    public void close() {
+      sequence.close();
+    }
   }
 
   private final class CountedFile implements SourceFile {

@@ -49,6 +49,7 @@ final class Dataset implements AutoCloseable {
   Copies copies;
   Stager stager;
   PmfsFileSystem fs;
+  DatasetTasks tasks;
   private SourceOperations before = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
   /** Mounted for the first time over what {@code tree} makes. */
@@ -62,6 +63,7 @@ final class Dataset implements AutoCloseable {
     copies = openCopies();
     stager = openStager(EvictionPolicy.NONE);
     fs = openFileSystem();
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager);
   }
 
   /** Changes a source. */
@@ -110,10 +112,12 @@ final class Dataset implements AutoCloseable {
     stager = openStager(eviction);
     stager.recoverTiers();
     fs = openFileSystem();
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager);
     before = source.operations();
   }
 
   private void unmount() throws Exception {
+    tasks.close();
     stager.close();
     lastStop = tiers.stream().map(FaultyTier::status).toArray(TierStatus[]::new);
     copies.close();
@@ -228,6 +232,7 @@ final class Dataset implements AutoCloseable {
   public void close() throws IOException {
     store.before(null);
     tiers.forEach(FaultyTier::clearFaults);
+    tasks.close();
     stager.close();
     copies.close();
     namespace.close();

@@ -226,6 +226,7 @@ final class CopiesTest {
               inode.checkedIn(),
               null,
               now);
+      stage.namespace.putInode(changed);
 
       assertThat(stage.copies.has(changed)).isFalse();
       assertThat(stage.read(changed)).isEqualTo(Stage.expected(2, changed));

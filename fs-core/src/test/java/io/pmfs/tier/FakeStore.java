@@ -9,9 +9,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -35,7 +37,9 @@ public final class FakeStore implements BackingStore {
     FILE_STATUS,
     XATTRS,
     STATFS,
-    SEEK
+    SEEK,
+    NEXT,
+    OPEN_NEXT
   }
 
   /** Called before an operation, without locks; the offset is that of a read or a seek, else 0. */
@@ -51,6 +55,7 @@ public final class FakeStore implements BackingStore {
   private Instant now = Instant.parse("2024-01-01T00:00:00.123456789Z"); // GUARDED_BY(this)
   private final AtomicInteger openFiles = new AtomicInteger();
   private volatile Hook hook = NOTHING;
+  private volatile int sequenceCount;
 
   public FakeStore() {
     this(1000);
@@ -217,6 +222,11 @@ public final class FakeStore implements BackingStore {
     node.holeTo = to;
   }
 
+  /** Has the files lie in so many sequences, in the order of their paths; 0 for none. */
+  public void pack(int sequences) {
+    sequenceCount = sequences;
+  }
+
   public synchronized Instant now() {
     return now;
   }
@@ -372,6 +382,54 @@ public final class FakeStore implements BackingStore {
   public StoreStatistics statistics() throws FsException {
     hook.before(Operation.STATFS, FileName.of(""), 0);
     return new StoreStatistics(4096, 4096, 1000, 500, 400, 100, 50, 255);
+  }
+
+  @Override
+  public int sequenceCount() {
+    return sequenceCount;
+  }
+
+  @Override
+  public synchronized SourceSequence sequence(int index) {
+    List<FileName> files =
+        paths().stream().filter(path -> require(path).type == FileType.REGULAR).sorted().toList();
+    int perSequence = (files.size() + sequenceCount - 1) / sequenceCount;
+    int from = Math.min(files.size(), index * perSequence);
+    return new Sequence(
+        index, files.subList(from, Math.min(files.size(), from + perSequence)).iterator());
+  }
+
+  private final class Sequence implements SourceSequence {
+    private final FileName name;
+    private final Iterator<FileName> files;
+    private @Nullable FileName current;
+
+    Sequence(int index, Iterator<FileName> files) {
+      this.name = FileName.of("sequence " + index);
+      this.files = files;
+    }
+
+    @Override
+    public @Nullable FileName next() throws FsException {
+      hook.before(Operation.NEXT, name, 0);
+      current = files.hasNext() ? files.next() : null;
+      return current;
+    }
+
+    @Override
+    public SourceFile open() throws FsException {
+      FileName path = Objects.requireNonNull(current);
+      hook.before(Operation.OPEN_NEXT, path, 0);
+      synchronized (FakeStore.this) {
+        openFiles.incrementAndGet();
+        return new OpenFile(path, node(path));
+      }
+    }
+
+    @Override
+    public void close() {
+      current = null;
+    }
   }
 
   @Override

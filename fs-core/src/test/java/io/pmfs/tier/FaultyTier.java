@@ -24,7 +24,9 @@ public final class FaultyTier implements Tier {
     /** The end of the file comes early; a copy that is opened is not there. */
     SHORT,
     /** A byte is another; a copy that is opened was dropped. */
-    CORRUPT
+    CORRUPT,
+    /** The disk is full; for WRITE. */
+    FULL
   }
 
   /** Called before each step, without locks; may also block. */
@@ -162,6 +164,11 @@ public final class FaultyTier implements Tier {
     @Override
     public void write(long offset, ByteBuffer source) throws IOException {
       Fault fault = failing(Point.WRITE);
+      if (fault == Fault.FULL) {
+        IOException full = new IOException("No space left on device");
+        tier.failed(full);
+        throw full;
+      }
       if (fault == Fault.CORRUPT && source.hasRemaining()) {
         ByteBuffer bad = ByteBuffer.allocate(source.remaining()).put(source).flip();
         bad.put(0, (byte) (bad.get(0) ^ 0x20));

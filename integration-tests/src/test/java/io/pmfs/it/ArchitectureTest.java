@@ -88,7 +88,9 @@ final class ArchitectureTest {
     "picocli.., cli",
     "org.tomlj.., cli",
     "ch.qos.logback.., cli",
-    "io.netty.., cli"
+    "io.netty.., cli",
+    "me.tongfei.., cli",
+    "org.jline.., cli"
   })
   void libraries_areImportedByOnePackage(String library, String importer) {
     noClasses()

@@ -1,0 +1,29 @@
+package io.pmfs.cli;
+
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the control socket answers.
+ *
+ * @param body made JSON
+ * @param allow the method that would have been right; null if it was
+ */
+record ControlAnswer(HttpResponseStatus status, Object body, @Nullable String allow) {
+  static ControlAnswer ok(Object body) {
+    return new ControlAnswer(HttpResponseStatus.OK, body, null);
+  }
+
+  static ControlAnswer error(HttpResponseStatus status, String error) {
+    return new ControlAnswer(status, Map.of("error", error), null);
+  }
+
+  static ControlAnswer wrongMethod(HttpMethod method, String allowed) {
+    return new ControlAnswer(
+        HttpResponseStatus.METHOD_NOT_ALLOWED,
+        Map.of("error", method + ": use " + allowed),
+        allowed);
+  }
+}

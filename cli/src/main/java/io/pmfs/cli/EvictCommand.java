@@ -1,0 +1,32 @@
+package io.pmfs.cli;
+
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import picocli.CommandLine.Command;
+
+/** {@code pmfs evict}: drops copies from the tiers. */
+@Command(
+    name = "evict",
+    description =
+        "Drops copies from the tiers, pinned ones too. Files stay readable, from the source.%n",
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs evict /mnt/dataset/train/epoch1",
+      "  pmfs evict --list done.txt /mnt/dataset",
+      "  pmfs evict /mnt/dataset"
+    })
+final class EvictCommand extends TaskCommand {
+  EvictCommand(Invocation invocation) {
+    super(invocation);
+  }
+
+  @Override
+  void checkOptions() {}
+
+  @Override
+  TaskRequest request(List<FileName> paths) {
+    return new TaskRequest.Evict(paths);
+  }
+}

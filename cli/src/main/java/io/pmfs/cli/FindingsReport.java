@@ -1,0 +1,100 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonObject;
+import io.pmfs.metadata.FileName;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a task found, path by path: the first few for the user to see, all of them as JSON lines in
+ * a file if one was asked for.
+ */
+final class FindingsReport implements AutoCloseable {
+  private static final int SHOWN = 10;
+  private static final Gson GSON = new GsonBuilder().disableHtmlEscaping().create();
+
+  private final Consumer<String> screen;
+  private final @Nullable BufferedWriter file;
+  private long count;
+
+  private FindingsReport(Consumer<String> screen, @Nullable BufferedWriter file) {
+    this.screen = screen;
+    this.file = file;
+  }
+
+  /** Creates the file at once, so that a wrong path is no surprise after hours. */
+  static FindingsReport open(Consumer<String> screen, @Nullable Path path) throws MountFailure {
+    try {
+      return new FindingsReport(screen, path == null ? null : Files.newBufferedWriter(path, UTF_8));
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--report: " + path + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Takes all that there is of the task, which has ended. */
+  void take(TaskClient client) throws MountFailure {
+    try {
+      for (var page = client.findings(0); !page.isEmpty(); page = client.findings(count)) {
+        for (TaskResource.Finding finding : page) {
+          add(finding);
+        }
+        if (file == null && count > SHOWN) {
+          return;
+        }
+      }
+    } catch (IOException | IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.FAILED, "--report: " + e.getMessage(), e);
+    }
+  }
+
+  private void add(TaskResource.Finding finding) throws IOException {
+    FileName path = PathText.decode(finding.path());
+    if (count < SHOWN) {
+      String shown = (path.size() == 0 ? "." : path) + ": " + finding.reason();
+      screen.accept(shown.replaceAll("\\p{Cntrl}", "?"));
+    }
+    count++;
+    if (file != null) {
+      JsonObject line = new JsonObject();
+      line.addProperty("path", path.toString());
+      if (!FileName.of(path.toString()).equals(path)) {
+        line.addProperty("escapedPath", finding.path());
+      }
+      line.addProperty("outcome", finding.outcome());
+      line.addProperty("reason", finding.reason());
+      file.write(GSON.toJson(line));
+      file.newLine();
+    }
+  }
+
+  /** Says where the rest is. */
+  void conclude(TaskReport report) {
+    long all = Math.max(count, report.noRoom() + report.failed());
+    if (all > SHOWN) {
+      screen.accept(
+          "and %,d more%s"
+              .formatted(
+                  all - SHOWN, file == null ? "; --report FILE lists all" : ", all in the report"));
+    }
+  }
+
+  @Override
+  public void close() throws MountFailure {
+    if (file == null) {
+      return;
+    }
+    try {
+      file.close();
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, "--report: " + Reason.of(e), e);
+    }
+  }
+}

@@ -1,0 +1,90 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.metadata.FileName;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+import java.util.HexFormat;
+
+/**
+ * Paths as JSON has them on the control socket: their UTF-8 text, with {@code %XX} for each byte
+ * that is no part of it, for control characters and for the percent sign. So every byte survives.
+ */
+final class PathText {
+  private static final HexFormat HEX = HexFormat.of().withUpperCase();
+
+  private PathText() {}
+
+  static String encode(FileName path) {
+    ByteBuffer bytes = ByteBuffer.wrap(path.bytes());
+    CharBuffer chars = CharBuffer.allocate(bytes.remaining());
+    CharsetDecoder decoder =
+        UTF_8
+            .newDecoder()
+            .onMalformedInput(CodingErrorAction.REPORT)
+            .onUnmappableCharacter(CodingErrorAction.REPORT);
+    StringBuilder text = new StringBuilder(bytes.remaining());
+    while (true) {
+      CoderResult result = decoder.decode(bytes, chars, true);
+      append(chars.flip(), text);
+      chars.clear();
+      if (!result.isError()) {
+        return text.toString();
+      }
+      for (int i = 0; i < result.length(); i++) {
+        escape(bytes.get(), text);
+      }
+    }
+  }
+
+  private static void append(CharBuffer chars, StringBuilder text) {
+    while (chars.hasRemaining()) {
+      char c = chars.get();
+      if (c == '%' || c < ' ' || c == 0x7f) {
+        escape((byte) c, text);
+      } else {
+        text.append(c);
+      }
+    }
+  }
+
+  private static void escape(byte b, StringBuilder text) {
+    text.append('%').append(HEX.toHexDigits(b));
+  }
+
+  /** Takes any byte escaped; throws IllegalArgumentException with a message fit for the user. */
+  static FileName decode(String text) {
+    if (text.indexOf('%') < 0 && UTF_8.newEncoder().canEncode(text)) {
+      return FileName.of(text);
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(text.length() + 16);
+    for (int i = 0; i < text.length(); ) {
+      int c = text.codePointAt(i);
+      if (c == '%') {
+        bytes.write(escaped(text, i));
+        i += 3;
+      } else if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
+        throw new IllegalArgumentException("path: half a surrogate pair at " + i);
+      } else {
+        bytes.writeBytes(Character.toString(c).getBytes(UTF_8));
+        i += Character.charCount(c);
+      }
+    }
+    return FileName.of(bytes.toByteArray());
+  }
+
+  private static int escaped(String text, int percent) {
+    if (text.length() - percent < 3
+        || !HexFormat.isHexDigit(text.charAt(percent + 1))
+        || !HexFormat.isHexDigit(text.charAt(percent + 2))) {
+      throw new IllegalArgumentException(
+          "path '" + text + "': % takes two hexadecimal digits; the sign itself is %25");
+    }
+    return HexFormat.fromHexDigits(text, percent + 1, percent + 3);
+  }
+}

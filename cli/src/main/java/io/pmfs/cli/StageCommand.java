@@ -1,0 +1,146 @@
+package io.pmfs.cli;
+
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code pmfs stage}: fills the tiers ahead of use. */
+@Command(
+    name = "stage",
+    description = {
+      "Copies a dataset, or parts of it, to the tiers ahead of use. What is there is not copied"
+          + " again, so a second run goes on where the first stopped.",
+      "%nExit status 0 if all that was asked for is there, 4 if not all, 1 if it failed as a whole."
+          + " Ctrl-C stops it; what was copied stays.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs stage /mnt/dataset",
+      "  pmfs stage /mnt/dataset/train /mnt/dataset/labels.csv",
+      "  pmfs stage --list files.txt --report problems.jsonl /mnt/dataset",
+      "  pmfs stage --check /mnt/dataset              what is missing or stale",
+      "  pmfs stage --max-rate 500M --max-iops 2000 --background /mnt/dataset",
+      "  pmfs stage --wait /mnt/dataset               for what runs in the background",
+      "  pmfs stage --order epoch1.txt --window 20G --background /mnt/dataset"
+    })
+final class StageCommand extends TaskCommand {
+  private static final String[] HOW_TO_COPY = {
+    "--jobs", "--max-rate", "--max-iops", "--tier", "--pin", "--metadata-only", "--order"
+  };
+
+  @Option(
+      names = "--jobs",
+      paramLabel = "N",
+      description = "Files at once, 1 to 1024. Default: chosen by pmfs.")
+  private @Nullable String jobs;
+
+  @Option(
+      names = "--max-rate",
+      paramLabel = "SIZE",
+      description = "Read at most so much of the source in a second.")
+  private @Nullable String maxRate;
+
+  @Option(
+      names = "--max-iops",
+      paramLabel = "N",
+      description = "Ask the source at most so often in a second.")
+  private @Nullable String maxIops;
+
+  @Option(names = "--metadata-only", description = "Import names and attributes only, no contents.")
+  private boolean metadataOnly;
+
+  @Option(names = "--check", description = "Copy nothing; say what is missing or stale.")
+  private boolean check;
+
+  @Option(
+      names = "--tier",
+      paramLabel = "NAME",
+      description = "Use this tier only, by its name in pmfs status --json: KIND:PATH.")
+  private @Nullable String tier;
+
+  @Option(names = "--pin", description = "Never evict these copies to make room.")
+  private boolean pin;
+
+  @Option(
+      names = "--order",
+      paramLabel = "FILE",
+      description =
+          "The order in which files are going to be read, as for --list: stay --window ahead of"
+              + " the reader and drop what was read.")
+  private @Nullable String order;
+
+  @Option(names = "--window", paramLabel = "SIZE", description = "How far ahead with --order.")
+  private @Nullable String window;
+
+  StageCommand(Invocation invocation) {
+    super(invocation);
+  }
+
+  @Override
+  void checkOptions() throws MountFailure {
+    exclude("--wait", HOW_TO_COPY);
+    exclude("--wait", "--check");
+    exclude("--check", HOW_TO_COPY);
+    exclude("--order", "--list", "--tier", "--pin", "--metadata-only");
+    exclude("--metadata-only", "--tier", "--pin");
+    if ((order == null) != (window == null)) {
+      throw MountFailure.usage("--order and --window belong together: give both or none");
+    }
+  }
+
+  @Override
+  @Nullable String listOption() {
+    return order != null ? "--order" : super.listOption();
+  }
+
+  @Override
+  TaskRequest request(List<FileName> paths) throws MountFailure {
+    if (check) {
+      return new TaskRequest.Check(paths);
+    }
+    TaskRequest.Limits limits =
+        new TaskRequest.Limits(
+            (int) number("--jobs", jobs, 1024),
+            size("--max-rate", maxRate),
+            number("--max-iops", maxIops, Long.MAX_VALUE));
+    return order != null
+        ? new TaskRequest.Prefetch(paths, limits, size("--window", window))
+        : new TaskRequest.Stage(paths, limits, tier, pin, metadataOnly);
+  }
+
+  /** Zero if it was not given. */
+  private static long number(String option, @Nullable String text, long largest)
+      throws MountFailure {
+    if (text == null) {
+      return 0;
+    }
+    if (!text.matches("\\d{1,18}") || Long.parseLong(text) < 1 || Long.parseLong(text) > largest) {
+      throw MountFailure.usage(
+          option
+              + ": '"
+              + text
+              + "': give a whole number "
+              + (largest == Long.MAX_VALUE ? "above 0" : "from 1 to " + largest));
+    }
+    return Long.parseLong(text);
+  }
+
+  private static long size(String option, @Nullable String text) throws MountFailure {
+    if (text == null) {
+      return 0;
+    }
+    try {
+      long bytes = ByteSize.parse(text);
+      if (bytes > 0) {
+        return bytes;
+      }
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
+    }
+    throw MountFailure.usage(option + ": '" + text + "' is nothing at all");
+  }
+}

@@ -1,0 +1,82 @@
+package io.pmfs.cli;
+
+import java.io.PrintStream;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.Locale;
+import me.tongfei.progressbar.ConsoleProgressBarConsumer;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+import org.jspecify.annotations.Nullable;
+
+/** A bar that is drawn again and again in one line of a terminal; none for short work. */
+final class TaskBar implements TaskDisplay {
+  private static final Duration SHORT = Duration.ofSeconds(1);
+  private static final int REDRAW_MS = 200;
+  private static final long UNKNOWN = -1;
+
+  private final PrintStream terminal;
+  private final int columns;
+  private final InstantSource clock;
+  private @Nullable Instant due;
+  private @Nullable ProgressBar bar;
+
+  TaskBar(PrintStream terminal, int columns, InstantSource clock) {
+    this.terminal = terminal;
+    this.columns = columns;
+    this.clock = clock;
+  }
+
+  @Override
+  public void show(TaskReport report) {
+    Instant now = clock.instant();
+    if (due == null) {
+      due = now.plus(SHORT);
+    }
+    if (bar == null && !now.isBefore(due) && report.isRunning()) {
+      bar = draw(report);
+    }
+    ProgressBar shown = bar;
+    if (shown != null) {
+      boolean bytes = report.countsBytes();
+      long total = bytes ? report.totalBytes() : report.totalFiles();
+      shown.maxHint(report.totalsAreFinal() ? total : UNKNOWN);
+      shown.stepTo(bytes ? report.bytes() : report.files());
+      shown.setExtraMessage(message(report));
+    }
+  }
+
+  private ProgressBar draw(TaskReport report) {
+    boolean large = report.totalBytes() >= 10L << 30;
+    ProgressBarBuilder builder =
+        new ProgressBarBuilder()
+            .setTaskName(report.activity())
+            .setStyle(ProgressBarStyle.UNICODE_BLOCK)
+            .setUpdateIntervalMillis(REDRAW_MS)
+            .setConsumer(new ConsoleProgressBarConsumer(terminal, columns))
+            .startsFrom(0, report.elapsed())
+            .showSpeed();
+    return report.countsBytes()
+        ? builder.setUnit(large ? " GiB" : " MiB", large ? 1 << 30 : 1 << 20).build()
+        : builder.setUnit(" files", 1).build();
+  }
+
+  private static String message(TaskReport report) {
+    String files = report.countsBytes() ? " %,d of %,d files" : "";
+    // The daemon may be another user's.
+    return (String.format(Locale.ROOT, files, report.files(), report.totalFiles())
+            + " "
+            + report.directory())
+        .replaceAll("\\p{Cntrl}", "?");
+  }
+
+  @Override
+  public void close() {
+    ProgressBar shown = bar;
+    if (shown != null) {
+      shown.close();
+    }
+  }
+}

@@ -1,0 +1,170 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
+import com.google.gson.stream.JsonWriter;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufOutputStream;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.fs.TaskRequest;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.OutputStreamWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Talks to one mount about its tasks. While its daemon is replaced by another, questions wait. */
+final class TaskClient {
+  private static final int HTTP_OK = 200;
+  private static final int HTTP_BAD_REQUEST = 400;
+  private static final int HTTP_NOT_FOUND = 404;
+  private static final int HTTP_CONFLICT = 409;
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+  private static final Duration START_LIMIT = Duration.ofMinutes(2);
+  private static final Duration ABSENCE_LIMIT = Duration.ofSeconds(60);
+  private static final long POLL_MS = 200;
+
+  private final Registry.Entry mount;
+  private final Surroundings surroundings;
+  private final Duration absenceLimit;
+
+  TaskClient(Registry.Entry mount, Surroundings surroundings) {
+    this(mount, surroundings, ABSENCE_LIMIT);
+  }
+
+  TaskClient(Registry.Entry mount, Surroundings surroundings, Duration absenceLimit) {
+    this.mount = mount;
+    this.surroundings = surroundings;
+    this.absenceLimit = absenceLimit;
+  }
+
+  TaskReport start(TaskRequest request) throws MountFailure {
+    ByteBuf body = Unpooled.directBuffer();
+    try {
+      JsonWriter json =
+          new JsonWriter(
+              new BufferedWriter(new OutputStreamWriter(new ByteBufOutputStream(body), UTF_8)));
+      TaskJson.write(request, json);
+      json.flush();
+      if (body.readableBytes() > TaskResource.MAX_REQUEST_BYTES) {
+        body.release();
+        throw MountFailure.usage(
+            "the list makes a request of more than %s; name directories, or give it in parts"
+                .formatted(ByteSize.format(TaskResource.MAX_REQUEST_BYTES)));
+      }
+      ControlClient.Answer answer =
+          ControlClient.ask(
+              Path.of(mount.socket()), HttpMethod.POST, TaskResource.PATH, body, START_LIMIT);
+      return switch (answer.status()) {
+        case HTTP_OK -> TaskReport.parse(answer.body());
+        case HTTP_BAD_REQUEST -> throw MountFailure.usage(clean(answer.error()));
+        case HTTP_CONFLICT ->
+            throw new MountFailure(
+                ExitStatus.FAILED, clean(answer.error()) + "; --wait waits for it");
+        default -> throw failure(answer);
+      };
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  /** The running task or else the last; null if there was none since it was mounted. */
+  @Nullable TaskReport latest() throws MountFailure {
+    return report(HttpMethod.GET);
+  }
+
+  /** Asks the running task to stop; it may take a moment. */
+  @Nullable TaskReport cancel() throws MountFailure {
+    return report(HttpMethod.DELETE);
+  }
+
+  private @Nullable TaskReport report(HttpMethod method) throws MountFailure {
+    ControlClient.Answer answer = ask(method, TaskResource.PATH + "/latest");
+    if (answer.status() == HTTP_NOT_FOUND) {
+      return null;
+    }
+    if (answer.status() != HTTP_OK) {
+      throw failure(answer);
+    }
+    try {
+      return TaskReport.parse(answer.body());
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  /** Some of what the latest task has to say of single paths; none at its end. */
+  List<TaskResource.Finding> findings(long from) throws MountFailure {
+    ControlClient.Answer answer =
+        ask(HttpMethod.GET, TaskResource.PATH + "/latest/findings?from=" + from);
+    if (answer.status() != HTTP_OK) {
+      throw failure(answer);
+    }
+    try {
+      TaskResource.Findings page = new Gson().fromJson(answer.body(), TaskResource.Findings.class);
+      return page == null || page.findings() == null ? List.of() : page.findings();
+    } catch (JsonSyntaxException e) {
+      throw silent(new IOException(e.getMessage(), e));
+    }
+  }
+
+  private ControlClient.Answer ask(HttpMethod method, String uri) throws MountFailure {
+    long deadline = System.nanoTime() + absenceLimit.toNanos();
+    String socket = mount.socket();
+    while (true) {
+      try {
+        return ControlClient.ask(Path.of(socket), method, uri, ANSWER_LIMIT);
+      } catch (IOException e) {
+        Path mountpoint = Path.of(mount.mountpoint());
+        MountTable.Mount mounted = surroundings.mounts().at(mountpoint);
+        if (mounted == null || !mounted.isPmfs()) {
+          throw new MountFailure(
+              ExitStatus.FAILED, mountpoint + ": was unmounted before the task ended", e);
+        }
+        if (System.nanoTime() - deadline > 0 || !pause()) {
+          throw silent(e);
+        }
+        Registry.Entry successor = Registries.open(surroundings).find(mountpoint);
+        socket = successor == null ? socket : successor.socket();
+      }
+    }
+  }
+
+  private static boolean pause() {
+    try {
+      Thread.sleep(POLL_MS);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private MountFailure failure(ControlClient.Answer answer) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        mount.mountpoint()
+            + ": "
+            + clean(answer.error())
+            + (answer.status() == HTTP_NOT_FOUND
+                ? "; if its daemon is older than this command: pmfs upgrade"
+                : ""));
+  }
+
+  private MountFailure silent(IOException e) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        "%s: pid %d gives no answer: %s; see %s"
+            .formatted(mount.mountpoint(), mount.pid(), e.getMessage(), mount.logFile()),
+        e);
+  }
+
+  private static String clean(String text) {
+    return text.replaceAll("\\p{Cntrl}", "?");
+  }
+}

@@ -1,0 +1,177 @@
+package io.pmfs.cli;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** A command that has a daemon do something with many files, and sees it through. */
+abstract class TaskCommand implements Callable<Integer> {
+  private static final Gson GSON =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  private final Invocation invocation;
+  private final CountDownLatch interrupted = new CountDownLatch(1);
+  private volatile int interruptStatus;
+
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "MOUNTPOINT|PATH",
+      description =
+          "Where a dataset is mounted: all of it; or directories and files in it, or in its source.")
+  private List<String> places;
+
+  @Option(
+      names = "--list",
+      paramLabel = "FILE",
+      description =
+          "Take the paths from FILE, one a line, - for standard input; relative to the mount"
+              + " point, or absolute.")
+  @SuppressWarnings("UnusedVariable") // asked for by name
+  private @Nullable String list;
+
+  @Option(names = "--background", description = "Return at once; pmfs status shows how far it is.")
+  private boolean background;
+
+  @Option(
+      names = "--wait",
+      description = "Start nothing; wait for what is running there and end with its outcome.")
+  private boolean wait;
+
+  @Option(
+      names = "--report",
+      paramLabel = "FILE",
+      description = "Write what is the matter with single paths to FILE, as JSON lines.")
+  private @Nullable String report;
+
+  @Option(names = "--json", description = "Print the summary as one JSON object.")
+  private boolean json;
+
+  @SuppressWarnings("NullAway.Init") // picocli sets the rest
+  TaskCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  /** What is to be done with the paths. */
+  abstract TaskRequest request(List<FileName> paths) throws MountFailure;
+
+  /** Whether all is well with the options of this command alone. */
+  abstract void checkOptions() throws MountFailure;
+
+  @Override
+  public final Integer call() throws MountFailure {
+    checkOptions();
+    exclude("--background", "--wait", "--report", "--json");
+    exclude("--wait", "--list");
+    Surroundings surroundings = invocation.surroundings();
+    TaskTarget target = TaskTarget.find(places, surroundings);
+    TaskRequest request = wait ? null : request(paths(target));
+    TaskClient client = new TaskClient(target.dataset().mount(), surroundings);
+    try (FindingsReport findings =
+        FindingsReport.open(
+            invocation::warn, report == null ? null : surroundings.resolve(report))) {
+      if (request == null) {
+        return await(client, target, findings);
+      }
+      if (request.paths().isEmpty()) {
+        invocation.say("nothing to do: there is no path in the list");
+        return ExitStatus.DONE;
+      }
+      return start(client, request, target, findings);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return ExitStatus.FAILED;
+    }
+  }
+
+  private List<FileName> paths(TaskTarget target) throws MountFailure {
+    String option = listOption();
+    if (option == null) {
+      return target.paths();
+    }
+    if (!target.isWhole()) {
+      throw MountFailure.usage(
+          option + ": its paths are relative to the mount point; give that alone");
+    }
+    String file = spec.commandLine().getParseResult().matchedOptionValue(option, "-");
+    return PathList.read(option, file, invocation, target.dataset());
+  }
+
+  /** The option that was given to name a file with the paths; null if none was. */
+  @Nullable String listOption() {
+    return isGiven("--list") ? "--list" : null;
+  }
+
+  private int await(TaskClient client, TaskTarget target, FindingsReport findings)
+      throws MountFailure, InterruptedException {
+    TaskReport latest = client.latest();
+    if (latest == null) {
+      invocation.say(target.dataset().mount().mountpoint() + ": nothing is running");
+      return ExitStatus.DONE;
+    }
+    return see(latest, client, target, findings); // an interrupt only ends the waiting
+  }
+
+  private int start(
+      TaskClient client, TaskRequest request, TaskTarget target, FindingsReport findings)
+      throws MountFailure, InterruptedException {
+    if (!background) {
+      invocation.atInterrupt().accept(this::interrupt);
+    }
+    TaskReport started = client.start(request);
+    if (background) {
+      String mountpoint = target.dataset().mount().mountpoint();
+      invocation.say(
+          "%s: %s in the background; pmfs %s --wait %s waits for it"
+              .formatted(mountpoint, started.activity(), spec.name(), mountpoint));
+      return ExitStatus.DONE;
+    }
+    return see(started, client, target, findings);
+  }
+
+  private int see(TaskReport first, TaskClient client, TaskTarget target, FindingsReport findings)
+      throws MountFailure, InterruptedException {
+    TaskReport last;
+    try (TaskDisplay display = TaskDisplay.of(invocation)) {
+      last = new TaskFollower(client, display, interrupted).follow(first);
+    }
+    findings.take(client);
+    findings.conclude(last);
+    TaskSummary summary = TaskSummary.of(last);
+    if (json) {
+      invocation.out().println(GSON.toJson(last));
+    } else {
+      invocation.say(target.dataset().mount().mountpoint() + ": " + summary.text());
+    }
+    return interrupted.getCount() == 0 ? interruptStatus : summary.exitStatus();
+  }
+
+  private void interrupt(int exitStatus) {
+    interruptStatus = exitStatus;
+    interrupted.countDown();
+  }
+
+  final boolean isGiven(String option) {
+    return spec.commandLine().getParseResult().hasMatchedOption(option);
+  }
+
+  /** Refuses a command line that has an option together with one of the others. */
+  final void exclude(String option, String... others) {
+    for (String other : others) {
+      if (isGiven(option) && isGiven(other)) {
+        throw new ParameterException(spec.commandLine(), other + ": not together with " + option);
+      }
+    }
+  }
+}

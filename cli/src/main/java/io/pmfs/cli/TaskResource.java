@@ -1,0 +1,124 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufInputStream;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.QueryStringDecoder;
+import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskRequest;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * {@code /tasks} on the control socket: {@code POST /tasks} starts one, {@code GET /tasks/latest}
+ * is a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} what there is to
+ * say of single paths, {@code DELETE /tasks/latest} cancels.
+ */
+final class TaskResource {
+  static final String PATH = "/tasks";
+
+  /** About two million paths. */
+  static final int MAX_REQUEST_BYTES = 256 << 20;
+
+  private static final int MAX_FINDINGS = 1000;
+
+  private final KeptTasks tasks;
+
+  TaskResource(KeptTasks tasks) {
+    this.tasks = tasks;
+  }
+
+  /** One path and what is the matter with it. */
+  record Finding(String path, String outcome, String reason) {
+    static Finding of(TaskFinding finding) {
+      return new Finding(
+          PathText.encode(finding.path()),
+          finding.kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+          finding.reason());
+    }
+  }
+
+  /** Some of the findings, in order; the last page has fewer than were asked for. */
+  record Findings(List<Finding> findings) {}
+
+  ControlAnswer answer(HttpMethod method, QueryStringDecoder query, ByteBuf body) {
+    return switch (query.path()) {
+      case "/tasks" ->
+          method.equals(HttpMethod.POST)
+              ? start(body)
+              : ControlAnswer.wrongMethod(method, HttpMethod.POST.name());
+      case "/tasks/latest" -> {
+        if (method.equals(HttpMethod.DELETE)) {
+          tasks.cancel();
+        } else if (!method.equals(HttpMethod.GET)) {
+          yield ControlAnswer.wrongMethod(method, "GET, DELETE");
+        }
+        yield latest();
+      }
+      case "/tasks/latest/findings" ->
+          method.equals(HttpMethod.GET)
+              ? findings(query.parameters())
+              : ControlAnswer.wrongMethod(method, HttpMethod.GET.name());
+      default ->
+          ControlAnswer.error(
+              HttpResponseStatus.NOT_FOUND,
+              query.path() + ": try /tasks, /tasks/latest or /tasks/latest/findings");
+    };
+  }
+
+  private ControlAnswer start(ByteBuf body) {
+    TaskRequest request;
+    try (JsonReader in =
+        new JsonReader(new InputStreamReader(new ByteBufInputStream(body), UTF_8))) {
+      request = TaskJson.read(in);
+      if (in.peek() != JsonToken.END_DOCUMENT) {
+        throw new IOException("more values");
+      }
+    } catch (IOException e) {
+      throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
+    }
+    try {
+      return ControlAnswer.ok(tasks.start(request));
+    } catch (IllegalStateException e) {
+      return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private ControlAnswer latest() {
+    TaskReport report = tasks.latest();
+    return report == null
+        ? ControlAnswer.error(
+            HttpResponseStatus.NOT_FOUND, "no task was started since this was mounted")
+        : ControlAnswer.ok(report);
+  }
+
+  private ControlAnswer findings(Map<String, List<String>> parameters) {
+    for (String name : parameters.keySet()) {
+      if (!name.equals("from") && !name.equals("limit")) {
+        throw new IllegalArgumentException("unknown parameter " + name + ": try from or limit");
+      }
+    }
+    long from = number(parameters, "from", 0, Long.MAX_VALUE);
+    int limit = (int) number(parameters, "limit", MAX_FINDINGS, MAX_FINDINGS);
+    return ControlAnswer.ok(
+        new Findings(tasks.findings(from, limit).stream().map(Finding::of).toList()));
+  }
+
+  private static long number(
+      Map<String, List<String>> parameters, String name, long absent, long largest) {
+    List<String> values = parameters.getOrDefault(name, List.of(Long.toString(absent)));
+    String value = values.get(0);
+    if (values.size() != 1 || !value.matches("\\d{1,18}") || Long.parseLong(value) > largest) {
+      throw new IllegalArgumentException(name + ": give one number, at most " + largest);
+    }
+    return Long.parseLong(value);
+  }
+}

@@ -1,0 +1,45 @@
+package io.pmfs.cli;
+
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code pmfs verify}: compares copies with their checksums. */
+@Command(
+    name = "verify",
+    description = {
+      "Compares what the tiers hold with its checksums, and with --source also with the source.",
+      "%nExit status 0 if every copy is good, 4 if any was bad, also when --repair dropped it.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs verify /mnt/dataset",
+      "  pmfs verify --source --report problems.jsonl /mnt/dataset",
+      "  pmfs verify --repair /mnt/dataset && echo all good     or else: pmfs stage /mnt/dataset"
+    })
+final class VerifyCommand extends TaskCommand {
+  @Option(names = "--source", description = "Read the source too and compare its bytes.")
+  private boolean source;
+
+  @Option(
+      names = "--repair",
+      description = "Drop bad copies; the next read or pmfs stage makes new ones.")
+  private boolean repair;
+
+  VerifyCommand(Invocation invocation) {
+    super(invocation);
+  }
+
+  @Override
+  void checkOptions() {
+    exclude("--wait", "--source", "--repair");
+  }
+
+  @Override
+  TaskRequest request(List<FileName> paths) {
+    return new TaskRequest.Verify(paths, source, repair);
+  }
+}

@@ -1,0 +1,139 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Pace;
+import io.pmfs.stage.Placement;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.Staging;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Tier;
+import java.time.Duration;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The tasks of a mounted dataset: staging, prefetching, comparing, verifying and evicting. */
+public final class DatasetTasks implements FileTasks {
+  /** Files at once if nothing is asked for; see docs/decisions/0015. */
+  private static final int DEFAULT_JOBS = 16;
+
+  /** Copies read at once to be compared: enough for a local disk. */
+  private static final int VERIFY_THREADS = 4;
+
+  private static final Duration STOP = Duration.ofSeconds(30);
+
+  private final PmfsFileSystem fileSystem;
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final Copies copies;
+  private final Stager stager;
+  private @Nullable RunningTask latest; // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
+
+  /** Of what the others serve; to be closed before them. */
+  public DatasetTasks(
+      PmfsFileSystem fileSystem,
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      Stager stager) {
+    this.fileSystem = fileSystem;
+    this.namespace = namespace;
+    this.source = source;
+    this.copies = copies;
+    this.stager = stager;
+  }
+
+  @Override
+  public synchronized FileTask start(TaskRequest request) {
+    if (closed) {
+      throw new IllegalStateException("the dataset is being unmounted");
+    }
+    if (latest != null && !latest.isOver()) {
+      throw new IllegalStateException("another task is running; wait for it or cancel it");
+    }
+    RunningTask task = new RunningTask(request);
+    task.start(work(request, task));
+    latest = task;
+    return task;
+  }
+
+  private RunningTask.Work work(TaskRequest request, RunningTask task) {
+    if (request instanceof TaskRequest.Stage stage) {
+      checkTier(stage.tier());
+      int jobs = jobs(stage.limits());
+      Pace pace = pace(stage.limits());
+      Placement placement = new Placement(stage.tier(), stage.pin());
+      Staging staging = stager.staging(placement, pace, jobs, task.counts.bytes::add);
+      return withSource(
+          jobs, pace, (by, t) -> new StageWork(by, staging, stage.metadataOnly()).run(t));
+    }
+    if (request instanceof TaskRequest.Check) {
+      return withSource(DEFAULT_JOBS, Pace.UNLIMITED, (by, t) -> new CheckWork(by, copies).run(t));
+    }
+    if (request instanceof TaskRequest.Evict) {
+      return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), copies);
+    }
+    if (request instanceof TaskRequest.Verify verify) {
+      int jobs = verify.withSource() ? DEFAULT_JOBS : VERIFY_THREADS;
+      return withSource(jobs, Pace.UNLIMITED, (by, t) -> new VerifyWork(by, copies, verify).run(t));
+    }
+    throw new IllegalArgumentException(request.getClass().getSimpleName() + " is not there yet");
+  }
+
+  /** A task that asks the source. */
+  private interface SourceWork {
+    void run(TaskSource by, RunningTask task) throws InterruptedException;
+  }
+
+  private RunningTask.Work withSource(int jobs, Pace pace, SourceWork work) {
+    return task -> {
+      try (TaskSource by =
+          new TaskSource(fileSystem, namespace, source, jobs, pace, task::isCancelled)) {
+        work.run(by, task);
+      }
+    };
+  }
+
+  private void checkTier(@Nullable String name) {
+    if (name != null && copies.tiers().stream().noneMatch(tier -> tier.name().equals(name))) {
+      throw new IllegalArgumentException(
+          "there is no tier "
+              + name
+              + "; there is "
+              + copies.tiers().stream().map(Tier::name).collect(Collectors.joining(", ")));
+    }
+  }
+
+  private static int jobs(TaskRequest.Limits limits) {
+    return limits.jobs() == 0 ? DEFAULT_JOBS : limits.jobs();
+  }
+
+  private static Pace pace(TaskRequest.Limits limits) {
+    return limits.maxBytesPerSecond() == 0 && limits.maxOperationsPerSecond() == 0
+        ? Pace.UNLIMITED
+        : new Pace(limits.maxBytesPerSecond(), limits.maxOperationsPerSecond(), System::nanoTime);
+  }
+
+  @Override
+  public synchronized @Nullable FileTask latest() {
+    return latest;
+  }
+
+  @Override
+  public void close() {
+    RunningTask running;
+    synchronized (this) {
+      closed = true;
+      running = latest;
+    }
+    if (running != null) {
+      running.cancel();
+      try {
+        running.await(STOP);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+}

@@ -1,0 +1,132 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.stage.Pace;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is asked of the source to import a directory: its names, and the attributes of many names at
+ * once, for on a source with latency that is most of the time.
+ */
+final class DirectoryReader {
+  /** Fewer names than this are not worth handing to other threads. */
+  private static final int NAMES_PER_TASK = 64;
+
+  private final BackingStore source;
+  private final ExecutorService threads;
+  private final Pace pace;
+
+  /** Asks at a pace, on the caller's thread and on others. */
+  DirectoryReader(BackingStore source, ExecutorService threads, Pace pace) {
+    this.source = source;
+    this.threads = threads;
+    this.pace = pace;
+  }
+
+  /** Whether it may make others wait for longer than the source does. */
+  boolean isPaced() {
+    return pace != Pace.UNLIMITED;
+  }
+
+  /** Takes what {@link #read} finds. */
+  interface Batches {
+    void accept(List<SourceEntry> entries) throws FsException;
+  }
+
+  /**
+   * Hands what is in a directory to the consumer, in batches.
+   *
+   * @param hurries whether the pace does not matter any more
+   */
+  void read(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
+    BatchFailure failure = new BatchFailure();
+    pace.await(1, 0, hurries);
+    source.list(
+        directory,
+        names -> {
+          if (failure.cause == null) {
+            try {
+              batches.accept(look(directory, names, hurries));
+            } catch (FsException e) {
+              failure.cause = e;
+            }
+          }
+        });
+    if (failure.cause != null) {
+      throw failure.cause;
+    }
+  }
+
+  /** Carries a failure out of a consumer. */
+  private static final class BatchFailure {
+    private @Nullable FsException cause;
+  }
+
+  SourceStatus status(FileName path, BooleanSupplier hurries) throws FsException {
+    pace.await(1, 0, hurries);
+    return source.status(path);
+  }
+
+  private List<SourceEntry> look(FileName directory, List<FileName> names, BooleanSupplier hurries)
+      throws FsException {
+    List<Future<List<SourceEntry>>> parts = new ArrayList<>();
+    int first = Math.min(names.size(), NAMES_PER_TASK);
+    for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
+      List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
+      parts.add(threads.submit(() -> lookAtEach(directory, part, hurries)));
+    }
+    List<SourceEntry> entries = new ArrayList<>(names.size());
+    FsException failure = null;
+    try {
+      entries.addAll(lookAtEach(directory, names.subList(0, first), hurries));
+    } catch (FsException e) {
+      failure = e;
+    }
+    for (Future<List<SourceEntry>> part : parts) {
+      try {
+        entries.addAll(part.get());
+      } catch (ExecutionException e) {
+        failure =
+            e.getCause() instanceof FsException cause
+                ? cause
+                : new FsException(Errno.EIO, directory.toString(), e.getCause());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        failure = new FsException(Errno.EINTR, directory.toString(), e);
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return entries;
+  }
+
+  private List<SourceEntry> lookAtEach(
+      FileName directory, List<FileName> names, BooleanSupplier hurries) throws FsException {
+    List<SourceEntry> entries = new ArrayList<>(names.size());
+    for (FileName name : names) {
+      try {
+        SourceStatus status = status(directory.resolve(name), hurries);
+        entries.add(new SourceEntry(name, status.identity(), status.attributes()));
+      } catch (FsException e) {
+        // A name that is gone again was never there; anything else must not make a file disappear
+        // silently.
+        if (e.errno() != Errno.ENOENT) {
+          throw e;
+        }
+      }
+    }
+    return entries;
+  }
+}

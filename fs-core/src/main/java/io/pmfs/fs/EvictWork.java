@@ -1,0 +1,34 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.Inode;
+import io.pmfs.stage.Copies;
+import java.util.List;
+
+/** Dropping the copies of a request's files, as far as names are known; asks the source nothing. */
+final class EvictWork implements RunningTask.Work {
+  private static final int THREADS = 2;
+
+  private final Tree tree;
+  private final Copies copies;
+
+  EvictWork(Tree tree, Copies copies) {
+    this.tree = tree;
+    this.copies = copies;
+  }
+
+  @Override
+  public void run(RunningTask task) throws InterruptedException {
+    RequestedFiles files = RequestedFiles.find(task, tree, THREADS);
+    List<Thread> counting = files.startCounting(1);
+    files.forEach(THREADS, number -> evict(task, number));
+    task.join(counting);
+    task.totalsAreFinal();
+  }
+
+  private void evict(RunningTask task, long number) {
+    (copies.evict(number) ? task.counts.done : task.counts.present).increment();
+    Inode inode = tree.inode(number);
+    task.counts.bytes.add(inode == null ? 0 : inode.attributes().size());
+    task.counts.files.increment();
+  }
+}

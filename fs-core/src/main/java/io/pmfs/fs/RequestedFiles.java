@@ -1,0 +1,264 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.InodeBytes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The files that the paths of a request stand for, each once: a directory stands for all that is
+ * below it, but for what the request names itself, which is taken in its own turn.
+ */
+final class RequestedFiles {
+  private static final byte NAMED = 1;
+
+  private final RunningTask task;
+  private final Tree tree;
+  private final InodeBytes named = new InodeBytes();
+  private final long[] roots;
+
+  private RequestedFiles(RunningTask task, Tree tree, long[] numbers) {
+    this.task = task;
+    this.tree = tree;
+    this.roots =
+        Arrays.stream(numbers)
+            .filter(number -> number != 0 && named.compareAndSet(number, (byte) 0, NAMED))
+            .toArray();
+  }
+
+  /** Looks all paths up, by several threads, and reports those that are not there. */
+  static RequestedFiles find(RunningTask task, Tree tree, int threads) throws InterruptedException {
+    List<FileName> paths = task.request().paths();
+    long[] numbers = new long[paths.size()];
+    AtomicInteger next = new AtomicInteger();
+    task.join(
+        task.startThreads(
+            Math.min(threads, paths.size()),
+            "find",
+            () -> {
+              for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
+                numbers[i] = find(task, tree, paths.get(i));
+              }
+            }));
+    return new RequestedFiles(task, tree, numbers);
+  }
+
+  private static long find(RunningTask task, Tree tree, FileName path) {
+    try {
+      return tree.find(path);
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        task.report(path, TaskFinding.Kind.NOT_FOUND, "there is no such path");
+      } else if (e.errno() == Errno.ENOTDIR) {
+        task.report(
+            path,
+            TaskFinding.Kind.NOT_FOUND,
+            "a part of it is not a directory; symbolic links are not followed");
+      } else {
+        task.report(path, TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
+      }
+      return 0;
+    }
+  }
+
+  /** Is given what the request stands for. */
+  interface Visitor {
+    void file(long number);
+
+    default void symbolicLink(long number) {}
+  }
+
+  /** Passes the files, in order, to the visitor, which is called by so many threads. */
+  void forEach(int threads, Visitor visitor) throws InterruptedException {
+    forEach(threads, visitor, () -> false);
+  }
+
+  /**
+   * The same with something to do for threads that wait for a file.
+   *
+   * @param otherWork does a little of it; false if there is none
+   */
+  void forEach(int threads, Visitor visitor, BooleanSupplier otherWork)
+      throws InterruptedException {
+    FileQueue queue = new FileQueue();
+    task.whenCancelled(queue::stop);
+    List<Thread> walk = task.startThreads(1, "walk", () -> walk(queue, visitor));
+    task.join(
+        task.startThreads(
+            threads,
+            "file",
+            () -> {
+              try {
+                work(queue, visitor, otherWork);
+              } catch (InterruptedException e) {
+                task.cancel();
+              }
+            }));
+    task.join(walk);
+  }
+
+  private static void work(FileQueue queue, Visitor visitor, BooleanSupplier otherWork)
+      throws InterruptedException {
+    boolean patient = false;
+    while (true) {
+      long number = queue.take(patient);
+      if (number == FileQueue.NOTHING_MORE) {
+        return;
+      }
+      if (number == FileQueue.NOTHING_NOW) {
+        patient = !otherWork.getAsBoolean();
+        continue;
+      }
+      try {
+        visitor.file(number);
+      } finally {
+        queue.done();
+      }
+    }
+  }
+
+  private void walk(FileQueue queue, Visitor visitor) {
+    OrderedWalk show = new OrderedWalk(queue, visitor);
+    Walk walk = new Walk(tree, show, task::isCancelled);
+    for (int i = 0; i < roots.length && !task.isCancelled(); i++) {
+      long root = roots[i];
+      Inode inode = tree.inode(root);
+      FileType type = inode == null ? FileType.REGULAR : inode.attributes().type();
+      switch (type) {
+        case DIRECTORY -> walk.below(root);
+        case REGULAR -> show.put(root);
+        case SYMBOLIC_LINK -> visitor.symbolicLink(root);
+        default -> {}
+      }
+    }
+    queue.close();
+  }
+
+  private final class OrderedWalk implements Walk.Visitor {
+    private final FileQueue queue;
+    private final Visitor visitor;
+
+    OrderedWalk(FileQueue queue, Visitor visitor) {
+      this.queue = queue;
+      this.visitor = visitor;
+    }
+
+    @Override
+    public boolean enters(long directory) {
+      return !isNamed(directory);
+    }
+
+    @Override
+    public void isIn(long directory) {
+      task.isIn(tree.path(directory));
+    }
+
+    @Override
+    public void file(long number) {
+      if (!isNamed(number)) {
+        put(number);
+      }
+    }
+
+    private void put(long number) {
+      try {
+        queue.put(number);
+      } catch (InterruptedException e) {
+        task.cancel();
+      }
+    }
+
+    @Override
+    public void symbolicLink(long number) {
+      visitor.symbolicLink(number);
+    }
+
+    @Override
+    public void failed(long directory, FsException e) {
+      task.report(tree.path(directory), TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
+    }
+  }
+
+  /** Starts threads that add up the files and their sizes, importing what is not known. */
+  List<Thread> startCounting(int threads) {
+    SharedDirectories shared = new SharedDirectories(threads);
+    task.whenCancelled(shared::stop);
+    AtomicInteger nextRoot = new AtomicInteger();
+    return task.startThreads(
+        threads,
+        "count",
+        () -> {
+          try {
+            count(nextRoot, shared);
+          } catch (InterruptedException e) {
+            task.cancel();
+          }
+        });
+  }
+
+  private void count(AtomicInteger nextRoot, SharedDirectories shared) throws InterruptedException {
+    CountingWalk counting = new CountingWalk(shared);
+    Walk walk = new Walk(tree, counting, task::isCancelled);
+    for (int i; (i = nextRoot.getAndIncrement()) < roots.length && !task.isCancelled(); ) {
+      Inode inode = tree.inode(roots[i]);
+      if (inode != null && inode.attributes().type() == FileType.DIRECTORY) {
+        walk.below(roots[i]);
+      } else if (inode != null && inode.attributes().type() == FileType.REGULAR) {
+        counting.count(roots[i]);
+      }
+    }
+    for (long directory; (directory = shared.take()) != SharedDirectories.NONE; ) {
+      walk.below(directory);
+    }
+  }
+
+  private final class CountingWalk implements Walk.Visitor {
+    private final SharedDirectories shared;
+
+    CountingWalk(SharedDirectories shared) {
+      this.shared = shared;
+    }
+
+    @Override
+    public boolean enters(long directory) {
+      return !isNamed(directory) && !shared.offer(directory);
+    }
+
+    @Override
+    public void file(long number) {
+      if (!isNamed(number)) {
+        count(number);
+      }
+    }
+
+    private void count(long number) {
+      Inode inode = tree.inode(number);
+      task.counts.totalFiles.increment();
+      task.counts.totalBytes.add(inode == null ? 0 : inode.attributes().size());
+    }
+  }
+
+  private boolean isNamed(long number) {
+    return named.get(number) == NAMED;
+  }
+
+  /** Whether the request stands for that file, by its name or by that of a directory above. */
+  boolean contains(Inode file) {
+    Inode at = file;
+    while (!isNamed(at.number())) {
+      Inode parent = at.number() == Namespace.ROOT ? null : tree.inode(at.parent());
+      if (parent == null) {
+        return false;
+      }
+      at = parent;
+    }
+    return true;
+  }
+}

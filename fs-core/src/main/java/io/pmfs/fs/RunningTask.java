@@ -1,0 +1,229 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.FileName;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A task's state: its counts, its findings, its threads and its end. What it does is told by the
+ * {@link Work} it runs.
+ *
+ * <p>Of the findings the first {@value #FINDINGS} are kept; all are counted. A task that was
+ * cancelled counts as ended when its threads have come back, or after two seconds: those that wait
+ * for the source then are left behind, and stop when it answers.
+ */
+final class RunningTask implements FileTask {
+  private static final Logger log = LoggerFactory.getLogger(RunningTask.class);
+
+  static final int FINDINGS = 100_000;
+  private static final long GRACE_NANOS = 2_000_000_000L;
+  private static final long PATIENCE_MS = 20;
+
+  /** What a task does; runs on a thread of its own. */
+  interface Work {
+    void run(RunningTask task) throws InterruptedException;
+  }
+
+  /** Counts that rise, and sometimes are corrected. */
+  static final class Counts {
+    final LongAdder totalFiles = new LongAdder();
+    final LongAdder totalBytes = new LongAdder();
+    final LongAdder files = new LongAdder();
+    final LongAdder bytes = new LongAdder();
+    final LongAdder done = new LongAdder();
+    final LongAdder present = new LongAdder();
+    final LongAdder noRoom = new LongAdder();
+    final LongAdder failed = new LongAdder();
+  }
+
+  private final TaskRequest request;
+  final Counts counts = new Counts();
+  private final List<TaskFinding> findings = new ArrayList<>(); // GUARDED_BY(findings)
+  private final List<Runnable> whenCancelled = new CopyOnWriteArrayList<>();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final long startNanos = System.nanoTime();
+  private volatile long endNanos;
+  private volatile long cancelNanos;
+  private volatile boolean cancelled;
+  private volatile boolean totalsAreFinal;
+  private volatile FileName directory = FileName.of("");
+  private volatile @Nullable String failure;
+
+  RunningTask(TaskRequest request) {
+    this.request = request;
+  }
+
+  void start(Work work) {
+    startThreads(
+        1,
+        "task",
+        () -> {
+          try {
+            work.run(this);
+          } catch (InterruptedException e) {
+            cancel();
+          } catch (RuntimeException e) {
+            fail(e);
+          } finally {
+            endNanos = System.nanoTime();
+            ended.countDown();
+          }
+        });
+  }
+
+  // For the work.
+
+  /** Starts threads that all do the same. */
+  List<Thread> startThreads(int count, String name, Runnable body) {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 1; i <= count; i++) {
+      Thread thread =
+          new Thread(
+              () -> {
+                try {
+                  body.run();
+                } catch (RuntimeException e) {
+                  fail(e);
+                }
+              },
+              name + "-" + i);
+      thread.setDaemon(true);
+      thread.start();
+      threads.add(thread);
+    }
+    return threads;
+  }
+
+  /** Waits for threads; once the task is cancelled, not for those that do not come back. */
+  void join(List<Thread> threads) throws InterruptedException {
+    for (Thread thread : threads) {
+      while (thread.isAlive() && !isOver()) {
+        thread.join(PATIENCE_MS);
+      }
+    }
+  }
+
+  /** Has that done when the task is cancelled; at once if it was. */
+  void whenCancelled(Runnable action) {
+    whenCancelled.add(action);
+    if (cancelled) {
+      action.run();
+    }
+  }
+
+  boolean isCancelled() {
+    return cancelled;
+  }
+
+  /** All names are known. */
+  void totalsAreFinal() {
+    totalsAreFinal = true;
+  }
+
+  void isIn(FileName path) {
+    directory = path;
+  }
+
+  void report(FileName path, TaskFinding.Kind kind, String reason) {
+    (kind == TaskFinding.Kind.NO_ROOM ? counts.noRoom : counts.failed).increment();
+    synchronized (findings) {
+      if (findings.size() < FINDINGS) {
+        findings.add(new TaskFinding(path, kind, reason));
+      }
+    }
+  }
+
+  /** It cannot go on. */
+  private void fail(RuntimeException e) {
+    log.error("{} failed", request.getClass().getSimpleName(), e);
+    if (!cancelled) {
+      failure = String.valueOf(e.getMessage());
+    }
+    cancel();
+  }
+
+  // For everybody.
+
+  @Override
+  public TaskRequest request() {
+    return request;
+  }
+
+  @Override
+  public TaskProgress progress() {
+    TaskProgress.State state = state();
+    boolean whole = state == TaskProgress.State.ENDED;
+    long files = counts.files.sum();
+    long bytes = counts.bytes.sum();
+    long end = endNanos != 0 ? endNanos : System.nanoTime();
+    return new TaskProgress(
+        state,
+        state == TaskProgress.State.FAILED ? failure : null,
+        whole || totalsAreFinal,
+        whole ? files : Math.max(files, counts.totalFiles.sum()),
+        whole ? bytes : Math.max(bytes, counts.totalBytes.sum()),
+        files,
+        bytes,
+        directory,
+        counts.done.sum(),
+        counts.present.sum(),
+        counts.noRoom.sum(),
+        counts.failed.sum(),
+        Duration.ofNanos(end - startNanos));
+  }
+
+  private TaskProgress.State state() {
+    if (!isOver()) {
+      return TaskProgress.State.RUNNING;
+    }
+    if (failure != null) {
+      return TaskProgress.State.FAILED;
+    }
+    return cancelled ? TaskProgress.State.CANCELLED : TaskProgress.State.ENDED;
+  }
+
+  boolean isOver() {
+    return ended.getCount() == 0 || (cancelled && System.nanoTime() - cancelNanos > GRACE_NANOS);
+  }
+
+  @Override
+  public List<TaskFinding> findings(long from, int limit) {
+    synchronized (findings) {
+      int start = (int) Math.min(Math.max(0, from), findings.size());
+      return List.copyOf(findings.subList(start, Math.min(findings.size(), start + limit)));
+    }
+  }
+
+  @Override
+  public void cancel() {
+    synchronized (whenCancelled) {
+      if (cancelled || ended.getCount() == 0) {
+        return;
+      }
+      cancelNanos = System.nanoTime();
+      cancelled = true;
+    }
+    whenCancelled.forEach(Runnable::run);
+  }
+
+  @Override
+  public boolean await(Duration timeout) throws InterruptedException {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    while (!isOver()) {
+      long rest = deadline - System.nanoTime();
+      if (rest <= 0) {
+        return false;
+      }
+      ended.await(Math.min(rest, TimeUnit.MILLISECONDS.toNanos(PATIENCE_MS)), TimeUnit.NANOSECONDS);
+    }
+    return true;
+  }
+}

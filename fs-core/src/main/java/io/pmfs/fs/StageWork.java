@@ -1,0 +1,104 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.Inode;
+import io.pmfs.stage.InodeBytes;
+import io.pmfs.stage.Staging;
+import io.pmfs.tier.FsException;
+import java.util.List;
+
+/**
+ * Staging of a request's files: threads that count run ahead and import what is not known; behind
+ * them the files are copied in the order of the request, but for those of a source that consists of
+ * sequences: these come first, in its own order.
+ */
+final class StageWork implements RunningTask.Work {
+  private final TaskSource source;
+  private final Staging staging;
+  private final boolean metadataOnly;
+
+  /** Files that are counted as staged already, marked until their first name comes by. */
+  private final InodeBytes stagedInSequence = new InodeBytes();
+
+  StageWork(TaskSource source, Staging staging, boolean metadataOnly) {
+    this.source = source;
+    this.staging = staging;
+    this.metadataOnly = metadataOnly;
+  }
+
+  @Override
+  public void run(RunningTask task) throws InterruptedException {
+    task.whenCancelled(staging::cancel);
+    RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs());
+    List<Thread> counting = files.startCounting(source.jobs());
+    if (!metadataOnly) {
+      new SequencePass(source, staging, task, files, stagedInSequence).run();
+    }
+    files.forEach(source.jobs(), new Visitor(task), staging::help);
+    task.join(counting);
+    task.totalsAreFinal();
+  }
+
+  private final class Visitor implements RequestedFiles.Visitor {
+    private final RunningTask task;
+
+    Visitor(RunningTask task) {
+      this.task = task;
+    }
+
+    @Override
+    public void file(long number) {
+      if (stagedInSequence.compareAndSet(number, SequencePass.STAGED, (byte) 0)) {
+        return;
+      }
+      long size = source.knownSize(number);
+      long moved = 0;
+      try {
+        Inode inode = source.checked(number);
+        if (metadataOnly) {
+          task.counts.done.increment();
+        } else {
+          Staging.Outcome outcome = staging.stage(inode);
+          if (outcome.result() == Staging.Outcome.Result.SOURCE_FAILED && !task.isCancelled()) {
+            moved = outcome.movedBytes();
+            outcome = staging.stage(source.lookAgain(number));
+          }
+          moved += outcome.movedBytes();
+          count(number, outcome);
+          if (outcome.result() == Staging.Outcome.Result.CANCELLED) {
+            return;
+          }
+        }
+      } catch (FsException e) {
+        task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
+      }
+      long now = source.knownSize(number);
+      task.counts.totalBytes.add(now - size);
+      task.counts.bytes.add(now - moved);
+      task.counts.files.increment();
+    }
+
+    private void count(long number, Staging.Outcome outcome) {
+      switch (outcome.result()) {
+        case STAGED -> task.counts.done.increment();
+        case PRESENT -> task.counts.present.increment();
+        case NO_ROOM -> report(number, TaskFinding.Kind.NO_ROOM, "no tier has room for it");
+        case SOURCE_FAILED, TIER_FAILED ->
+            report(number, TaskFinding.Kind.FAILED, outcome.reason());
+        case CANCELLED -> {}
+      }
+    }
+
+    private void report(long number, TaskFinding.Kind kind, String reason) {
+      task.report(source.tree().path(number), kind, reason);
+    }
+
+    @Override
+    public void symbolicLink(long number) {
+      try {
+        source.readSymbolicLink(number);
+      } catch (FsException e) {
+        report(number, TaskFinding.Kind.FAILED, source.reason(e));
+      }
+    }
+  }
+}

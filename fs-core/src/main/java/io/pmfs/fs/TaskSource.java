@@ -1,0 +1,129 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Pace;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceSequence;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.BooleanSupplier;
+
+/** The source as one task asks it: by so many threads, at a pace. */
+final class TaskSource implements AutoCloseable {
+  private final PmfsFileSystem fileSystem;
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final ExecutorService threads;
+  private final int jobs;
+  private final Pace pace;
+  private final BooleanSupplier cancelled;
+  private final Tree tree;
+  private final Tree knownTree;
+
+  TaskSource(
+      PmfsFileSystem fileSystem,
+      Namespace namespace,
+      BackingStore source,
+      int jobs,
+      Pace pace,
+      BooleanSupplier cancelled) {
+    this.fileSystem = fileSystem;
+    this.namespace = namespace;
+    this.source = source;
+    this.jobs = jobs;
+    this.pace = pace;
+    this.cancelled = cancelled;
+    this.threads = Executors.newFixedThreadPool(jobs, daemon());
+    this.tree =
+        new Tree(
+            namespace,
+            fileSystem.importer(),
+            new DirectoryReader(source, threads, pace),
+            cancelled);
+    this.knownTree = new Tree(namespace, fileSystem.importer(), null, cancelled);
+  }
+
+  private static ThreadFactory daemon() {
+    return task -> {
+      Thread thread = new Thread(task, "look");
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+
+  int jobs() {
+    return jobs;
+  }
+
+  Tree tree() {
+    return tree;
+  }
+
+  /** The names that are known already. */
+  Tree knownTree() {
+    return knownTree;
+  }
+
+  /** The inode, compared with the source in this session. */
+  Inode checked(long number) throws FsException {
+    Inode known = namespace.inode(number);
+    if (known == null || known.checkedIn() != namespace.session()) {
+      pace.await(1, 0, cancelled);
+    }
+    return fileSystem.inode(number);
+  }
+
+  /** The inode, compared with the source now. */
+  Inode lookAgain(long number) throws FsException {
+    pace.await(1, 0, cancelled);
+    return fileSystem.importer().lookAgain(number);
+  }
+
+  /** Opens the file of an inode. */
+  SourceFile open(Inode inode) throws FsException {
+    pace.await(1, 0, cancelled);
+    return source.open(tree.path(inode.number()));
+  }
+
+  int sequenceCount() {
+    return source.sequenceCount();
+  }
+
+  SourceSequence sequence(int index) throws FsException {
+    return source.sequence(index);
+  }
+
+  /** What is known of a file's copies. */
+  List<CopyRecord> copies(long number) {
+    return namespace.copies(number);
+  }
+
+  void readSymbolicLink(long number) throws FsException {
+    if (namespace.symbolicLinkTarget(number) == null) {
+      pace.await(1, 0, cancelled);
+    }
+    fileSystem.readSymbolicLink(number);
+  }
+
+  /** The size of a file as far as known; 0 if it is gone. */
+  long knownSize(long number) {
+    Inode inode = namespace.inode(number);
+    return inode == null ? 0 : inode.attributes().size();
+  }
+
+  /** Why the source failed, in words for a user. */
+  String reason(FsException e) {
+    return String.valueOf(e.getMessage());
+  }
+
+  @Override
+  public void close() {
+    threads.shutdown();
+  }
+}

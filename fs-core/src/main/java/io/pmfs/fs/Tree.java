@@ -1,0 +1,96 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** The dataset's names as a task sees them: all of them, or only those that are known already. */
+final class Tree {
+  private final Namespace namespace;
+  private final Importer importer;
+  private final @Nullable DirectoryReader reader;
+  private final BooleanSupplier hurries;
+
+  /**
+   * Names of the source, imported where they are not yet.
+   *
+   * @param reader what to ask the source with; null to ask it for nothing
+   * @param hurries whether the reader's pace does not matter any more
+   */
+  Tree(
+      Namespace namespace,
+      Importer importer,
+      @Nullable DirectoryReader reader,
+      BooleanSupplier hurries) {
+    this.namespace = namespace;
+    this.importer = importer;
+    this.reader = reader;
+    this.hurries = hurries;
+  }
+
+  /**
+   * The inode of a path; symbolic links are not followed. 0 if it is not known whether there is
+   * one.
+   */
+  long find(FileName path) throws FsException {
+    long at = Namespace.ROOT;
+    for (String name : path.toLatin1().split("/", -1)) {
+      if (!name.isEmpty()) {
+        open(at);
+        DirectoryEntry entry = namespace.find(at, FileName.ofLatin1(name));
+        if (entry == null) {
+          Inode directory = namespace.inode(at);
+          if (reader == null && directory != null && directory.listing() == null) {
+            return 0;
+          }
+          throw new FsException(Errno.ENOENT, path.toString());
+        }
+        at = entry.inode();
+      }
+    }
+    return at;
+  }
+
+  /** Makes sure that a directory can be listed. */
+  void open(long directory) throws FsException {
+    if (reader != null) {
+      importer.ensureListed(directory, reader, hurries);
+      return;
+    }
+    Inode inode = namespace.inode(directory);
+    if (inode != null && inode.attributes().type() != FileType.DIRECTORY) {
+      throw new FsException(Errno.ENOTDIR, String.valueOf(namespace.path(directory)));
+    }
+  }
+
+  /** The entries after a position of a directory that was opened, so many at most. */
+  List<DirectoryEntry> list(long directory, long afterPosition, int limit) {
+    List<DirectoryEntry> entries = new ArrayList<>();
+    namespace.list(
+        directory,
+        afterPosition,
+        entry -> {
+          entries.add(entry);
+          return entries.size() < limit;
+        });
+    return entries;
+  }
+
+  FileName path(long number) {
+    FileName path = namespace.path(number);
+    return path == null ? FileName.of("inode " + number) : path;
+  }
+
+  /** What is known of an inode; null if it is gone. */
+  @Nullable Inode inode(long number) {
+    return namespace.inode(number);
+  }
+}

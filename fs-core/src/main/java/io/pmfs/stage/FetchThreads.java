@@ -1,0 +1,175 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What is done behind the readers: fetching the rest of their files, verifying, recovering. */
+final class FetchThreads {
+  private static final Logger log = LoggerFactory.getLogger(FetchThreads.class);
+
+  private final Namespace namespace;
+  private final Copies copies;
+  private final Fetches fetches;
+  private final int queueLength;
+  private final ThreadPoolExecutor threads;
+  private final ThreadLocal<ByteBuffer> buffer =
+      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
+  private final AtomicInteger queued = new AtomicInteger();
+  private final LongAdder dropped = new LongAdder();
+
+  /** Inodes of large copies that a thread verifies, or will. */
+  private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
+
+  FetchThreads(Namespace namespace, Copies copies, Fetches fetches, StagerSettings settings) {
+    this.namespace = namespace;
+    this.copies = copies;
+    this.fetches = fetches;
+    this.queueLength = settings.queueLength();
+    // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
+    // get in.
+    this.threads =
+        new ThreadPoolExecutor(
+            settings.fetchThreads(),
+            settings.fetchThreads(),
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            named("fetch"));
+  }
+
+  /** Has someone fetch what is left of a file; false, and it ends, if too many wait. */
+  boolean queue(Fetch fetch) {
+    if (!fetch.queue()) {
+      return true;
+    }
+    if (fetches.isStopping() || queued.incrementAndGet() > queueLength) {
+      queued.decrementAndGet();
+      dropped.increment();
+      fetches.giveUp(fetch);
+      return false;
+    }
+    try {
+      threads.execute(
+          () -> {
+            queued.decrementAndGet();
+            guarded("fetching", () -> fill(fetch));
+          });
+      return true;
+    } catch (RejectedExecutionException e) {
+      queued.decrementAndGet();
+      fetches.giveUp(fetch);
+      return false;
+    }
+  }
+
+  /** Fetches what nobody has fetched yet, in order. */
+  private void fill(Fetch fetch) {
+    if (!fetch.enter()) {
+      return;
+    }
+    try {
+      while (fetch.awaitFree(fetches::isStopping)) {
+        int block = fetch.claimFree();
+        if (block >= 0) {
+          ByteBuffer content = buffer.get().clear().limit(fetch.blockSize(block));
+          if (!fetches.read(fetch, block, content)) {
+            return;
+          }
+          fetches.store(fetch, block, content);
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      fetches.giveUp(fetch);
+    } catch (RuntimeException e) {
+      fetches.giveUp(fetch);
+      throw e;
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  void verify(Inode inode) {
+    if (verifying.add(inode.number())) {
+      try {
+        threads.execute(
+            () -> {
+              guarded("verifying", () -> copies.verify(inode));
+              verifying.remove(inode.number());
+            });
+      } catch (RejectedExecutionException e) {
+        verifying.remove(inode.number());
+      }
+    }
+  }
+
+  /** Compares tiers with the records where that has to be done. */
+  void recoverTiers() {
+    for (Tier tier : copies.tiers()) {
+      if (tier.status().state() == TierStatus.State.RECOVERING) {
+        threads.execute(
+            () -> guarded("recovering " + tier.name(), () -> tier.recover(n -> isIn(tier, n))));
+      }
+    }
+  }
+
+  private boolean isIn(Tier tier, long number) {
+    return namespace.copies(number).stream().anyMatch(copy -> copy.tier().equals(tier.name()));
+  }
+
+  /** Files that wait for a thread. */
+  long queued() {
+    return queued.get();
+  }
+
+  /** Files that were too many. */
+  long dropped() {
+    return dropped.sum();
+  }
+
+  static void guarded(String what, Runnable task) {
+    try {
+      task.run();
+    } catch (RuntimeException e) {
+      log.error("{} failed", what, e);
+    }
+  }
+
+  static ThreadFactory named(String name) {
+    AtomicInteger count = new AtomicInteger();
+    return task -> {
+      Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+
+  /** Lets go of what waits; what is being read is finished. */
+  void stop() {
+    threads.getQueue().clear();
+    threads.shutdown();
+  }
+
+  boolean awaitStop(Duration timeout) throws InterruptedException {
+    return threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
+  }
+
+  void abandon() {
+    threads.shutdownNow();
+  }
+}

@@ -1,0 +1,232 @@
+package io.pmfs.stage;
+
+import com.google.common.util.concurrent.RateLimiter;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The copies in the making, one for a file at most, and the steps that each of their blocks goes
+ * through: read from the source, written to the tier, and with the last one the copy is recorded.
+ */
+final class Fetches {
+  private static final Logger log = LoggerFactory.getLogger(Fetches.class);
+
+  private static final byte NO_ROOM = 1;
+
+  /** The file changed while it was mounted: readers do not have it copied again. */
+  private static final byte UNFIT = 2;
+
+  private final Namespace namespace;
+  private final OpenSources sources;
+  private final Copies copies;
+  private final Evictor evictor;
+
+  /**
+   * INVARIANT: each fetch in here has a task in a pool, or a {@link Staging}, that will end it, or
+   * a reader that will give it one.
+   */
+  private final ConcurrentHashMap<Long, Fetch> running = new ConcurrentHashMap<>();
+
+  /** {@link #NO_ROOM} or {@link #UNFIT}, so that each is counted, and logged, once. */
+  private final InodeBytes marks = new InodeBytes();
+
+  private final AtomicLong active = new AtomicLong();
+  private final LongAdder completed = new LongAdder();
+  private final LongAdder skippedNoRoom = new LongAdder();
+  private final LongAdder failed = new LongAdder();
+
+  /** At most a few lines a second of the same kind in the log. */
+  @SuppressWarnings("UnstableApiUsage")
+  private final RateLimiter warnings = RateLimiter.create(5);
+
+  private volatile boolean stopping;
+
+  Fetches(Namespace namespace, OpenSources sources, Copies copies, Evictor evictor) {
+    this.namespace = namespace;
+    this.sources = sources;
+    this.copies = copies;
+    this.evictor = evictor;
+  }
+
+  /** The running fetch of a file, a new one, or null if it is not to be copied now. */
+  @Nullable Fetch forReader(Inode inode) {
+    Fetch fetch = running.get(inode.number());
+    if (fetch != null || stopping || marks.get(inode.number()) == UNFIT) {
+      return fetch;
+    }
+    // One reservation at a time for a file, and none for one that another reader's fetch committed
+    // between the caller's miss and now.
+    fetch =
+        running.computeIfAbsent(
+            inode.number(),
+            n -> copies.has(inode) ? null : reserve(inode, Placement.ANYWHERE, false));
+    if (fetch == null && !copies.has(inode)) {
+      noRoom(inode);
+    }
+    return fetch;
+  }
+
+  /** The same for a file that was asked for by name; makes no room for it by eviction. */
+  @Nullable Fetch forStaging(Inode inode, Placement placement) {
+    marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
+    return stopping
+        ? null
+        : running.computeIfAbsent(
+            inode.number(),
+            n -> copies.has(inode, placement) ? null : reserve(inode, placement, true));
+  }
+
+  private @Nullable Fetch reserve(Inode inode, Placement placement, boolean staged) {
+    for (Tier tier : copies.tiers()) {
+      CopyWriter writer =
+          placement.allows(tier.name())
+              ? tier.create(inode.number(), inode.attributes().size())
+              : null;
+      if (writer != null) {
+        active.incrementAndGet();
+        return new Fetch(inode, writer, staged);
+      }
+    }
+    return null;
+  }
+
+  private void noRoom(Inode inode) {
+    if (marks.compareAndSet(inode.number(), (byte) 0, NO_ROOM)) {
+      skippedNoRoom.increment();
+    }
+    evictor.makeRoom(inode.attributes().size());
+  }
+
+  /**
+   * Reads a whole block that the caller claimed. If it could not be read or is of another version
+   * of the file, the fetch ends (with a line in the log): nobody may claim the block again, for
+   * what was read of it is not looked at as a whole any more.
+   */
+  boolean read(Fetch fetch, int block, ByteBuffer destination) {
+    try (var lease = sources.acquire(fetch.inode())) {
+      return read(fetch, block, destination, lease.handle());
+    } catch (FsException e) {
+      fail(fetch, String.valueOf(e.getMessage()));
+      return false;
+    } catch (RuntimeException e) {
+      fail(fetch, e.toString());
+      throw e;
+    }
+  }
+
+  /** The same from a file that the caller opened. */
+  boolean read(Fetch fetch, int block, ByteBuffer destination, OpenSources.OpenSource open) {
+    Inode inode = fetch.inode();
+    try {
+      int expected = destination.remaining();
+      int count = open.read(Blocks.offset(block), destination);
+      // Whoever reads the last of the blocks, in whatever order they come, sees whether all of them
+      // are of one version.
+      if (count == expected && (fetch.countRead() ? open.isUnchanged() : open.isTheFile())) {
+        destination.flip();
+        return true;
+      }
+      marks.set(inode.number(), UNFIT);
+      fail(fetch, "it changed while it is mounted");
+    } catch (FsException e) {
+      fail(fetch, String.valueOf(e.getMessage()));
+    }
+    return false;
+  }
+
+  private void fail(Fetch fetch, String problem) {
+    if (warnings.tryAcquire()) {
+      log.warn("{} is not copied to a tier: {}", name(fetch.inode()), problem);
+    }
+    failed.increment();
+    end(fetch, new Fetch.Ending(Fetch.Ending.Kind.SOURCE, problem));
+  }
+
+  /** Writes a block that was read to the tier; the last one makes the copy whole. */
+  void store(Fetch fetch, int block, ByteBuffer content) {
+    int checksum = Blocks.checksum(content);
+    boolean stored = false;
+    String problem = "it could not be stored";
+    try {
+      fetch.writer().write(Blocks.offset(block), content);
+      if (fetch.stored(block, checksum)) {
+        copies.commit(fetch.inode(), fetch.writer(), fetch.record());
+        completed.increment();
+        end(fetch, Fetch.Ending.WHOLE);
+        if (!fetch.isStaged()) {
+          evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
+        }
+      }
+      stored = true;
+    } catch (IOException e) {
+      // The tier has said so in the log and in its status.
+      problem = fetch.writer().tier().name() + ": " + e.getMessage();
+    } finally {
+      if (!stored) {
+        failed.increment();
+        end(fetch, new Fetch.Ending(Fetch.Ending.Kind.TIER, problem));
+      }
+    }
+  }
+
+  /** Ends a fetch that is not to be finished; readers of it go to the tier or to the source. */
+  void giveUp(Fetch fetch) {
+    end(fetch, new Fetch.Ending(Fetch.Ending.Kind.GIVEN_UP, "it was given up"));
+  }
+
+  private void end(Fetch fetch, Fetch.Ending how) {
+    if (fetch.end(how)) {
+      running.remove(fetch.inode().number(), fetch);
+      sources.invalidate(fetch.inode().number());
+      active.decrementAndGet();
+    }
+  }
+
+  /** For messages. */
+  String name(Inode inode) {
+    FileName path = namespace.path(inode.number());
+    return path == null ? "inode " + inode.number() : path.toString();
+  }
+
+  long active() {
+    return active.get();
+  }
+
+  long completed() {
+    return completed.sum();
+  }
+
+  long skippedNoRoom() {
+    return skippedNoRoom.sum();
+  }
+
+  long failed() {
+    return failed.sum();
+  }
+
+  boolean isStopping() {
+    return stopping;
+  }
+
+  /** No new ones from now on. */
+  void stop() {
+    stopping = true;
+  }
+
+  /** Gives up what runs. */
+  void endAll() {
+    running.values().forEach(this::giveUp);
+  }
+}

@@ -1,0 +1,609 @@
+package io.pmfs.fs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.fs.TaskFinding.Kind;
+import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.metadata.FileName;
+import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyTier.Fault;
+import io.pmfs.tier.FaultyTier.Point;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+final class DatasetTasksTest {
+  private static final int BLOCK = 1 << 20;
+  private static final long ROOM = 256L << 20;
+  private static final TaskRequest.Limits NO_LIMITS = new TaskRequest.Limits(4, 0, 0);
+
+  @TempDir private Path directory;
+
+  private static List<FileName> paths(String... paths) {
+    return Arrays.stream(paths).map(FileName::of).toList();
+  }
+
+  private static TaskRequest.Stage stage(String... paths) {
+    return new TaskRequest.Stage(paths(paths), NO_LIMITS, null, false, false);
+  }
+
+  private static TaskRequest.Check check(String... paths) {
+    return new TaskRequest.Check(paths(paths));
+  }
+
+  private static TaskRequest.Evict evict(String... paths) {
+    return new TaskRequest.Evict(paths(paths));
+  }
+
+  private static FileTask ended(FileTasks tasks, TaskRequest request) throws Exception {
+    FileTask task = tasks.start(request);
+    assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+    return task;
+  }
+
+  private static List<String> findings(FileTask task) {
+    return task.findings(0, 1000).stream()
+        .map(finding -> finding.kind() + " " + finding.path())
+        .sorted()
+        .toList();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      if (!latch.await(30, TimeUnit.SECONDS)) {
+        throw new AssertionError("nobody opened the latch");
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Files around a block's size in three directories, an empty one, a link. */
+  private static void tree(FakeStore store) {
+    store.directory("a");
+    store.directory("a/b");
+    store.directory("c");
+    store.file("empty", 1, 0);
+    store.file("a/one", 2, 1);
+    store.file("a/b/less", 3, BLOCK - 1);
+    store.file("a/b/just", 4, BLOCK);
+    store.file("c/more", 5, BLOCK + 1);
+    store.file("c/large", 6, 5L * BLOCK + 7);
+    store.symbolicLink("c/link", "more");
+  }
+
+  private static final long TREE_BYTES = 1 + 3L * BLOCK + 5L * BLOCK + 7;
+
+  @Test
+  void stage_ofAll_copiesEachByteOnceAndAsksNothingAfterwards() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      FileTask task = ended(dataset.tasks, stage(""));
+
+      TaskProgress progress = task.progress();
+      assertThat(progress.state()).isEqualTo(State.ENDED);
+      assertThat(progress.isComplete()).isTrue();
+      assertThat(progress.totalsAreFinal()).isTrue();
+      assertThat(progress.done()).isEqualTo(5);
+      assertThat(progress.present()).isEqualTo(1);
+      assertThat(progress.files()).isEqualTo(6).isEqualTo(progress.totalFiles());
+      assertThat(progress.bytes()).isEqualTo(TREE_BYTES).isEqualTo(progress.totalBytes());
+      assertThat(dataset.asked().bytes()).isEqualTo(TREE_BYTES);
+      dataset.readAll();
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @Test
+  void stage_again_findsAllThere() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      ended(dataset.tasks, stage(""));
+      dataset.asked();
+      TaskProgress again = ended(dataset.tasks, stage("")).progress();
+
+      assertThat(again.done()).isZero();
+      assertThat(again.present()).isEqualTo(6);
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @Test
+  void stage_ofPathsTwiceMissingBelowAFileAndOverlapping_takesEachFileOnce() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      FileTask task =
+          ended(
+              dataset.tasks,
+              stage("a", "a/b", "a/b/less", "a", "gone", "a/one/x", "a//one", "c/link"));
+
+      assertThat(task.progress().done()).isEqualTo(3);
+      assertThat(task.progress().totalFiles()).isEqualTo(3);
+      assertThat(task.progress().isComplete()).isFalse();
+      assertThat(findings(task)).containsExactly("NOT_FOUND a/one/x", "NOT_FOUND gone");
+      assertThat(dataset.asked().bytes()).isEqualTo(2L * BLOCK);
+    }
+  }
+
+  @Test
+  void stage_ofMetadataOnly_importsAllNamesAndCopiesNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      TaskRequest request = new TaskRequest.Stage(paths(""), NO_LIMITS, null, false, true);
+      TaskProgress progress = ended(dataset.tasks, request).progress();
+
+      assertThat(progress.done()).isEqualTo(6);
+      assertThat(dataset.copyCount()).isZero();
+      assertThat(dataset.asked().reads()).isZero();
+      for (FileName path : dataset.store.paths()) {
+        dataset.number(path);
+      }
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("c/link"))).hasToString("more");
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @Test
+  void stage_toOneTier_usesThatOneAndMovesWhatIsElsewhere() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM, ROOM)) {
+      ended(dataset.tasks, stage("a/one"));
+      assertThat(dataset.tiers.get(0).status().copies()).isEqualTo(1);
+      TaskRequest request = new TaskRequest.Stage(paths("a"), NO_LIMITS, "ssd:1", false, false);
+      TaskProgress progress = ended(dataset.tasks, request).progress();
+
+      assertThat(progress.done()).isEqualTo(3);
+      assertThat(dataset.tiers.get(0).status().copies()).isZero();
+      assertThat(dataset.tiers.get(1).status().copies()).isEqualTo(3);
+      dataset.asked();
+      assertThat(dataset.read("a/one")).isEqualTo(FakeStore.content(2, 0, 1));
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @Test
+  void start_withATierThatIsNotThere_isRefused() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      TaskRequest request = new TaskRequest.Stage(paths("a"), NO_LIMITS, "pm:0", false, false);
+
+      assertThatThrownBy(() -> dataset.tasks.start(request))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("pm:0")
+          .hasMessageContaining("ssd:0");
+      assertThat(dataset.tasks.latest()).isNull();
+    }
+  }
+
+  @Test
+  void stage_inOrder_fillsTheFirstTierFirst() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 8; i++) {
+                store.file("f" + i, i, BLOCK);
+              }
+            },
+            3L * BLOCK,
+            3L * BLOCK)) {
+      TaskRequest request =
+          new TaskRequest.Stage(
+              paths("f7", "f6", "f5", "f4", "f3", "f2", "f1", "f0"),
+              new TaskRequest.Limits(1, 0, 0),
+              null,
+              false,
+              false);
+      FileTask task = ended(dataset.tasks, request);
+
+      assertThat(task.progress().done()).isEqualTo(6);
+      assertThat(task.progress().noRoom()).isEqualTo(2);
+      assertThat(task.progress().isComplete()).isFalse();
+      assertThat(findings(task)).containsExactly("NO_ROOM f0", "NO_ROOM f1");
+      assertThat(tier(dataset, "f7")).isEqualTo("ssd:0");
+      assertThat(tier(dataset, "f4")).isEqualTo("ssd:1");
+    }
+  }
+
+  private static String tier(Dataset dataset, String path) throws Exception {
+    return dataset.namespace.copies(dataset.number(path)).get(0).tier();
+  }
+
+  @Test
+  void stage_ofAFileThatDoesNotFit_goesOnWithSmallerOnes() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, 3L * BLOCK)) {
+      FileTask task = ended(dataset.tasks, stage("c/large", "a", "empty"));
+
+      assertThat(findings(task)).containsExactly("NO_ROOM c/large");
+      assertThat(task.progress().done()).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void stage_diskFullInTheMiddle_keepsWhatWasWholeAndSkipsTheRest() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 10; i++) {
+                store.file("f" + i, i, 2L * BLOCK);
+              }
+            },
+            ROOM)) {
+      AtomicInteger writes = new AtomicInteger();
+      dataset
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) ->
+                  point == Point.WRITE && writes.incrementAndGet() > 9 ? Fault.FULL : Fault.NONE);
+      FileTask task =
+          ended(
+              dataset.tasks,
+              new TaskRequest.Stage(
+                  paths(""), new TaskRequest.Limits(1, 0, 0), null, false, false));
+
+      assertThat(task.progress().done()).isEqualTo(4);
+      assertThat(task.progress().noRoom()).isEqualTo(6);
+      dataset.tiers.get(0).clearFaults();
+      dataset.asked();
+      for (int i = 0; i < 4; i++) {
+        assertThat(dataset.read("f" + i)).isEqualTo(FakeStore.content(i, 0, 2 * BLOCK));
+      }
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @Test
+  void stage_whileTheSourceIsBlocked_readersOfOtherFilesAreServed() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 20; i++) {
+                store.file("f" + i, i, BLOCK);
+              }
+              store.file("wanted", 77, 3L * BLOCK);
+            },
+            ROOM)) {
+      CountDownLatch answer = new CountDownLatch(1);
+      AtomicInteger waiting = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && path.toString().startsWith("f")) {
+              waiting.incrementAndGet();
+              await(answer);
+            }
+          });
+      FileTask task = dataset.tasks.start(stage(""));
+      Await.until("all jobs wait for the source", () -> waiting.get() == 4);
+
+      assertThat(dataset.read("wanted")).isEqualTo(FakeStore.content(77, 0, 3 * BLOCK));
+      assertThat(task.progress().state()).isEqualTo(State.RUNNING);
+      answer.countDown();
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(dataset.store.bytesRead("wanted")).isEqualTo(3L * BLOCK);
+    }
+  }
+
+  @Test
+  void stage_whileTheSameFileIsRead_readsEachByteOnce() throws Exception {
+    int size = 12 * BLOCK + 5;
+    try (Dataset dataset = new Dataset(directory, store -> store.file("f", 1, size), ROOM)) {
+      FileTask task = dataset.tasks.start(stage(""));
+      long number = dataset.number("f");
+      for (int offset = size - 100; offset > 0; offset -= BLOCK / 3) {
+        assertThat(dataset.read(number, offset, 1000))
+            .isEqualTo(dataset.store.expected(FileName.of("f"), offset, 1000));
+      }
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(dataset.store.bytesRead("f")).isEqualTo(size);
+    }
+  }
+
+  @Test
+  void stage_ofOneLargeFile_isDoneBySeveralThreadsAndItsBytesMove() throws Exception {
+    int blocks = 9;
+    try (Dataset dataset =
+        new Dataset(directory, store -> store.file("f", 1, (long) blocks * BLOCK), ROOM)) {
+      CountDownLatch together = new CountDownLatch(4);
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ) {
+              together.countDown();
+              await(together);
+              if (offset == (blocks - 1L) * BLOCK) {
+                try {
+                  Await.until(
+                      "the other blocks are counted",
+                      () ->
+                          Objects.requireNonNull(dataset.tasks.latest()).progress().bytes()
+                              == (blocks - 1L) * BLOCK);
+                } catch (Exception e) {
+                  throw new FsException(Errno.EIO, "test", e);
+                }
+              }
+            }
+          });
+      FileTask task = ended(dataset.tasks, stage("f"));
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(task.progress().bytes()).isEqualTo((long) blocks * BLOCK);
+      assertThat(dataset.store.bytesRead("f")).isEqualTo((long) blocks * BLOCK);
+    }
+  }
+
+  @Test
+  void stage_fileThatChangesMeanwhile_isStagedInItsNewVersion() throws Exception {
+    try (Dataset dataset = new Dataset(directory, store -> store.file("f", 1, 3L * BLOCK), ROOM)) {
+      dataset.number("f");
+      dataset.store.write("f", 2, 2L * BLOCK);
+      FileTask task = ended(dataset.tasks, stage("f"));
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(task.progress().done()).isEqualTo(1);
+      assertThat(task.progress().bytes()).isEqualTo(2L * BLOCK);
+      dataset.asked();
+      assertThat(dataset.read("f")).isEqualTo(FakeStore.content(2, 0, 2 * BLOCK));
+      assertThat(dataset.asked().reads()).isZero();
+    }
+  }
+
+  @Test
+  void stage_fileThatVanishesOrFails_isTriedTwiceAndReported() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      ended(dataset.tasks, new TaskRequest.Stage(paths(""), NO_LIMITS, null, false, true));
+      dataset.store.remove("a/one");
+      AtomicInteger reads = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && path.equals(FileName.of("c/more"))) {
+              reads.incrementAndGet();
+              throw new FsException(Errno.EIO, "c/more");
+            }
+          });
+      FileTask task = ended(dataset.tasks, stage(""));
+
+      assertThat(findings(task)).containsExactly("FAILED a/one", "FAILED c/more");
+      assertThat(task.findings(0, 9)).allMatch(finding -> !finding.reason().isBlank());
+      assertThat(reads).hasValue(2);
+      assertThat(task.progress().done()).isEqualTo(3);
+      assertThat(task.progress().failed()).isEqualTo(2);
+      assertThat(task.progress().isComplete()).isFalse();
+    }
+  }
+
+  @Test
+  void stage_directoryThatCannotBeListed_isReportedAndTheRestStaged() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      dataset.store.fail(Operation.LIST, "a/b", Errno.EACCES);
+      FileTask task = ended(dataset.tasks, stage(""));
+
+      assertThat(findings(task)).containsExactly("FAILED a/b");
+      assertThat(task.progress().done()).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void stage_sourceHangs_cancelEndsItSoonAndTheNextTaskMayStart() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      CountDownLatch answer = new CountDownLatch(1);
+      CountDownLatch asked = new CountDownLatch(1);
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ) {
+              asked.countDown();
+              await(answer);
+            }
+          });
+      FileTask task = dataset.tasks.start(stage(""));
+      await(asked);
+      assertThatThrownBy(() -> dataset.tasks.start(stage("")))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("another task");
+      task.cancel();
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+      assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
+      assertThat(task.progress().isComplete()).isFalse();
+
+      dataset.store.before(null);
+      answer.countDown();
+      assertThat(ended(dataset.tasks, stage("")).progress().isComplete()).isTrue();
+    }
+  }
+
+  @Test
+  void stage_cancelledAndRepeatedInTheNextSession_copiesNoFileTwice() throws Exception {
+    int count = 60;
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < count; i++) {
+                store.file("f" + i, i, 1000 + i);
+              }
+            },
+            ROOM)) {
+      AtomicInteger reads = new AtomicInteger();
+      CountDownLatch half = new CountDownLatch(1);
+      CountDownLatch stopped = new CountDownLatch(1);
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && reads.incrementAndGet() > count / 2) {
+              half.countDown();
+              await(stopped);
+              throw new FsException(Errno.EIO, "stopped");
+            }
+          });
+      FileTask task = dataset.tasks.start(stage(""));
+      await(half);
+      Await.until("the whole ones are counted", () -> task.progress().done() == count / 2);
+      task.cancel();
+      stopped.countDown();
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+      dataset.store.before(null);
+      dataset.remount(store -> {});
+      TaskProgress second = ended(dataset.tasks, stage("")).progress();
+
+      assertThat(second.isComplete()).isTrue();
+      assertThat(second.present()).isEqualTo(count / 2);
+      for (int i = 0; i < count; i++) {
+        assertThat(dataset.store.bytesRead("f" + i)).isEqualTo(1000 + i);
+      }
+    }
+  }
+
+  @Test
+  void stage_pinned_isNeverEvictedToMakeRoom() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 10; i++) {
+                store.file("f" + i, i, BLOCK);
+              }
+            },
+            4L * BLOCK)) {
+      dataset.remount(store -> {}, new LeastRecentlyUsed(new Random(1)));
+      ended(dataset.tasks, stage("f0"));
+      TaskRequest pin = new TaskRequest.Stage(paths("f0", "f1"), NO_LIMITS, null, true, false);
+      assertThat(ended(dataset.tasks, pin).progress().isComplete()).isTrue();
+      for (int round = 0; round < 3; round++) {
+        for (int i = 2; i < 10; i++) {
+          dataset.read("f" + i);
+          dataset.awaitIdle();
+        }
+      }
+
+      assertThat(dataset.stager.status().evicted()).isPositive();
+      assertThat(dataset.namespace.copies(dataset.number("f0"))).hasSize(1);
+      assertThat(dataset.namespace.copies(dataset.number("f1"))).hasSize(1);
+    }
+  }
+
+  @Test
+  void stage_ofMoreThanFits_evictsNothing() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < 10; i++) {
+                store.file("f" + i, i, BLOCK);
+              }
+            },
+            4L * BLOCK)) {
+      dataset.remount(store -> {}, new LeastRecentlyUsed(new Random(1)));
+      TaskProgress progress = ended(dataset.tasks, stage("")).progress();
+
+      assertThat(progress.done()).isEqualTo(4);
+      assertThat(progress.noRoom()).isEqualTo(6);
+      assertThat(dataset.stager.status().evicted()).isZero();
+    }
+  }
+
+  @Test
+  void check_ofStagedChangedAndNewFiles_tellsWhichAreMissingAndStale() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      ended(dataset.tasks, stage("a", "empty"));
+      assertThat(ended(dataset.tasks, check("a")).progress().isComplete()).isTrue();
+      dataset.remount(store -> store.write("a/one", 9, 1));
+      FileTask task = ended(dataset.tasks, check(""));
+
+      assertThat(findings(task))
+          .containsExactly("MISSING c/large", "MISSING c/more", "STALE a/one");
+      assertThat(task.progress().present()).isEqualTo(3);
+      assertThat(task.progress().isComplete()).isFalse();
+      assertThat(dataset.asked().reads()).isZero();
+    }
+  }
+
+  @Test
+  void evict_ofADirectory_dropsItsCopiesAndAsksNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      ended(dataset.tasks, new TaskRequest.Stage(paths(""), NO_LIMITS, null, true, false));
+      dataset.asked();
+      List<Long> gone = new ArrayList<>();
+      dataset.fs.onCopyGone(gone::add);
+      FileTask task = ended(dataset.tasks, evict("a", "unknown"));
+
+      assertThat(dataset.asked().total()).isZero();
+      assertThat(task.progress().done()).isEqualTo(3);
+      assertThat(findings(task)).containsExactly("NOT_FOUND unknown");
+      assertThat(gone).hasSize(3);
+      assertThat(dataset.copyCount()).isEqualTo(2);
+      assertThat(dataset.read("a/b/just")).isEqualTo(FakeStore.content(4, 0, BLOCK));
+      assertThat(dataset.asked().reads()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void evict_ofWhatWasNeverLookedAt_importsNothing() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      TaskProgress progress = ended(dataset.tasks, evict("", "a/b")).progress();
+
+      assertThat(progress.isComplete()).isTrue();
+      assertThat(progress.files()).isZero();
+      assertThat(dataset.asked().lists()).isZero();
+    }
+  }
+
+  @Test
+  void findings_areHandedOutInParts() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      FileTask task = ended(dataset.tasks, check(""));
+      List<TaskFinding> all = task.findings(0, 100);
+
+      assertThat(all).hasSize(5).allMatch(finding -> finding.kind() == Kind.MISSING);
+      assertThat(task.findings(1, 2)).isEqualTo(all.subList(1, 3));
+      assertThat(task.findings(4, 100)).isEqualTo(all.subList(4, 5));
+      assertThat(task.findings(99, 1)).isEmpty();
+    }
+  }
+
+  @Test
+  void close_whileATaskRuns_cancelsItAndRefusesOthers() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      CountDownLatch asked = new CountDownLatch(1);
+      CountDownLatch answer = new CountDownLatch(1);
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.OPEN) {
+              asked.countDown();
+              await(answer);
+            }
+          });
+      FileTask task = dataset.tasks.start(stage(""));
+      await(asked);
+      Thread close = new Thread(dataset.tasks::close);
+      close.start();
+      Await.until("it is refused", () -> isRefused(dataset.tasks));
+      answer.countDown();
+      close.join();
+
+      assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
+    }
+  }
+
+  private static boolean isRefused(FileTasks tasks) {
+    try {
+      tasks.start(check(""));
+      return false;
+    } catch (IllegalStateException e) {
+      return String.valueOf(e.getMessage()).contains("unmounted");
+    }
+  }
+}
