@@ -107,8 +107,21 @@ final class PackCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     PackProgress progress = new PackProgress();
     int cores = Runtime.getRuntime().availableProcessors();
-    String target = directoryText;
     try (PackDisplay display = PackDisplay.start(invocation, progress)) {
+      return call(cores, progress, display);
+    } catch (OutOfMemoryError e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, to 1g for example", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
+    }
+  }
+
+  private int call(int cores, PackProgress progress, PackDisplay display)
+      throws MountFailure, InterruptedException {
+    String target = directoryText;
+    try {
       if (check) {
         return check(target == null ? sourceText : target, cores, progress, display);
       }
@@ -117,13 +130,7 @@ final class PackCommand implements Callable<Integer> {
       }
       return pack(settings(target, cores), cores, progress, display);
     } catch (CancellationException e) {
-      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
-    } catch (OutOfMemoryError e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, to 1g for example", e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
+      throw new MountFailure(display.exitStatus(), "interrupted; run it again to go on", e);
     }
   }
 

@@ -1,22 +1,22 @@
 package io.pmfs.cli;
 
 import io.pmfs.packing.PackProgress;
+import io.pmfs.packing.PackProgress.Phase;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Shows how far a pack is, a line every few seconds, and passes on the wish that it ends. */
+/** Shows how far a pack is, phase by phase, and passes on the user's wish that it ends. */
 final class PackDisplay implements AutoCloseable {
-  private static final Duration PAUSE = Duration.ofSeconds(5);
-
-  /** How long the end of the process waits for files to be put away. */
-  private static final Duration END = Duration.ofSeconds(30);
+  private static final long PAUSE_MS = 200;
 
   private final Invocation invocation;
   private final PackProgress progress;
   private final Instant start;
   private final CountDownLatch ended = new CountDownLatch(1);
+  private final Thread thread = new Thread(this::showAll, "progress");
+  private volatile int exitStatus = ExitStatus.FAILED;
 
   private PackDisplay(Invocation invocation, PackProgress progress) {
     this.invocation = invocation;
@@ -26,38 +26,57 @@ final class PackDisplay implements AutoCloseable {
 
   static PackDisplay start(Invocation invocation, PackProgress progress) {
     PackDisplay display = new PackDisplay(invocation, progress);
-    invocation.atShutdown().accept(display::cancel);
-    Thread thread = new Thread(display::showAll, "progress");
-    thread.setDaemon(true);
-    thread.start();
+    invocation.atInterrupt().accept(display::interrupt);
+    display.thread.setDaemon(true);
+    display.thread.start();
     return display;
   }
 
-  private boolean cancel() {
+  private void interrupt(int status) {
+    exitStatus = status;
     progress.cancel();
-    return await(END);
   }
 
-  private boolean await(Duration time) {
-    try {
-      return ended.await(time.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
+  /** What a cancelled pack exits with. */
+  int exitStatus() {
+    return exitStatus;
   }
 
   private void showAll() {
-    while (!await(PAUSE) && !Thread.currentThread().isInterrupted()) {
-      invocation.say(
-          "%s: %,d of %,d files, %s of %s"
-              .formatted(
-                  progress.phase().word(),
-                  progress.files(),
-                  progress.totalFiles(),
-                  ByteSize.format(progress.bytes()),
-                  ByteSize.format(progress.totalBytes())));
+    boolean over = false;
+    while (!over) {
+      Phase phase = progress.phase();
+      Instant begin = invocation.clock().instant();
+      try (TaskDisplay display = TaskDisplay.of(invocation)) {
+        while (!over && progress.phase() == phase) {
+          display.show(report(phase, Duration.between(begin, invocation.clock().instant())));
+          over = ended.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
     }
+  }
+
+  private TaskReport report(Phase phase, Duration elapsed) {
+    return new TaskReport(
+        "",
+        phase.word(),
+        "running",
+        null,
+        false,
+        phase != Phase.LISTING,
+        progress.totalFiles(),
+        progress.totalBytes(),
+        progress.files(),
+        progress.bytes(),
+        "",
+        0,
+        0,
+        0,
+        0,
+        elapsed.toMillis());
   }
 
   Duration elapsed() {
@@ -67,5 +86,10 @@ final class PackDisplay implements AutoCloseable {
   @Override
   public void close() {
     ended.countDown();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

@@ -16,9 +16,6 @@ import picocli.CommandLine.Spec;
 
 /** A command that has a daemon do something with many files, and sees it through. */
 abstract class TaskCommand implements Callable<Integer> {
-  /** Set by the launcher if standard error is a terminal: how wide it is. */
-  private static final String COLUMNS = "PMFS_TERMINAL_COLUMNS";
-
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
 
@@ -146,7 +143,7 @@ abstract class TaskCommand implements Callable<Integer> {
   private int see(TaskReport first, TaskClient client, TaskTarget target, FindingsReport findings)
       throws MountFailure, InterruptedException {
     TaskReport last;
-    try (TaskDisplay display = display()) {
+    try (TaskDisplay display = TaskDisplay.of(invocation)) {
       last = new TaskFollower(client, display, interrupted).follow(first);
     }
     findings.take(client);
@@ -163,13 +160,6 @@ abstract class TaskCommand implements Callable<Integer> {
   private void interrupt(int exitStatus) {
     interruptStatus = exitStatus;
     interrupted.countDown();
-  }
-
-  private TaskDisplay display() {
-    String columns = invocation.surroundings().variable(COLUMNS);
-    return columns != null && columns.matches("[1-9]\\d{0,3}")
-        ? new TaskBar(invocation.err(), Integer.parseInt(columns), invocation.clock())
-        : new TaskLines(invocation::warn, invocation.clock());
   }
 
   final boolean isGiven(String option) {

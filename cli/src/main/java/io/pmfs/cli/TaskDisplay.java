@@ -2,6 +2,17 @@ package io.pmfs.cli;
 
 /** Shows the user how far a task is, while it runs. */
 interface TaskDisplay extends AutoCloseable {
+  /** Set by the launcher if standard error is a terminal: how wide it is. */
+  String COLUMNS = "PMFS_TERMINAL_COLUMNS";
+
+  /** A bar on a terminal, else lines. */
+  static TaskDisplay of(Invocation invocation) {
+    String columns = invocation.surroundings().variable(COLUMNS);
+    return columns != null && columns.matches("[1-9]\\d{0,3}")
+        ? new TaskBar(invocation.err(), Integer.parseInt(columns), invocation.clock())
+        : new TaskLines(invocation::warn, invocation.clock());
+  }
+
   /** Takes the newest report; called often. */
   void show(TaskReport report);
 

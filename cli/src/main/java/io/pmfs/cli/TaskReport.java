@@ -106,6 +106,9 @@ record TaskReport(
   /** Whether the work is in the bytes rather than in the number of files. */
   boolean countsBytes() {
     return totalBytes > 0
-        && (task.equals("stage") || task.equals("prefetch") || task.equals("verify"));
+        && switch (task) {
+          case "stage", "prefetch", "verify", "packing", "checking", "indexing" -> true;
+          default -> false;
+        };
   }
 }

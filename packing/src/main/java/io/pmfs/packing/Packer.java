@@ -106,7 +106,7 @@ public final class Packer {
   }
 
   /** So what was written is also read once. */
-  private void index(PackManifest manifest) throws PackException, FsException {
+  private void index(PackManifest manifest) throws IOException {
     progress.enter(Phase.INDEXING, manifest.counts().total(), manifest.size());
     List<FileName> names = manifest.shards().stream().map(s -> FileName.of(s.name())).toList();
     try (BackingStore target = stores.open(settings.directory())) {
@@ -116,8 +116,8 @@ public final class Packer {
               cores,
               p -> progress.reached(p.members(), p.bytes()))
           .build(names, settings.directory().resolve(PackDirectory.INDEX));
-    } catch (ShardException e) {
-      throw new PackException(String.valueOf(e.getMessage()), e);
+    } catch (ShardException | FsException e) {
+      throw new IOException(e.getMessage(), e);
     }
   }
 
