@@ -20,8 +20,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What pmfs pack writes, against the source: unpacked by tar, and mounted. */
 final class PackIT {
-  /** One line for each name: all that tar keeps of it. */
-  private static final String LIST = "find . -printf '%p %y %m %U %G %T@ %n %l\\n' | LC_ALL=C sort";
+  /** One line for each name: all that tar keeps of it. Link counts of directories are not. */
+  private static final String LIST =
+      "find . \\( -type d -printf '%p %y %m %U %G %T@\\n' \\)"
+          + " -o -printf '%p %y %m %U %G %T@ %n %l\\n' | LC_ALL=C sort";
 
   private Installation pmfs;
   private Path source;
@@ -170,7 +172,7 @@ final class PackIT {
     assertThat(shards.resolve("pmfs-pack.partial")).exists();
     Map<String, Object> finished = shardFiles();
     Command mount = pmfs.run(pmfs.mountArguments(shards, pmfs.mountpoint()));
-    assertThat(mount.exit()).as("%s", mount).isEqualTo(2);
+    assertThat(mount.exit()).as("%s", mount).isNotZero();
     assertThat(mount.errorLines()).hasSize(1);
     Command again = pack().expect(0);
     assertThat(again.out()).contains(" were there)");
