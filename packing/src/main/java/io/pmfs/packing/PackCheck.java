@@ -19,14 +19,15 @@ public final class PackCheck {
 
   private PackCheck() {}
 
-  /** Reads all shards of a finished pack, several at once; answers what is wrong, a line each. */
+  /** Reads all shards of a pack, several at once; answers what is wrong, a line each. */
   public static List<String> of(Path directory, int threads, PackProgress progress)
       throws IOException, PackException, InterruptedException {
     if (!Files.exists(directory.resolve(PackManifest.FILE_NAME))) {
-      throw new PackException(
-          Files.exists(directory.resolve(PackDirectory.MARKER))
-              ? directory + ": an unfinished pack; run the pmfs pack that wrote it again"
-              : directory + ": no pack: it has no " + PackManifest.FILE_NAME);
+      if (Files.exists(directory.resolve(PackDirectory.MARKER))) {
+        return List.of(
+            PackDirectory.MARKER + ": not finished; run the pmfs pack that wrote it again");
+      }
+      throw new PackException(directory + ": no pack: it has no " + PackManifest.FILE_NAME);
     }
     PackManifest manifest = PackManifest.read(directory);
     progress.enter(Phase.CHECKING, manifest.shards().size(), manifest.size());

@@ -26,10 +26,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class PackDirectory implements AutoCloseable {
   /** Of an unfinished pack; such a directory is no dataset. */
-  static final String MARKER = "pmfs-pack.partial";
+  static final String MARKER = ShardSet.UNFINISHED.toString();
 
   /** Written beside the shards when all of them are there. */
-  static final String INDEX = "pmfs-index.sst";
+  static final String INDEX = ShardSet.INDEX.toString();
 
   private static final String TEMPORARY = ".tmp";
   private static final Pattern SHARD =

@@ -25,7 +25,7 @@ public record PackManifest(
     long bytes,
     List<Unreadable> leftOut,
     List<Shard> shards) {
-  public static final String FILE_NAME = "pmfs-pack.json";
+  static final String FILE_NAME = ShardSet.MANIFEST.toString();
   static final int VERSION = 1;
 
   static final Gson JSON = new GsonBuilder().disableHtmlEscaping().create();

@@ -515,13 +515,22 @@ final class PackerTest {
   }
 
   @Test
-  void check_ofAnUnfinishedPack_isRefused() throws Exception {
+  void check_ofAnUnfinishedPack_saysSo() throws Exception {
     addFiles(3);
     pack.source.fail(Operation.OPEN, "d/001", Errno.EIO);
     pack.pack();
+    assertThat(PackCheck.of(pack.target, 2, new PackProgress()))
+        .singleElement()
+        .asString()
+        .contains("not finished");
+  }
+
+  @Test
+  void check_ofSomethingElse_isRefused() throws Exception {
+    Files.createDirectories(pack.target);
     assertThatThrownBy(() -> PackCheck.of(pack.target, 2, new PackProgress()))
         .isInstanceOf(PackException.class)
-        .hasMessageContaining("unfinished");
+        .hasMessageContaining("no pack");
   }
 
   @Test
