@@ -6,7 +6,7 @@
  * kernel for the given time, as a network file system does; data is kept as long as a file is open. What was asked so far
  * is the extended attribute user.operations of the mount's root, as JSON.
  *
- * It stays in the foreground and ends when it is unmounted or sent SIGTERM.
+ * It stays in the foreground and ends when it is unmounted or sent SIGTERM. Needs root and libfuse 3.12 or newer.
  *
  * Build: cc -O2 -std=c11 -Wall -Wextra -o latency latency.c $(pkg-config --cflags --libs fuse3)
  */
@@ -18,12 +18,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse.h>
+#include <fuse_lowlevel.h>
 #include <inttypes.h>
+#include <linux/fuse.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +191,52 @@ static const struct fuse_operations operations = {
     .getxattr = far_getxattr,
 };
 
+/* Some versions of libfuse do not hand FUSE_CAP_PARALLEL_DIROPS on, without which the kernel does one lookup in a directory at a time. */
+static ssize_t answer(int device, struct iovec *parts, int count, void *data)
+{
+    (void)data;
+    static bool greeted; /* the first answer is that to FUSE_INIT, and nothing else is asked before it */
+    if (!greeted && count == 2 && parts[1].iov_len >= offsetof(struct fuse_init_out, max_background))
+        ((struct fuse_init_out *)parts[1].iov_base)->flags |= FUSE_PARALLEL_DIROPS;
+    greeted = true;
+    return writev(device, parts, count);
+}
+
+static ssize_t receive(int device, void *buffer, size_t size, void *data)
+{
+    (void)data;
+    return read(device, buffer, size);
+}
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "latency: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* Serves the mount point until it is unmounted or a signal comes; the exit status. */
+static int serve(const char *mountpoint)
+{
+    char *words[] = {"latency", NULL};
+    struct fuse_args arguments = FUSE_ARGS_INIT(1, words);
+    struct fuse *fuse = fuse_new(&arguments, &operations, sizeof operations, NULL);
+    int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (!fuse || device < 0)
+        die("/dev/fuse");
+    char options[128];
+    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
+    if (mount("latency", mountpoint, "fuse.latency", MS_RDONLY | MS_NOSUID | MS_NODEV, options))
+        die(mountpoint);
+    static const struct fuse_custom_io io = {.writev = answer, .read = receive};
+    struct fuse_session *session = fuse_get_session(fuse);
+    struct fuse_loop_config *loop = fuse_loop_cfg_create();
+    fuse_loop_cfg_set_max_threads(loop, MAX_THREADS);
+    fuse_loop_cfg_set_idle_threads(loop, MAX_THREADS);
+    int failed = fuse_session_custom_io(session, &io, device) || fuse_set_signal_handlers(session) || fuse_loop_mt(fuse, loop) < 0;
+    umount2(mountpoint, MNT_DETACH);
+    return failed ? 1 : 0;
+}
+
 static double parse_number(const char *text)
 {
     char *end;
@@ -208,17 +259,11 @@ int main(int argc, char **argv)
         return 2;
     }
     source = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (source < 0) {
-        fprintf(stderr, "latency: %s: %s\n", argv[1], strerror(errno));
-        return 1;
-    }
+    if (source < 0)
+        die(argv[1]);
     double milliseconds = parse_number(argv[3]);
     delay.tv_sec = (time_t)(milliseconds / 1e3);
     delay.tv_nsec = (long)((milliseconds - (double)delay.tv_sec * 1e3) * 1e6);
     kept_seconds = parse_number(argv[4]);
-
-    char options[128];
-    snprintf(options, sizeof options, "-oro,max_threads=%d,max_idle_threads=%d,fsname=latency", MAX_THREADS, MAX_THREADS);
-    char *words[] = {argv[0], "-f", options, argv[2], NULL};
-    return fuse_main(4, words, &operations, NULL);
+    return serve(argv[2]);
 }
