@@ -165,7 +165,9 @@ final class Wiring implements MountOpener {
     }
     stager.recoverTiers();
     KeptTasks tasks =
-        keptTasks(state, new DatasetTasks(fileSystem, namespace, source, copies, stager));
+        keptTasks(
+            state,
+            new DatasetTasks(fileSystem, namespace, source, copies, stager, Priority::lower));
     opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
     settings.tiers().forEach(spec -> owned.add(spec.path().resolve(dataset)));

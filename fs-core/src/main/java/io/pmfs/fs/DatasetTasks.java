@@ -27,21 +27,28 @@ public final class DatasetTasks implements FileTasks {
   private final BackingStore source;
   private final Copies copies;
   private final Stager stager;
+  private final Runnable threadStart;
   private @Nullable RunningTask latest; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  /** Of what the others serve; to be closed before them. */
+  /**
+   * Of what the others serve; to be closed before them.
+   *
+   * @param threadStart what each thread of a task does first
+   */
   public DatasetTasks(
       PmfsFileSystem fileSystem,
       Namespace namespace,
       BackingStore source,
       Copies copies,
-      Stager stager) {
+      Stager stager,
+      Runnable threadStart) {
     this.fileSystem = fileSystem;
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
     this.stager = stager;
+    this.threadStart = threadStart;
   }
 
   @Override
@@ -52,7 +59,7 @@ public final class DatasetTasks implements FileTasks {
     if (latest != null && !latest.isOver()) {
       throw new IllegalStateException("another task is running; wait for it or cancel it");
     }
-    RunningTask task = new RunningTask(request);
+    RunningTask task = new RunningTask(request, threadStart);
     task.start(work(request, task));
     latest = task;
     return task;

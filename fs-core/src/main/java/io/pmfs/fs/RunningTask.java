@@ -46,6 +46,7 @@ final class RunningTask implements FileTask {
   }
 
   private final TaskRequest request;
+  private final Runnable threadStart;
   final Counts counts = new Counts();
   private final List<TaskFinding> findings = new ArrayList<>(); // GUARDED_BY(findings)
   private final List<Runnable> whenCancelled = new CopyOnWriteArrayList<>();
@@ -58,8 +59,14 @@ final class RunningTask implements FileTask {
   private volatile FileName directory = FileName.of("");
   private volatile @Nullable String failure;
 
-  RunningTask(TaskRequest request) {
+  /**
+   * A task that has not started.
+   *
+   * @param threadStart what each of its threads does first
+   */
+  RunningTask(TaskRequest request, Runnable threadStart) {
     this.request = request;
+    this.threadStart = threadStart;
   }
 
   void start(Work work) {
@@ -90,6 +97,7 @@ final class RunningTask implements FileTask {
           new Thread(
               () -> {
                 try {
+                  threadStart.run();
                   body.run();
                 } catch (RuntimeException e) {
                   fail(e);

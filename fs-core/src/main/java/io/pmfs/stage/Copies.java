@@ -1,22 +1,17 @@
 package io.pmfs.stage;
 
 import com.google.common.util.concurrent.Striped;
-import io.pmfs.compression.Codec;
-import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
-import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.function.IntPredicate;
@@ -47,21 +42,6 @@ public final class Copies implements AutoCloseable {
   private static final int FRAME_POOL_BYTES = 32 << 20;
 
   private static final Duration IDLE = Duration.ofSeconds(30);
-
-  // The states of an inode in `where`. A tier by its index, fastest first.
-  private static final byte UNKNOWN = 0;
-  private static final byte NOWHERE = 1;
-
-  /** Nowhere, because what there was is of another version. */
-  private static final byte OUTDATED = 2;
-
-  private static final byte IN_TIER = 3;
-  private static final byte VERIFIED_IN_TIER = 43;
-
-  /** Compressed ones are compared at every read, so it does not matter whether they ever were. */
-  private static final byte COMPRESSED_IN_TIER = 83;
-
-  static final int MAX_TIERS = VERIFIED_IN_TIER - IN_TIER;
 
   private final Namespace namespace;
   private final List<Tier> tiers;
@@ -98,8 +78,9 @@ public final class Copies implements AutoCloseable {
     if (tiers.size() != formats.size()) {
       throw new IllegalArgumentException("each tier has one format");
     }
-    if (tiers.size() > MAX_TIERS) {
-      throw new IllegalArgumentException("there may be " + MAX_TIERS + " tiers at most");
+    if (tiers.size() > Whereabouts.MAX_TIERS) {
+      throw new IllegalArgumentException(
+          "there may be " + Whereabouts.MAX_TIERS + " tiers at most");
     }
     this.namespace = namespace;
     this.tiers = List.copyOf(tiers);
@@ -130,26 +111,8 @@ public final class Copies implements AutoCloseable {
     return BlockWriter.create(inode, tier, format(tier), frames);
   }
 
-  private CopyFormat format(Tier tier) {
+  CopyFormat format(Tier tier) {
     return formats.get(tiers.indexOf(tier));
-  }
-
-  /** Counts what a tier's copies hold, if that is not known; while it takes no copies. */
-  void countContent(Tier tier) {
-    CopyFormat format = format(tier);
-    if (format.contentBytes() >= 0) {
-      return;
-    }
-    AtomicLong bytes = new AtomicLong();
-    namespace.listCopies(
-        Namespace.ROOT,
-        (number, copy) -> {
-          if (copy.tier().equals(tier.name())) {
-            bytes.addAndGet(copy.version().size());
-          }
-          return true;
-        });
-    format.contentBytes(bytes.get());
   }
 
   /**
@@ -157,7 +120,7 @@ public final class Copies implements AutoCloseable {
    * it.
    */
   public boolean has(Inode inode) {
-    return locate(inode) >= IN_TIER;
+    return Whereabouts.isInTier(locate(inode));
   }
 
   /**
@@ -171,11 +134,12 @@ public final class Copies implements AutoCloseable {
     // than enough.
     for (int round = 0; round < 2 * tiers.size(); round++) {
       byte state = locate(inode);
-      if (state < IN_TIER) {
+      if (!Whereabouts.isInTier(state)) {
         return false;
       }
-      Tier tier = tiers.get(tierIndex(state));
-      try (var lease = handles.acquire(number, () -> open(inode, tier, isVerified(state)))) {
+      Tier tier = tiers.get(Whereabouts.tierIndex(state));
+      try (var lease =
+          handles.acquire(number, () -> open(inode, tier, Whereabouts.isVerified(state)))) {
         if (lease == null) {
           missing(inode, tier);
           continue;
@@ -201,21 +165,23 @@ public final class Copies implements AutoCloseable {
    */
   @Nullable Path file(Inode inode) {
     byte state = locate(inode);
-    if (state < IN_TIER || isCompressed(state)) {
+    if (!Whereabouts.isInTier(state) || Whereabouts.isCompressed(state)) {
       return null;
     }
-    if (!isVerified(state)) {
+    if (!Whereabouts.isVerified(state)) {
       if (inode.attributes().size() > VERIFIED_AT_OPEN_BYTES || !verify(inode)) {
         return null;
       }
     }
     state = locate(inode);
-    return isVerified(state) ? tiers.get(tierIndex(state)).file(inode.number()) : null;
+    return Whereabouts.isVerified(state)
+        ? tiers.get(Whereabouts.tierIndex(state)).file(inode.number())
+        : null;
   }
 
   /** Whether there is a copy that the kernel cannot read without us. */
   public boolean isCompressed(Inode inode) {
-    return isCompressed(locate(inode));
+    return Whereabouts.isCompressed(locate(inode));
   }
 
   /** Verifies a whole copy, block by block; says whether there is one and it is good. */
@@ -223,23 +189,12 @@ public final class Copies implements AutoCloseable {
     long size = inode.attributes().size();
     for (long offset = 0; offset < size; offset += Blocks.SIZE) {
       int count = (int) Math.min(Blocks.SIZE, size - offset);
-      if (!read(inode, offset, count, NOWHERE_TO_PUT_IT)) {
+      if (!read(inode, offset, count, NoSink.NO_SINK)) {
         return false;
       }
     }
     return true;
   }
-
-  private static final ReadSink NOWHERE_TO_PUT_IT =
-      new ReadSink() {
-        @Override
-        public ByteBuffer buffer(int size) {
-          return ByteBuffer.allocateDirect(size);
-        }
-
-        @Override
-        public void accept(ReadResult piece) {}
-      };
 
   /**
    * Compares a whole copy with its checksums, though it may have been compared before; says what is
@@ -264,7 +219,7 @@ public final class Copies implements AutoCloseable {
       boolean goOn = true;
       for (long offset = 0; offset < size && goOn; offset += Blocks.SIZE) {
         int count = (int) Math.min(Blocks.SIZE, size - offset);
-        fresh.read(offset, count, NOWHERE_TO_PUT_IT);
+        fresh.read(offset, count, NoSink.NO_SINK);
         goOn = goesOn.test(count);
       }
       return null;
@@ -289,7 +244,7 @@ public final class Copies implements AutoCloseable {
       dropBad(inode, tiers.get(index), why);
       return;
     }
-    where.set(inode.number(), NOWHERE);
+    where.set(inode.number(), Whereabouts.NOWHERE);
     handles.invalidate(inode.number());
     dropListener.accept(inode.number());
   }
@@ -373,7 +328,7 @@ public final class Copies implements AutoCloseable {
 
   /** Whether the copy there was of a file is of another version than the file. */
   public boolean isOutdated(long number) {
-    return where.get(number) == OUTDATED;
+    return where.get(number) == Whereabouts.OUTDATED;
   }
 
   /**
@@ -393,8 +348,7 @@ public final class Copies implements AutoCloseable {
       namespace.putCopy(number, copy);
       format(writer.tier()).count(copy.version().size());
       handles.invalidate(number);
-      int state = copy.codec() == CopyFormat.RAW ? VERIFIED_IN_TIER : COMPRESSED_IN_TIER;
-      where.set(number, (byte) (state + tiers.indexOf(writer.tier())));
+      where.set(number, Whereabouts.written(copy, tiers.indexOf(writer.tier())));
       return true;
     } finally {
       lock.unlock();
@@ -416,17 +370,17 @@ public final class Copies implements AutoCloseable {
    * @return whether there were any
    */
   public boolean drop(long number) {
-    return remove(number, OUTDATED, copy -> true);
+    return remove(number, Whereabouts.OUTDATED, copy -> true);
   }
 
   /** The same, because they are not wanted any more. */
   public boolean evict(long number) {
-    return remove(number, UNKNOWN, copy -> true);
+    return remove(number, Whereabouts.UNKNOWN, copy -> true);
   }
 
   /** The same, but for those that are pinned. */
   public boolean evictUnpinned(long number) {
-    return remove(number, UNKNOWN, copy -> !copy.pinned());
+    return remove(number, Whereabouts.UNKNOWN, copy -> !copy.pinned());
   }
 
   private boolean remove(long number, byte why, Predicate<CopyRecord> which) {
@@ -444,14 +398,14 @@ public final class Copies implements AutoCloseable {
       }
       if (!records.isEmpty()) {
         where.set(number, why);
-      } else if (why == OUTDATED && where.get(number) != OUTDATED) {
-        where.set(number, NOWHERE);
+      } else if (why == Whereabouts.OUTDATED && where.get(number) != Whereabouts.OUTDATED) {
+        where.set(number, Whereabouts.NOWHERE);
       }
       handles.invalidate(number);
     } finally {
       lock.unlock();
     }
-    if (!records.isEmpty() || why == OUTDATED) {
+    if (!records.isEmpty() || why == Whereabouts.OUTDATED) {
       dropListener.accept(number);
     }
     return !records.isEmpty();
@@ -463,7 +417,7 @@ public final class Copies implements AutoCloseable {
     try {
       uncount(number, tier);
       namespace.removeCopy(number, tier.name());
-      where.set(number, UNKNOWN);
+      where.set(number, Whereabouts.UNKNOWN);
       tier.remove(number);
       handles.invalidate(number);
     } finally {
@@ -483,7 +437,7 @@ public final class Copies implements AutoCloseable {
    * was taken away.
    */
   private void missing(Inode inode, Tier tier) {
-    where.set(inode.number(), UNKNOWN);
+    where.set(inode.number(), Whereabouts.UNKNOWN);
     // The record goes before the file and comes after it: only if it was there all the time is the
     // file what is missing.
     if (!tier.hasFailed()
@@ -517,19 +471,19 @@ public final class Copies implements AutoCloseable {
   private byte locate(Inode inode) {
     long number = inode.number();
     byte state = where.get(number);
-    if (state != UNKNOWN && (state < IN_TIER || !tiers.get(tierIndex(state)).hasFailed())) {
+    if (state != Whereabouts.UNKNOWN
+        && (!Whereabouts.isInTier(state) || !tiers.get(Whereabouts.tierIndex(state)).hasFailed())) {
       return state;
     }
     int best = tiers.size();
-    int kind = IN_TIER;
+    byte found = Whereabouts.NOWHERE;
     for (CopyRecord copy : namespace.copies(number)) {
       int index = tierIndex(copy.tier());
       if (index < best && serves(copy, inode)) {
         best = index;
-        kind = copy.codec() == CopyFormat.RAW ? IN_TIER : COMPRESSED_IN_TIER;
+        found = Whereabouts.recorded(copy, index);
       }
     }
-    byte found = best == tiers.size() ? NOWHERE : (byte) (kind + best);
     where.compareAndSet(number, state, found);
     return found;
   }
@@ -541,21 +495,6 @@ public final class Copies implements AutoCloseable {
       }
     }
     return tiers.size();
-  }
-
-  private static int tierIndex(byte state) {
-    if (isCompressed(state)) {
-      return state - COMPRESSED_IN_TIER;
-    }
-    return isVerified(state) ? state - VERIFIED_IN_TIER : state - IN_TIER;
-  }
-
-  private static boolean isVerified(byte state) {
-    return state >= VERIFIED_IN_TIER && !isCompressed(state);
-  }
-
-  private static boolean isCompressed(byte state) {
-    return state >= COMPRESSED_IN_TIER;
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
@@ -570,17 +509,11 @@ public final class Copies implements AutoCloseable {
     }
     boolean opened = false;
     try {
-      if (trusted && !isVerified(where.get(inode.number()))) {
+      if (trusted && !Whereabouts.isVerified(where.get(inode.number()))) {
         // Evicted just now; what was opened may be a later copy of another kind.
         return null;
       }
-      if (record != null && !isReadable(record, inode)) {
-        throw new MismatchException("its record is not one this version can read");
-      }
-      OpenCopy copy =
-          record == null || record.codec() == CopyFormat.RAW
-              ? openRaw(inode, tier, reader, record)
-              : openCompressed(tier, reader, record);
+      OpenCopy copy = format(tier).open(inode, reader, record, frames, () -> verified(inode, tier));
       opened = true;
       return copy;
     } finally {
@@ -590,30 +523,10 @@ public final class Copies implements AutoCloseable {
     }
   }
 
-  private OpenCopy openRaw(
-      Inode inode, Tier tier, CopyReader reader, @Nullable CopyRecord toCompareWith)
-      throws MismatchException {
-    if (reader.size() != inode.attributes().size()) {
-      throw new MismatchException(
-          "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
-    }
-    return new RawCopy(reader, toCompareWith, () -> verified(inode, tier));
-  }
-
-  private OpenCopy openCompressed(Tier tier, CopyReader reader, CopyRecord record)
-      throws IOException {
-    Codec codec = format(tier).byNumber(record.codec());
-    if (codec == null) {
-      throw new MismatchException("the dictionary that it needs is missing or damaged");
-    }
-    return new CompressedCopy(reader, record, codec, frames);
-  }
-
   private void verified(Inode inode, Tier tier) {
     verified.increment();
     int index = tiers.indexOf(tier);
-    where.compareAndSet(
-        inode.number(), (byte) (IN_TIER + index), (byte) (VERIFIED_IN_TIER + index));
+    where.compareAndSet(inode.number(), Whereabouts.unverified(index), Whereabouts.verified(index));
   }
 
   private @Nullable CopyRecord recordIn(Inode inode, Tier tier) {
@@ -623,20 +536,6 @@ public final class Copies implements AutoCloseable {
       }
     }
     return null;
-  }
-
-  private static boolean isReadable(CopyRecord copy, Inode inode) {
-    int blockSize = copy.blockSize();
-    boolean knownCodec =
-        switch (copy.codec()) {
-          case CopyFormat.RAW -> blockSize == Blocks.SIZE;
-          case ZstdCodec.NUMBER, ZstdCodec.WITH_DICTIONARY ->
-              blockSize > 0 && Blocks.SIZE % blockSize == 0;
-          default -> false;
-        };
-    return knownCodec
-        && copy.version().equals(inode.attributes().version())
-        && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
   }
 
   /** Closes what is open, then the tiers. */

@@ -4,6 +4,11 @@ import io.pmfs.compression.Codec;
 import io.pmfs.compression.Dictionary;
 import io.pmfs.compression.SeekTable;
 import io.pmfs.compression.ZstdCodec;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.CopyReader;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.Executor;
@@ -71,7 +76,7 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /** The codec of a compressed copy; null if it is none of ours, or its dictionary is not there. */
-  @Nullable Codec byNumber(int number) {
+  private @Nullable Codec byNumber(int number) {
     return switch (number) {
       case ZstdCodec.NUMBER -> plain;
       case ZstdCodec.WITH_DICTIONARY -> withDictionary;
@@ -132,13 +137,72 @@ public final class CopyFormat implements AutoCloseable {
     }
   }
 
+  /**
+   * Takes over the reader of a copy.
+   *
+   * @param record what to compare with; null for a raw copy that was verified in this session
+   * @param frames for parts of compressed frames
+   * @param whenVerified called once when all blocks of a raw copy were compared
+   * @throws MismatchException if it is no copy of the file's version that can be read
+   */
+  OpenCopy open(
+      Inode inode,
+      CopyReader reader,
+      @Nullable CopyRecord record,
+      FramePool frames,
+      Runnable whenVerified)
+      throws IOException {
+    if (record != null && !isReadable(record, inode)) {
+      throw new MismatchException("its record is not one this version can read");
+    }
+    if (record != null && record.codec() != RAW) {
+      Codec codec = byNumber(record.codec());
+      if (codec == null) {
+        throw new MismatchException("the dictionary that it needs is missing or damaged");
+      }
+      return new CompressedCopy(reader, record, codec, frames);
+    }
+    if (reader.size() != inode.attributes().size()) {
+      throw new MismatchException(
+          "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
+    }
+    return new RawCopy(reader, record, whenVerified);
+  }
+
+  private static boolean isReadable(CopyRecord copy, Inode inode) {
+    int blockSize = copy.blockSize();
+    boolean knownCodec =
+        switch (copy.codec()) {
+          case RAW -> blockSize == Blocks.SIZE;
+          case ZstdCodec.NUMBER, ZstdCodec.WITH_DICTIONARY ->
+              blockSize > 0 && Blocks.SIZE % blockSize == 0;
+          default -> false;
+        };
+    return knownCodec
+        && copy.version().equals(inode.attributes().version())
+        && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
+  }
+
+  /** Counts what the tier's copies hold, if that is not known; while it takes none. */
+  void countContent(Namespace namespace, String tier) {
+    if (contentBytes() >= 0) {
+      return;
+    }
+    AtomicLong bytes = new AtomicLong();
+    namespace.listCopies(
+        Namespace.ROOT,
+        (number, copy) -> {
+          if (copy.tier().equals(tier)) {
+            bytes.addAndGet(copy.version().size());
+          }
+          return true;
+        });
+    contentBytes.set(bytes.get());
+  }
+
   /** Content that came or, below zero, went. */
   void count(long bytes) {
     contentBytes.updateAndGet(known -> known == UNKNOWN ? known : known + bytes);
-  }
-
-  void contentBytes(long bytes) {
-    contentBytes.set(bytes);
   }
 
   /** What the copies hold, in bytes of content; -1 if that is not known. */

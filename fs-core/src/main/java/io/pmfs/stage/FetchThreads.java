@@ -133,7 +133,7 @@ final class FetchThreads {
   }
 
   private void recover(Tier tier) {
-    copies.countContent(tier);
+    copies.format(tier).countContent(namespace, tier.name());
     tier.recover(number -> isIn(tier, number));
   }
 

@@ -63,7 +63,7 @@ final class Dataset implements AutoCloseable {
     copies = openCopies();
     stager = openStager(EvictionPolicy.NONE);
     fs = openFileSystem();
-    tasks = new DatasetTasks(fs, namespace, source, copies, stager);
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager, () -> {});
   }
 
   /** Changes a source. */
@@ -112,7 +112,7 @@ final class Dataset implements AutoCloseable {
     stager = openStager(eviction);
     stager.recoverTiers();
     fs = openFileSystem();
-    tasks = new DatasetTasks(fs, namespace, source, copies, stager);
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager, () -> {});
     before = source.operations();
   }
 

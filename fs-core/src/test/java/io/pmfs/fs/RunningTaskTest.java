@@ -13,7 +13,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 final class RunningTaskTest {
-  private final RunningTask task = new RunningTask(new TaskRequest.Check(List.of(FileName.of(""))));
+  private final RunningTask task =
+      new RunningTask(new TaskRequest.Check(List.of(FileName.of(""))), () -> {});
 
   private TaskProgress run(RunningTask.Work work) throws InterruptedException {
     task.start(work);

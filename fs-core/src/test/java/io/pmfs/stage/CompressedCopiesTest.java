@@ -329,7 +329,10 @@ final class CompressedCopiesTest {
       assertThat(counted.contentBytes()).isZero();
       stage.stage(one);
       stage.restart();
-      stage.copies.countContent(stage.tiers.get(0));
+      stage
+          .copies
+          .format(stage.tiers.get(0))
+          .countContent(stage.namespace, stage.tiers.get(0).name());
       assertThat(stage.copies.formats().get(0).contentBytes()).isEqualTo(10_000);
     }
   }

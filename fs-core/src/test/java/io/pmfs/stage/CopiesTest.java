@@ -422,7 +422,7 @@ final class CopiesTest {
   void copies_tooManyTiers_areRefused() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       List<Tier> many =
-          new ArrayList<>(Collections.nCopies(Copies.MAX_TIERS + 1, stage.tiers.get(0)));
+          new ArrayList<>(Collections.nCopies(Whereabouts.MAX_TIERS + 1, stage.tiers.get(0)));
 
       assertThatThrownBy(() -> new Copies(stage.namespace, many))
           .isInstanceOf(IllegalArgumentException.class);
