@@ -6,6 +6,7 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.packing.ReadAhead.Piece;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -197,7 +198,9 @@ final class ShardWriter {
       while (true) {
         Piece piece = Objects.requireNonNull(ahead.next());
         FsException failure = piece.failure();
-        if (failure != null && begun) {
+        // The first piece may be the last to be read, and the one to see that the file changed.
+        boolean changed = failure != null && failure.errno() == Errno.ESTALE && !piece.isLast();
+        if (failure != null && (begun || changed)) {
           throw new BrokenOffException(file, Unreadable.of(file, failure));
         }
         if (failure == null && piece.isFirst()) {
