@@ -24,6 +24,9 @@ final class SequencePass {
   /** The mark of a file that was staged and counted. */
   static final byte STAGED = 1;
 
+  /** The mark of a file that is being staged: it may have a name in another sequence. */
+  private static final byte TAKEN = 2;
+
   private final TaskSource source;
   private final Staging staging;
   private final RunningTask task;
@@ -86,7 +89,8 @@ final class SequencePass {
           return null;
         }
         Inode inode = source.checked(number);
-        return staging.has(inode) ? null : inode;
+        boolean isMine = !staging.has(inode) && marks.compareAndSet(number, (byte) 0, TAKEN);
+        return isMine ? inode : null;
       } catch (FsException e) {
         return null;
       }
@@ -104,16 +108,19 @@ final class SequencePass {
   }
 
   private void stage(Inode inode, SourceSequence sequence) throws FsException {
+    byte mark = 0;
     try (SourceFile file = sequence.open()) {
       Staging.Outcome outcome = staging.stage(inode, file);
       if (outcome.result() == Staging.Outcome.Result.STAGED) {
-        marks.set(inode.number(), STAGED);
+        mark = STAGED;
         task.counts.done.increment();
         task.counts.files.increment();
         task.counts.bytes.add(inode.attributes().size() - outcome.movedBytes());
       } else {
         task.counts.bytes.add(-outcome.movedBytes());
       }
+    } finally {
+      marks.set(inode.number(), mark);
     }
   }
 }
