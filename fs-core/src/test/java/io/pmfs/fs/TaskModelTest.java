@@ -7,8 +7,10 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.tier.Await;
 import io.pmfs.tier.FakeStore;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,6 +21,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Timeout;
@@ -159,23 +162,36 @@ final class TaskModelTest {
     };
   }
 
-  /** Each file in a tier is known, and each that is known is there. */
+  /**
+   * Each file in a tier is known, and each that is known is there; once eviction has come to rest.
+   */
   private void assertTiersMatchRecords(Dataset dataset) throws Exception {
     dataset.awaitIdle();
     for (int tier = 0; tier < dataset.tiers.size(); tier++) {
-      String name = "ssd:" + tier;
-      List<Long> recorded = new ArrayList<>();
-      dataset.namespace.listCopies(
-          0,
-          (number, copy) -> {
-            if (copy.tier().equals(name)) {
-              recorded.add(number);
+      int index = tier;
+      Await.until(
+          "tier " + index + " has the files that are recorded",
+          () -> {
+            try {
+              long recorded = recorded(dataset, "ssd:" + index);
+              return dataset.tiers.get(index).status().copies() == recorded
+                  && copies(index).size() == recorded;
+            } catch (UncheckedIOException e) {
+              return false; // one went while they were listed
             }
-            return true;
           });
-      assertThat(dataset.tiers.get(tier).status().copies()).isEqualTo(recorded.size());
-      assertThat(copies(tier)).hasSameSizeAs(recorded);
     }
+  }
+
+  private static long recorded(Dataset dataset, String tier) {
+    AtomicLong count = new AtomicLong();
+    dataset.namespace.listCopies(
+        0,
+        (number, copy) -> {
+          count.addAndGet(copy.tier().equals(tier) ? 1 : 0);
+          return true;
+        });
+    return count.get();
   }
 
   private List<Path> copies(int tier) throws IOException {
