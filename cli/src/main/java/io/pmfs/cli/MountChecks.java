@@ -6,11 +6,16 @@ import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What must hold before a mount is started; each failure is one line with a remedy. */
 final class MountChecks {
   private static final int STICKY = 01000;
+
+  /** Those that cannot be served as well: what is wrong with them is said where they are opened. */
+  private static final Pattern TAR_NAME =
+      Pattern.compile(".*\\.(tar(\\.[a-z0-9]+)?|tgz|tbz2?|txz|tzst)", Pattern.CASE_INSENSITIVE);
 
   private final MountSettings settings;
   private final Surroundings surroundings;
@@ -75,16 +80,27 @@ final class MountChecks {
           throw usage(source, "source", "does not answer", "check that its file system is mounted");
       case DENIED -> throw usage(source, "source", "permission denied", "ask its owner for access");
       case ANSWERS -> {
-        boolean tar = Files.isRegularFile(source) && !settings.sourceForm().equals("directory");
+        boolean tar = Files.isRegularFile(source) && mayBeTar(source);
         if (!tar && !Files.isDirectory(source)) {
           throw usage(
-              source, "source", "not a directory", "name the dataset's directory or a tar file");
+              source,
+              "source",
+              "not a directory",
+              "name the dataset's directory or a tar file; --source-form tar takes one of any name");
         }
         if (!Files.isReadable(source) || !(tar || Files.isExecutable(source))) {
           throw usage(source, "source", "permission denied", "ask its owner for access");
         }
       }
     }
+  }
+
+  private boolean mayBeTar(Path file) {
+    return switch (settings.sourceForm()) {
+      case "tar" -> true;
+      case "auto" -> TAR_NAME.matcher(file.toString()).matches();
+      default -> false;
+    };
   }
 
   private void checkMountpoint() throws MountFailure {

@@ -52,12 +52,21 @@ final class MountChecksTest {
   }
 
   @Test
-  void run_sourceIsATarFile_isFine() throws Exception {
-    MountSettings settings = world.settings(Map.of());
+  void run_sourceIsAFileThatIsSaidToBeTar_isFine() throws Exception {
+    MountSettings settings = world.settings(Map.of(MountOption.SOURCE_FORM, List.of("tar")));
     Files.delete(settings.source());
     Files.writeString(settings.source(), "x");
 
     assertThatCode(() -> check(settings)).doesNotThrowAnyException();
+  }
+
+  @Test
+  void run_sourceIsAFileNotNamedTar_isUsage() throws Exception {
+    MountSettings settings = world.settings(Map.of());
+    Files.delete(settings.source());
+    Files.writeString(settings.source(), "x");
+
+    assertFails(settings, ExitStatus.USAGE, "/src: source: not a directory");
   }
 
   @Test

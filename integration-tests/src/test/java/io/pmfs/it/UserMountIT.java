@@ -73,7 +73,7 @@ final class UserMountIT {
     } finally {
       if (fuseMode >= 0) {
         chmod(FUSE, fuseMode);
-        Command.run("userdel", USER).expect(0);
+        Command.run("userdel", "--force", USER).expect(0);
       }
     }
   }
