@@ -17,6 +17,7 @@ import io.pmfs.fuse.SharedSession;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.packing.ShardException;
+import io.pmfs.stage.Bundling;
 import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
@@ -282,9 +283,20 @@ final class Wiring implements MountOpener {
     boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
     return new CopyFormat(
         own == null ? settings.compression() : own,
+        bundling(settings),
         spec.path().resolve(dataset),
         Wiring::runInBackground,
         isEmpty ? Long.valueOf(0) : TierUsage.keptContent(namespace, tier.name()));
+  }
+
+  /** Room for single files can only be made where copies are files. */
+  private static Bundling bundling(MountSettings settings) {
+    if (!settings.eviction().equals("none")) {
+      return Bundling.NONE;
+    }
+    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+        ? Bundling.COMPRESSED
+        : Bundling.ALL;
   }
 
   private static void runInBackground(Runnable task) {

@@ -284,8 +284,8 @@ public final class PmfsFileSystem {
   }
 
   /** Whether there is a copy that the kernel cannot read without us. */
-  public boolean hasCompressedCopy(long number) throws FsException {
-    return copies.isCompressed(inode(number));
+  public boolean hasCopyReadByUs(long number) throws FsException {
+    return copies.isReadByUs(inode(number));
   }
 
   /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */

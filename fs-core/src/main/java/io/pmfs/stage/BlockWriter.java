@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import io.pmfs.compression.Codec;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.ReadSink;
@@ -47,10 +48,12 @@ final class BlockWriter {
   void write(int block, ByteBuffer bytes) throws IOException {
     decide(block, bytes);
     FrameWriter compressed = frames;
-    if (compressed == null) {
-      file.write(Blocks.offset(block), bytes);
-    } else {
+    if (compressed != null) {
       compressed.write(block, bytes);
+    } else if (format.bundling().takesRaw(inode.attributes().size())) {
+      file.append(bytes);
+    } else {
+      file.write(Blocks.offset(block), bytes);
     }
   }
 
@@ -61,7 +64,8 @@ final class BlockWriter {
     long size = inode.attributes().size();
     Codec codec = format.choose(block, bytes.duplicate(), size);
     if (codec != null) {
-      FrameWriter writer = new FrameWriter(file, codec, size);
+      FrameWriter writer =
+          new FrameWriter(file, codec, size, format.bundling().takesCompressed(size));
       content = new FramedContent(writer, codec, size, Frames.SIZE, pool);
       frames = writer;
     }
@@ -103,19 +107,21 @@ final class BlockWriter {
         storedSize,
         blockSize,
         checksums,
-        false);
+        false,
+        null);
   }
 
   /**
    * Makes the copy visible, and gives back what was reserved and is not needed. Frames that came
    * out of order are put into order in a second file, for which there must be room.
+   *
+   * @return where it is in a bundle; null if it is a file
    */
-  void commit() throws IOException {
+  @Nullable Extent commit() throws IOException {
     FrameWriter compressed = frames;
     if (compressed == null) {
       file.shrink(inode.attributes().size());
-      file.commit();
-      return;
+      return file.commit();
     }
     file.shrink(compressed.storedSize());
     CopyWriter target = file;
@@ -128,7 +134,7 @@ final class BlockWriter {
       compressed.copyInOrder(target);
     }
     compressed.writeTable(target);
-    target.commit();
+    return target.commit();
   }
 
   /** Drops what was not committed, and releases everything. Idempotent. */

@@ -10,11 +10,12 @@ import java.util.List;
 
 /**
  * Whether a file is worth compressing, by its first block that comes: it must take at least a tenth
- * less of the tier, of which a file takes 4 KiB at a time. A raw copy can be read by the kernel
- * alone, so a compressed one must be worth something.
+ * less of the tier, of which a file takes 4 KiB at a time and a copy in a bundle what it has. A raw
+ * copy can be read by the kernel alone, so a compressed one must be worth something.
  */
 final class Compressibility {
-  private static final int ALLOCATION_BYTES = 4096;
+  /** What a file takes of a disk is a multiple of this. */
+  static final int ALLOCATION_BYTES = 4096;
 
   // What is tried of a block: all of it if it is short, else pieces from all over it.
   private static final int TRIAL_BYTES = 128 * 1024;
@@ -74,9 +75,10 @@ final class Compressibility {
    * Whether a file shrinks enough.
    *
    * @param content of its block with that index
+   * @param unitBytes in what units copies take room
    */
-  static boolean isWorth(Codec codec, int block, ByteBuffer content, long fileSize) {
-    if (fileSize <= ALLOCATION_BYTES || (block == 0 && isCompressed(content))) {
+  static boolean isWorth(Codec codec, int block, ByteBuffer content, long fileSize, int unitBytes) {
+    if (fileSize <= unitBytes || (block == 0 && isCompressed(content))) {
       return false;
     }
     int tried = 0;
@@ -93,7 +95,8 @@ final class Compressibility {
       }
     }
     if (fileSize <= TRIAL_BYTES) {
-      return 10 * allocated(compressed + SeekTable.encodedSize(1)) <= 9 * allocated(fileSize);
+      return 10 * taken(compressed + SeekTable.encodedSize(1), unitBytes)
+          <= 9 * taken(fileSize, unitBytes);
     }
     return 10L * compressed <= 9L * tried;
   }
@@ -107,8 +110,8 @@ final class Compressibility {
     return codec.compress(content.duplicate(), TRIAL.get().clear());
   }
 
-  /** What a file takes of a disk. */
-  static long allocated(long size) {
-    return (size + ALLOCATION_BYTES - 1) / ALLOCATION_BYTES * ALLOCATION_BYTES;
+  /** The room that a copy takes. */
+  static long taken(long size, int unitBytes) {
+    return (size + unitBytes - 1) / unitBytes * unitBytes;
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.stage;
 
 import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
@@ -11,7 +12,9 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.function.IntPredicate;
@@ -165,7 +168,7 @@ public final class Copies implements AutoCloseable {
    */
   @Nullable Path file(Inode inode) {
     byte state = locate(inode);
-    if (!Whereabouts.isInTier(state) || Whereabouts.isCompressed(state)) {
+    if (!Whereabouts.isRawFile(state)) {
       return null;
     }
     if (!Whereabouts.isVerified(state)) {
@@ -174,14 +177,15 @@ public final class Copies implements AutoCloseable {
       }
     }
     state = locate(inode);
-    return Whereabouts.isVerified(state)
+    return Whereabouts.isVerified(state) && Whereabouts.isRawFile(state)
         ? tiers.get(Whereabouts.tierIndex(state)).file(inode.number())
         : null;
   }
 
   /** Whether there is a copy that the kernel cannot read without us. */
-  public boolean isCompressed(Inode inode) {
-    return Whereabouts.isCompressed(locate(inode));
+  public boolean isReadByUs(Inode inode) {
+    byte state = locate(inode);
+    return Whereabouts.isInTier(state) && !Whereabouts.isRawFile(state);
   }
 
   /** Verifies a whole copy, block by block; says whether there is one and it is good. */
@@ -343,24 +347,22 @@ public final class Copies implements AutoCloseable {
       if (now == null || !now.attributes().version().equals(copy.version())) {
         return false;
       }
-      writer.commit();
-      uncount(number, writer.tier());
-      namespace.putCopy(number, copy);
-      format(writer.tier()).count(copy.version().size());
+      Tier tier = writer.tier();
+      CopyRecord placed = copy.at(writer.commit());
+      CopyRecord replaced = recordIn(number, tier);
+      namespace.putCopy(number, placed);
+      format(tier).count(copy.version().size());
+      if (replaced != null) {
+        format(tier).count(-replaced.version().size());
+        if (replaced.extent() != null || placed.extent() != null) {
+          tier.remove(number, replaced.extent());
+        }
+      }
       handles.invalidate(number);
-      where.set(number, Whereabouts.written(copy, tiers.indexOf(writer.tier())));
+      where.set(number, Whereabouts.written(placed, tiers.indexOf(tier)));
       return true;
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** The record that a tier's copy has, if it has one, goes away or is replaced. */
-  private void uncount(long number, Tier tier) {
-    for (CopyRecord copy : namespace.copies(number)) {
-      if (copy.tier().equals(tier.name())) {
-        format(tier).count(-copy.version().size());
-      }
     }
   }
 
@@ -391,7 +393,7 @@ public final class Copies implements AutoCloseable {
       for (CopyRecord copy : records) {
         int index = tierIndex(copy.tier());
         if (index < tiers.size()) {
-          tiers.get(index).remove(number);
+          tiers.get(index).remove(number, copy.extent());
           format(tiers.get(index)).count(-copy.version().size());
         }
         namespace.removeCopy(number, copy.tier());
@@ -415,15 +417,64 @@ public final class Copies implements AutoCloseable {
   void evict(long number, Tier tier) {
     Lock lock = lockRecords(number);
     try {
-      uncount(number, tier);
+      CopyRecord copy = recordIn(number, tier);
       namespace.removeCopy(number, tier.name());
       where.set(number, Whereabouts.UNKNOWN);
-      tier.remove(number);
+      if (copy != null) {
+        format(tier).count(-copy.version().size());
+        tier.remove(number, copy.extent());
+      }
       handles.invalidate(number);
     } finally {
       lock.unlock();
     }
     dropListener.accept(number);
+  }
+
+  /**
+   * Moves what is wanted of sparse bundles of a tier together, which makes room; false if there was
+   * nothing to do. By one thread at a time.
+   */
+  boolean compact(Tier tier) {
+    Set<Long> bundles = tier.sparseBundles();
+    if (bundles.isEmpty()) {
+      return false;
+    }
+    List<Long> numbers = new ArrayList<>();
+    namespace.listCopies(
+        Namespace.ROOT,
+        (number, copy) -> {
+          if (copy.tier().equals(tier.name()) && isIn(bundles, copy)) {
+            numbers.add(number);
+          }
+          return true;
+        });
+    return numbers.stream().filter(number -> move(number, tier, bundles)).count() > 0;
+  }
+
+  private static boolean isIn(Set<Long> bundles, CopyRecord copy) {
+    Extent extent = copy.extent();
+    return extent != null && bundles.contains(extent.bundle());
+  }
+
+  private boolean move(long number, Tier tier, Set<Long> bundles) {
+    Lock lock = lockRecords(number);
+    try {
+      CopyRecord copy = recordIn(number, tier);
+      Extent from = copy == null ? null : copy.extent();
+      Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : tier.move(from);
+      if (copy == null || to == null) {
+        return false;
+      }
+      namespace.putCopy(number, copy.at(to));
+      // What was read from the old place is compared where it is now.
+      where.set(number, Whereabouts.UNKNOWN);
+      tier.remove(number, from);
+      handles.invalidate(number);
+      return true;
+    } finally {
+      lock.unlock();
+    }
   }
 
   private Lock lockRecords(long number) {
@@ -440,16 +491,17 @@ public final class Copies implements AutoCloseable {
     where.set(inode.number(), Whereabouts.UNKNOWN);
     // The record goes before the file and comes after it: only if it was there all the time is the
     // file what is missing.
+    CopyRecord record = recordIn(inode.number(), tier);
     if (!tier.hasFailed()
-        && recordIn(inode, tier) != null
-        && !isThere(inode, tier)
-        && recordIn(inode, tier) != null) {
+        && record != null
+        && !isThere(inode, tier, record)
+        && record.equals(recordIn(inode.number(), tier))) {
       dropBad(inode, tier, "its file is not there");
     }
   }
 
-  private static boolean isThere(Inode inode, Tier tier) {
-    try (CopyReader reader = tier.open(inode.number())) {
+  private static boolean isThere(Inode inode, Tier tier, CopyRecord record) {
+    try (CopyReader reader = tier.open(inode.number(), record.extent())) {
       return reader != null;
     } catch (IOException e) {
       // The tier has failed, and says so.
@@ -498,12 +550,14 @@ public final class Copies implements AutoCloseable {
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
-    CopyRecord record = trusted ? null : recordIn(inode, tier);
-    if (record == null && !trusted) {
+    // A raw file that was verified needs none.
+    boolean known = trusted && Whereabouts.isRawFile(where.get(inode.number()));
+    CopyRecord record = known ? null : recordIn(inode.number(), tier);
+    if (record == null && !known) {
       // Evicted just now.
       return null;
     }
-    CopyReader reader = tier.open(inode.number());
+    CopyReader reader = tier.open(inode.number(), record == null ? null : record.extent());
     if (reader == null) {
       return null;
     }
@@ -513,7 +567,9 @@ public final class Copies implements AutoCloseable {
         // Evicted just now; what was opened may be a later copy of another kind.
         return null;
       }
-      OpenCopy copy = format(tier).open(inode, reader, record, frames, () -> verified(inode, tier));
+      CopyRecord compared = trusted ? null : record;
+      OpenCopy copy =
+          format(tier).open(inode, reader, compared, frames, () -> verified(inode, tier));
       opened = true;
       return copy;
     } finally {
@@ -525,12 +581,14 @@ public final class Copies implements AutoCloseable {
 
   private void verified(Inode inode, Tier tier) {
     verified.increment();
-    int index = tiers.indexOf(tier);
-    where.compareAndSet(inode.number(), Whereabouts.unverified(index), Whereabouts.verified(index));
+    byte state = where.get(inode.number());
+    if (Whereabouts.isInTier(state) && Whereabouts.tierIndex(state) == tiers.indexOf(tier)) {
+      where.compareAndSet(inode.number(), state, Whereabouts.verified(state));
+    }
   }
 
-  private @Nullable CopyRecord recordIn(Inode inode, Tier tier) {
-    for (CopyRecord copy : namespace.copies(inode.number())) {
+  private @Nullable CopyRecord recordIn(long number, Tier tier) {
+    for (CopyRecord copy : namespace.copies(number)) {
       if (copy.tier().equals(tier.name())) {
         return copy;
       }

@@ -33,6 +33,7 @@ public final class CopyFormat implements AutoCloseable {
   private static final long UNKNOWN = Long.MIN_VALUE;
 
   private final Compression compression;
+  private final Bundling bundling;
   private final @Nullable Path directory;
   private final Executor trainer;
   private final ZstdCodec plain;
@@ -43,18 +44,21 @@ public final class CopyFormat implements AutoCloseable {
   /**
    * Reads the tier's dictionary, if there is one.
    *
+   * @param bundling which copies share bundles
    * @param directory where it is kept, or will be; null for copies without one
    * @param trainer where it is trained, which takes seconds
    * @param contentBytes what the copies hold that are there; null if that is not known
    */
   public CopyFormat(
       Compression compression,
+      Bundling bundling,
       @Nullable Path directory,
       Executor trainer,
       @Nullable Long contentBytes) {
     int level = Math.max(1, compression.level());
     Dictionary dictionary = directory == null ? null : DictionaryFile.load(directory);
     this.compression = compression;
+    this.bundling = bundling;
     this.directory = directory;
     this.trainer = trainer;
     this.plain = new ZstdCodec(level);
@@ -62,17 +66,21 @@ public final class CopyFormat implements AutoCloseable {
     this.training =
         directory == null || dictionary != null || compression.mode() == Compression.Mode.NONE
             ? null
-            : new DictionaryTraining(level);
+            : new DictionaryTraining(level, bundling.unitBytes());
     this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
   }
 
   /** Raw copies of a tier of which nothing is known. */
   static CopyFormat raw() {
-    return new CopyFormat(Compression.NONE, null, Runnable::run, null);
+    return new CopyFormat(Compression.NONE, Bundling.NONE, null, Runnable::run, null);
   }
 
   public Compression compression() {
     return compression;
+  }
+
+  Bundling bundling() {
+    return bundling;
   }
 
   /** The codec of a compressed copy; null if it is none of ours, or its dictionary is not there. */
@@ -104,7 +112,7 @@ public final class CopyFormat implements AutoCloseable {
     }
     ZstdCodec codec = size <= DictionaryTraining.LARGEST_BYTES ? forSmall(content) : plain;
     return compression.mode() == Compression.Mode.ZSTD
-            || Compressibility.isWorth(codec, block, content, size)
+            || Compressibility.isWorth(codec, block, content, size, bundling.unitBytes())
         ? codec
         : null;
   }

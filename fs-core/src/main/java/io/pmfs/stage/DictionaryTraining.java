@@ -30,18 +30,25 @@ final class DictionaryTraining {
   private static final int TRIAL_SHARE = 8;
 
   private final int level;
+  private final int unitBytes;
   private final int enoughBytes;
   private final List<byte[]> samples = new ArrayList<>(); // GUARDED_BY(this)
   private int sampledBytes; // GUARDED_BY(this)
   private boolean over; // GUARDED_BY(this)
 
-  DictionaryTraining(int level) {
-    this(level, SAMPLE_BYTES);
+  /**
+   * For one tier.
+   *
+   * @param unitBytes in what units copies take room
+   */
+  DictionaryTraining(int level, int unitBytes) {
+    this(level, unitBytes, SAMPLE_BYTES);
   }
 
   /** With so many bytes of samples, for tests. */
-  DictionaryTraining(int level, int enoughBytes) {
+  DictionaryTraining(int level, int unitBytes, int enoughBytes) {
     this.level = level;
+    this.unitBytes = unitBytes;
     this.enoughBytes = enoughBytes;
   }
 
@@ -91,13 +98,13 @@ final class DictionaryTraining {
     return helps ? dictionary : null;
   }
 
-  private static long storedSize(List<byte[]> files, Codec codec) {
+  private long storedSize(List<byte[]> files, Codec codec) {
     ByteBuffer source = ByteBuffer.allocateDirect(LARGEST_BYTES);
     ByteBuffer target = ByteBuffer.allocateDirect(codec.maxCompressedSize(LARGEST_BYTES));
     long total = 0;
     for (byte[] file : files) {
       source.clear().put(file);
-      total += Compressibility.allocated(codec.compress(source.flip(), target.clear()));
+      total += Compressibility.taken(codec.compress(source.flip(), target.clear()), unitBytes);
     }
     return total;
   }

@@ -6,7 +6,10 @@ import io.pmfs.tier.TierStatus;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,6 +31,8 @@ final class Evictor {
   private final EvictionPolicy policy;
   private final Executor thread;
   private final AtomicBoolean running = new AtomicBoolean();
+  private final Lock compacting = new ReentrantLock();
+  private final AtomicLong compactions = new AtomicLong();
   private final LongAdder evicted = new LongAdder();
 
   Evictor(Namespace namespace, Copies copies, EvictionPolicy policy, Executor thread) {
@@ -73,8 +78,30 @@ final class Evictor {
     return Math.max(size, status.capacityBytes() / HEADROOM_DIVISOR);
   }
 
+  /**
+   * Moves together what is wanted of bundles that are mostly not wanted; says whether that was
+   * done, by anybody since this was called.
+   */
+  boolean compact(Placement placement) {
+    long before = compactions.get();
+    compacting.lock();
+    try {
+      if (compactions.get() == before) {
+        for (Tier tier : copies.tiers()) {
+          if (placement.allows(tier.name()) && copies.compact(tier)) {
+            compactions.incrementAndGet();
+          }
+        }
+      }
+      return compactions.get() != before;
+    } finally {
+      compacting.unlock();
+    }
+  }
+
   private void evictBelow(Tier tier, long usedBytes) {
-    if (policy == EvictionPolicy.NONE || !running.compareAndSet(false, true)) {
+    boolean isNeeded = policy != EvictionPolicy.NONE || !tier.sparseBundles().isEmpty();
+    if (!isNeeded || !running.compareAndSet(false, true)) {
       return;
     }
     try {
@@ -86,6 +113,7 @@ final class Evictor {
 
   private void evict(Tier tier, long usedBytes) {
     try {
+      compact(Placement.ANYWHERE);
       for (int i = 0; i < MAXIMUM_AT_ONCE && tier.status().usedBytes() > usedBytes; i++) {
         long victim = policy.victim(tier, namespace);
         if (victim == 0) {

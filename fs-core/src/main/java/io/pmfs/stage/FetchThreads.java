@@ -134,11 +134,7 @@ final class FetchThreads {
 
   private void recover(Tier tier) {
     copies.format(tier).countContent(namespace, tier.name());
-    tier.recover(number -> isIn(tier, number));
-  }
-
-  private boolean isIn(Tier tier, long number) {
-    return namespace.copies(number).stream().anyMatch(copy -> copy.tier().equals(tier.name()));
+    tier.recover(new RecordedCopies(namespace, tier.name()));
   }
 
   /** Files that wait for a thread. */

@@ -98,6 +98,11 @@ final class Fetches {
     return null;
   }
 
+  /** Makes room by moving copies together; says whether there may be some now. */
+  boolean compact(Placement placement) {
+    return evictor.compact(placement);
+  }
+
   private void noRoom(Inode inode) {
     if (marks.compareAndSet(inode.number(), (byte) 0, NO_ROOM)) {
       skippedNoRoom.increment();

@@ -21,12 +21,19 @@ final class FrameWriter implements Frames {
   private final CopyWriter file;
   private final Codec codec;
   private final long contentSize;
+  private final boolean bundled;
   private final long[] offsets;
   private final int[] sizes;
   private final int[] checksums;
   private final AtomicLong end = new AtomicLong();
 
-  FrameWriter(CopyWriter file, Codec codec, long contentSize) {
+  /**
+   * For content of that size.
+   *
+   * @param bundled whether all of it, one block, goes into a bundle
+   */
+  FrameWriter(CopyWriter file, Codec codec, long contentSize, boolean bundled) {
+    this.bundled = bundled;
     this.file = file;
     this.codec = codec;
     this.contentSize = contentSize;
@@ -53,7 +60,12 @@ final class FrameWriter implements Frames {
       offsets[frame] =
           offset + (frame == first ? 0 : offsets[frame - 1] + sizes[frame - 1] - offset);
     }
-    file.write(offset, compressed);
+    if (bundled) {
+      compressed.limit(compressed.capacity()).position((int) end.get());
+      file.append(compressed.put(table().encode()).flip());
+    } else {
+      file.write(offset, compressed);
+    }
   }
 
   @Override
@@ -106,10 +118,16 @@ final class FrameWriter implements Frames {
 
   /** Ends a file, this one or its ordered copy, with the table. */
   void writeTable(CopyWriter target) throws IOException {
+    if (!bundled) {
+      target.write(end.get(), table().encode());
+    }
+  }
+
+  private SeekTable table() {
     int[] contentSizes = new int[sizes.length];
     for (int frame = 0; frame < sizes.length; frame++) {
       contentSizes[frame] = (int) Math.min(SIZE, contentSize - (long) frame * SIZE);
     }
-    target.write(end.get(), SeekTable.of(sizes, contentSizes).encode());
+    return SeekTable.of(sizes, contentSizes);
   }
 }

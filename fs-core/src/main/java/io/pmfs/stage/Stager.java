@@ -294,13 +294,11 @@ public final class Stager implements AutoCloseable {
     if (file != null) {
       return file;
     }
-    if (copies.isCompressed(inode)) {
+    if (copies.isReadByUs(inode)) {
       return null;
     }
     if (copies.has(inode)) {
-      if (!copies.isCompressed(inode)) {
-        fetchThreads.verify(inode);
-      }
+      fetchThreads.verify(inode);
     } else if (inode.attributes().size() > Blocks.SIZE) {
       // What fits a block is fetched by the read that is about to come.
       Fetch fetch = fetches.forReader(inode);

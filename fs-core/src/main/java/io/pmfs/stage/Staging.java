@@ -117,6 +117,9 @@ public final class Staging {
           continue;
         }
         String failure = copies.failure(placement);
+        if (failure == null && fetches.compact(placement)) {
+          continue;
+        }
         return failure == null
             ? new Outcome(Outcome.Result.NO_ROOM, "", bytes)
             : new Outcome(Outcome.Result.TIER_FAILED, failure, bytes);

@@ -3,7 +3,8 @@ package io.pmfs.stage;
 import io.pmfs.metadata.CopyRecord;
 
 /**
- * What is known of where the copy of an inode is, in a byte. A tier by its index, fastest first.
+ * What is known of where the copy of an inode is, in a byte: what kind of copy, and in which tier
+ * by its index, fastest first.
  */
 final class Whereabouts {
   /** To be looked up in the records. */
@@ -14,51 +15,60 @@ final class Whereabouts {
   /** Nowhere, because what there was is of another version. */
   static final byte OUTDATED = 2;
 
-  private static final byte IN_TIER = 3;
-  private static final byte VERIFIED = 43;
+  static final int MAX_TIERS = 16;
+
+  // The kinds; the tier's index is added.
+  private static final byte FILE = 16;
+  private static final byte VERIFIED_FILE = 32;
+  private static final byte BUNDLED = 48;
+  private static final byte VERIFIED_BUNDLED = 64;
 
   /** Compressed ones are compared at every read, so it does not matter whether they ever were. */
-  private static final byte COMPRESSED = 83;
-
-  static final int MAX_TIERS = VERIFIED - IN_TIER;
+  private static final byte COMPRESSED = 80;
 
   private Whereabouts() {}
 
   /** That of a copy which the records name. */
   static byte recorded(CopyRecord copy, int tierIndex) {
-    return copy.codec() == CopyFormat.RAW ? unverified(tierIndex) : (byte) (COMPRESSED + tierIndex);
+    if (copy.codec() != CopyFormat.RAW) {
+      return (byte) (COMPRESSED + tierIndex);
+    }
+    return (byte) ((copy.extent() == null ? FILE : BUNDLED) + tierIndex);
   }
 
   /** That of a copy which was written in this session. */
   static byte written(CopyRecord copy, int tierIndex) {
-    return copy.codec() == CopyFormat.RAW ? verified(tierIndex) : recorded(copy, tierIndex);
+    return verified(recorded(copy, tierIndex));
   }
 
-  static byte unverified(int tierIndex) {
-    return (byte) (IN_TIER + tierIndex);
-  }
-
-  static byte verified(int tierIndex) {
-    return (byte) (VERIFIED + tierIndex);
+  /** That of the same copy, once all of it was compared. */
+  static byte verified(byte state) {
+    return switch (kind(state)) {
+      case FILE -> (byte) (VERIFIED_FILE + tierIndex(state));
+      case BUNDLED -> (byte) (VERIFIED_BUNDLED + tierIndex(state));
+      default -> state;
+    };
   }
 
   static boolean isInTier(byte state) {
-    return state >= IN_TIER;
+    return state >= FILE;
   }
 
   /** Whether all of a raw copy was compared with its checksums. */
   static boolean isVerified(byte state) {
-    return state >= VERIFIED && state < COMPRESSED;
+    return kind(state) == VERIFIED_FILE || kind(state) == VERIFIED_BUNDLED;
   }
 
-  static boolean isCompressed(byte state) {
-    return state >= COMPRESSED;
+  /** Whether it is raw and a file, which the kernel can read without us. */
+  static boolean isRawFile(byte state) {
+    return kind(state) == FILE || kind(state) == VERIFIED_FILE;
   }
 
   static int tierIndex(byte state) {
-    if (isCompressed(state)) {
-      return state - COMPRESSED;
-    }
-    return isVerified(state) ? state - VERIFIED : state - IN_TIER;
+    return state % MAX_TIERS;
+  }
+
+  private static byte kind(byte state) {
+    return (byte) (state - tierIndex(state));
   }
 }

@@ -1,7 +1,9 @@
 package io.pmfs.tier;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A copy in the making, with room reserved for it. Not visible in its tier until {@link #commit}.
@@ -18,14 +20,25 @@ public interface CopyWriter {
    */
   void write(long offset, ByteBuffer source) throws IOException;
 
+  /**
+   * Writes a whole copy to a bundle with others, where it takes no more than its size; nothing else
+   * is written before or after. Failures as of {@link #write}.
+   */
+  void append(ByteBuffer source) throws IOException;
+
   /** A range that was written before. */
   ReadResult read(long offset, int size) throws IOException;
 
   /** Gives back what was reserved for more than so many bytes, before it is committed. */
   void shrink(long sizeBytes);
 
-  /** Makes the copy visible, replacing an older one. Reading goes on until {@link #close}. */
-  void commit() throws IOException;
+  /**
+   * Makes the copy visible, replacing an older one that was a file. Reading goes on until {@link
+   * #close}.
+   *
+   * @return where it is in a bundle; null if it is a file
+   */
+  @Nullable Extent commit() throws IOException;
 
   /** Drops the copy if it was not committed, and releases everything. Idempotent. */
   void close();

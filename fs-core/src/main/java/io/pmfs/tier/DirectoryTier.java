@@ -5,13 +5,14 @@ import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileStore;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -21,31 +22,36 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies as plain files in one directory, raw from byte 0, on a local disk or on a file system on
- * persistent memory. Survives restart; anything unreadable counts as absent.
+ * Copies in one directory, on a local disk or on a file system on persistent memory: as plain
+ * files, or small ones together in {@link Bundles}. Survives restart; anything unreadable counts as
+ * absent.
  *
- * <p>A copy is written below {@code incoming} and renamed into {@code copies} when it is whole, so
- * a file in {@code copies} is never seen half written. Nothing is synced: after a crash of the
- * machine a file may hold other bytes than were written, which its checksums tell.
+ * <p>A copy that is a file is written below {@code incoming} and renamed into {@code copies} when
+ * it is whole, so a file in {@code copies} is never seen half written. Nothing is synced: after a
+ * crash of the machine a file may hold other bytes than were written, which its checksums tell.
  */
 public final class DirectoryTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
-
-  /** Room is counted in the allocation unit that ext4 and XFS use. */
-  private static final long ALLOCATION_BYTES = 4096;
 
   /** How long a full disk is left alone before it is asked for room again. */
   private static final long FULL_RETRY_NANOS = 10_000_000_000L;
 
   private static final int COUNTING_ATTEMPTS = 5;
+
+  /** A tier has some 128 bundles, or a few thousand: each is an open file. */
+  private static final int BUNDLES = 128;
+
+  private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
+  private static final long LARGEST_BUNDLE_BYTES = 512 << 20;
 
   private static final FileAttribute<?> DIRECTORY_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
@@ -56,14 +62,9 @@ public final class DirectoryTier implements Tier {
   private final Path copies;
   private final Path incoming;
   private final FileChannel lock;
-  private final FileStore disk;
+  private final Room room;
+  private final Bundles bundles;
   private final TierStatus.@Nullable Dax dax;
-
-  /** What copies take, reservations included. INVARIANT: never above the capacity. */
-  private final AtomicLong usedBytes;
-
-  /** The part of {@link #usedBytes} that is reserved and perhaps not on the disk yet. */
-  private final AtomicLong reservedBytes = new AtomicLong();
 
   private final AtomicLong copyCount;
   private long removedInRecovery; // GUARDED_BY(this)
@@ -89,17 +90,39 @@ public final class DirectoryTier implements Tier {
     Files.createDirectories(incoming, DIRECTORY_MODE);
     this.lock = lock(settings.directory());
     clearIncoming();
-    this.disk = Files.getFileStore(copies);
     this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(incoming) : null;
-    boolean counted = usage != null || isEmpty(copies);
-    this.usedBytes = new AtomicLong(usage == null ? 0 : usage.bytes());
+    this.room = new Room(settings, Files.getFileStore(copies));
+    this.bundles =
+        new Bundles(
+            settings.directory().resolve("bundles"),
+            bundleBytes(settings.capacityBytes()),
+            room,
+            DIRECTORY_MODE,
+            FILE_MODE);
+    boolean counted = usage != null || (isEmpty(copies) && bundles.isEmpty());
     this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
+    if (counted) {
+      room.found(usage == null ? 0 : usage.fileBytes());
+      room.found(bundles.count(usage == null ? Map.of() : usage.bundles()));
+    }
     this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
     this.reason = counted ? null : "not yet compared with the records";
   }
 
-  /** What the copies of a tier take. */
-  public record Usage(long bytes, long copies) {}
+  /**
+   * What the copies of a tier take.
+   *
+   * @param fileBytes what those take that are files
+   * @param copies how many there are, in bundles too
+   * @param bundles the bytes that are wanted of each bundle
+   */
+  public record Usage(long fileBytes, long copies, Map<Long, Long> bundles) {
+    public static final Usage NONE = new Usage(0, 0, Map.of());
+  }
+
+  private static long bundleBytes(long capacityBytes) {
+    return Math.max(SMALLEST_BUNDLE_BYTES, Math.min(capacityBytes / BUNDLES, LARGEST_BUNDLE_BYTES));
+  }
 
   @Override
   public String name() {
@@ -107,9 +130,17 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
-  public @Nullable CopyReader open(long number) throws IOException {
+  public @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException {
     if (state == TierStatus.State.FAILED) {
       return null;
+    }
+    if (extent != null) {
+      try {
+        return bundles.open(extent);
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
     }
     FileChannel file;
     try {
@@ -139,28 +170,30 @@ public final class DirectoryTier implements Tier {
     if (!couldHold(sizeBytes) || (state != TierStatus.State.ON && !hasRoomAgain())) {
       return null;
     }
-    long charge = charge(sizeBytes);
-    if (!reserve(charge)) {
+    long charge = Room.charge(sizeBytes);
+    try {
+      return room.reserve(charge) ? new IncomingCopy(number, charge) : null;
+    } catch (IOException e) {
+      failed(e);
       return null;
     }
-    return new IncomingFile(number, charge);
   }
 
   @Override
-  public synchronized void remove(long number) {
+  public synchronized void remove(long number, @Nullable Extent extent) {
     if (state == TierStatus.State.FAILED) {
+      return;
+    }
+    if (extent != null) {
+      bundles.drop(extent);
+      countRemoved(0);
       return;
     }
     Path path = path(number);
     try {
       long size = Files.size(path);
       if (Files.deleteIfExists(path)) {
-        if (state == TierStatus.State.RECOVERING) {
-          removedInRecovery++;
-        } else {
-          usedBytes.addAndGet(-charge(size));
-          copyCount.decrementAndGet();
-        }
+        countRemoved(Room.charge(size));
       }
     } catch (NoSuchFileException e) {
       // Gone already: what remove is for.
@@ -169,9 +202,51 @@ public final class DirectoryTier implements Tier {
     }
   }
 
+  private synchronized void countRemoved(long bytes) {
+    if (state == TierStatus.State.RECOVERING) {
+      removedInRecovery++;
+    } else {
+      room.free(bytes);
+      copyCount.decrementAndGet();
+    }
+  }
+
+  @Override
+  public Set<Long> sparseBundles() {
+    return state == TierStatus.State.ON ? bundles.sparse() : Set.of();
+  }
+
+  @Override
+  public @Nullable Extent move(Extent extent) {
+    long charge = Room.charge(extent.size());
+    if (state != TierStatus.State.ON) {
+      return null;
+    }
+    try {
+      if (!room.move(charge)) {
+        return null;
+      }
+      IncomingCopy copy = new IncomingCopy(0, charge);
+      try (CopyReader reader = bundles.open(extent)) {
+        if (reader == null || reader.size() != extent.size()) {
+          return null;
+        }
+        ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(extent.size()));
+        reader.read(0, bytes.capacity()).copyTo(bytes);
+        copy.append(bytes.flip());
+        return copy.commit();
+      } finally {
+        copy.close();
+      }
+    } catch (IOException e) {
+      failed(e);
+      return null;
+    }
+  }
+
   @Override
   public boolean couldHold(long sizeBytes) {
-    return sizeBytes <= settings.capacityBytes() && charge(sizeBytes) <= settings.capacityBytes();
+    return room.couldHold(sizeBytes);
   }
 
   @Override
@@ -181,6 +256,9 @@ public final class DirectoryTier implements Tier {
       turn(TierStatus.State.FULL, "no space left on the disk");
     } else if (String.valueOf(e.getMessage()).contains("Too many open files")) {
       log.warn("tier {}: {}", name(), message(e));
+    } else if (e instanceof ClosedChannelException) {
+      // An interrupted thread took the file with it; it is opened again.
+      log.debug("tier {}: {}", name(), e.toString());
     } else {
       fail(message(e));
     }
@@ -211,48 +289,21 @@ public final class DirectoryTier implements Tier {
     }
     synchronized (this) {
       fullSinceNanos = System.nanoTime();
-      if (state == TierStatus.State.FULL
-          && freeBytes() > settings.keepFreeBytes() + ALLOCATION_BYTES) {
-        state = TierStatus.State.ON;
-        reason = null;
-        log.info("tier {} has room again", name());
+      try {
+        if (state == TierStatus.State.FULL && room.isDiskFree()) {
+          state = TierStatus.State.ON;
+          reason = null;
+          log.info("tier {} has room again", name());
+        }
+      } catch (IOException e) {
+        failed(e);
       }
       return state == TierStatus.State.ON;
     }
   }
 
-  private boolean reserve(long charge) {
-    long used;
-    do {
-      used = usedBytes.get();
-      if (charge > settings.capacityBytes() - used) {
-        return false;
-      }
-    } while (!usedBytes.compareAndSet(used, used + charge));
-    long reserved = reservedBytes.addAndGet(charge);
-    if (freeBytes() - reserved < settings.keepFreeBytes()) {
-      release(charge);
-      return false;
-    }
-    return true;
-  }
-
-  private void release(long charge) {
-    reservedBytes.addAndGet(-charge);
-    usedBytes.addAndGet(-charge);
-  }
-
-  private long freeBytes() {
-    try {
-      return disk.getUsableSpace();
-    } catch (IOException e) {
-      failed(e);
-      return 0;
-    }
-  }
-
   @Override
-  public void recover(LongPredicate known) {
+  public void recover(CopyRecords records) {
     if (state != TierStatus.State.RECOVERING) {
       // It takes copies, which are there before they are known.
       return;
@@ -265,7 +316,7 @@ public final class DirectoryTier implements Tier {
       }
       Usage usage;
       try {
-        usage = count(known);
+        usage = count(records);
       } catch (IOException e) {
         failed(e);
         return;
@@ -273,10 +324,7 @@ public final class DirectoryTier implements Tier {
       synchronized (this) {
         if (removedInRecovery == removedBefore || attempt == COUNTING_ATTEMPTS) {
           if (state == TierStatus.State.RECOVERING) {
-            usedBytes.addAndGet(usage.bytes());
-            copyCount.addAndGet(usage.copies());
-            reason = null;
-            state = TierStatus.State.ON;
+            take(usage);
           }
           return;
         }
@@ -284,8 +332,20 @@ public final class DirectoryTier implements Tier {
     }
   }
 
-  /** What is there; what is not known is removed. */
-  private Usage count(LongPredicate known) throws IOException {
+  private synchronized void take(Usage usage) {
+    try {
+      room.found(usage.fileBytes());
+      room.found(bundles.count(usage.bundles()));
+      copyCount.addAndGet(usage.copies());
+      reason = null;
+      state = TierStatus.State.ON;
+    } catch (IOException e) {
+      failed(e);
+    }
+  }
+
+  /** What is there; what is not known is removed, but for bundles. */
+  private Usage count(CopyRecords records) throws IOException {
     AtomicLong bytes = new AtomicLong();
     AtomicLong count = new AtomicLong();
     Files.walkFileTree(
@@ -295,8 +355,8 @@ public final class DirectoryTier implements Tier {
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
               throws IOException {
             long number = number(file);
-            if (number > 0 && known.test(number)) {
-              bytes.addAndGet(charge(attributes.size()));
+            if (number > 0 && records.hasFile(number)) {
+              bytes.addAndGet(Room.charge(attributes.size()));
               count.incrementAndGet();
             } else {
               Files.deleteIfExists(file);
@@ -312,7 +372,22 @@ public final class DirectoryTier implements Tier {
             throw e;
           }
         });
-    return new Usage(bytes.get(), count.get());
+    Map<Long, Long> wanted = new HashMap<>();
+    records.forEachExtent(
+        extent -> {
+          wanted.merge(extent.bundle(), extent.size(), Long::sum);
+          count.incrementAndGet();
+        });
+    return new Usage(bytes.get(), count.get(), wanted);
+  }
+
+  /** What there is, to be given to the next session's tier; null if that is not known. */
+  public synchronized @Nullable Usage usage() {
+    if (state != TierStatus.State.ON && state != TierStatus.State.FULL) {
+      return null;
+    }
+    return new Usage(
+        room.used() - bundles.bytes(), copyCount.get(), Map.copyOf(bundles.wantedBytes()));
   }
 
   @Override
@@ -325,13 +400,14 @@ public final class DirectoryTier implements Tier {
         reason,
         dax,
         settings.capacityBytes(),
-        usedBytes.get(),
+        room.used(),
         copyCount.get());
   }
 
   @Override
   public void close() {
     // Copies are closed by those who opened them.
+    bundles.close();
     closeQuietly(lock);
   }
 
@@ -386,10 +462,6 @@ public final class DirectoryTier implements Tier {
     }
   }
 
-  private static long charge(long sizeBytes) {
-    return Math.addExact(sizeBytes, ALLOCATION_BYTES - 1) / ALLOCATION_BYTES * ALLOCATION_BYTES;
-  }
-
   /**
    * The JDK gives the system's words, not its number; the launcher sets the C locale, so the words
    * are fixed.
@@ -429,16 +501,19 @@ public final class DirectoryTier implements Tier {
     }
   }
 
-  private final class IncomingFile implements CopyWriter {
+  /** A copy in the making: a file, or nothing before it is written whole to a bundle. */
+  private final class IncomingCopy implements CopyWriter {
     private final long number;
     private final Path path;
 
-    private long charge; // GUARDED_BY(this)
+    private long charge; // GUARDED_BY(this); what is reserved and not settled
     private @Nullable FileChannel file; // GUARDED_BY(this)
+    private @Nullable Extent extent; // GUARDED_BY(this)
+    private @Nullable CopyReader bundled; // GUARDED_BY(this)
     private boolean committed; // GUARDED_BY(this)
     private boolean closed; // GUARDED_BY(this)
 
-    IncomingFile(long number, long charge) {
+    IncomingCopy(long number, long charge) {
       this.number = number;
       this.charge = charge;
       this.path = incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
@@ -464,14 +539,41 @@ public final class DirectoryTier implements Tier {
     }
 
     @Override
-    public ReadResult read(long offset, int size) throws IOException {
-      return new ReadResult.FileRange(channel(), offset, size);
+    public synchronized void append(ByteBuffer source) throws IOException {
+      checkOpen();
+      try {
+        extent = bundles.append(source, charge);
+        charge = 0;
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
     }
 
-    private synchronized FileChannel channel() throws IOException {
+    @Override
+    public ReadResult read(long offset, int size) throws IOException {
+      CopyReader reader = bundled();
+      return reader == null
+          ? new ReadResult.FileRange(channel(), offset, size)
+          : reader.read(offset, size);
+    }
+
+    private synchronized @Nullable CopyReader bundled() throws IOException {
+      checkOpen();
+      if (extent != null && bundled == null) {
+        bundled = bundles.open(extent);
+      }
+      return bundled;
+    }
+
+    private synchronized void checkOpen() throws IOException {
       if (closed) {
         throw new IOException("the copy was closed");
       }
+    }
+
+    private synchronized FileChannel channel() throws IOException {
+      checkOpen();
       FileChannel channel = file;
       if (channel == null) {
         channel = FileChannel.open(path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), FILE_MODE);
@@ -482,22 +584,34 @@ public final class DirectoryTier implements Tier {
 
     @Override
     public synchronized void shrink(long sizeBytes) {
-      long surplus = charge - charge(sizeBytes);
+      long surplus = charge - Room.charge(sizeBytes);
       if (surplus > 0 && !closed && !committed) {
         charge -= surplus;
-        release(surplus);
+        room.release(surplus);
       }
     }
 
     @Override
-    public synchronized void commit() throws IOException {
+    public synchronized @Nullable Extent commit() throws IOException {
+      if (extent == null) {
+        commitFile();
+        room.settle(charge);
+      } else {
+        checkOpen();
+      }
+      committed = true;
+      copyCount.incrementAndGet();
+      return extent;
+    }
+
+    private void commitFile() throws IOException {
       Path target = path(number);
       try {
         channel();
         // Together, so that of two copies of one inode the replaced one is always accounted for.
         synchronized (DirectoryTier.this) {
           if (Files.exists(target)) {
-            remove(number);
+            remove(number, null);
           }
           try {
             Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
@@ -510,9 +624,6 @@ public final class DirectoryTier implements Tier {
         failed(e);
         throw e;
       }
-      committed = true;
-      reservedBytes.addAndGet(-charge);
-      copyCount.incrementAndGet();
     }
 
     @Override
@@ -525,8 +636,14 @@ public final class DirectoryTier implements Tier {
       if (file != null) {
         closeQuietly(file);
       }
+      if (bundled != null) {
+        bundled.close();
+      }
       if (!committed) {
-        release(charge);
+        room.release(charge);
+        if (extent != null) {
+          bundles.drop(extent);
+        }
         if (made) {
           try {
             Files.deleteIfExists(path);

@@ -1,14 +1,17 @@
 package io.pmfs.tier;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.function.LongPredicate;
+import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that holds copies of files, named by inode numbers. It may forget any copy at any time:
- * absence is a return value, never an error. A place that fails says so in its {@link #status} and
- * holds nothing from then on. Safe for use by many threads.
+ * A place that holds copies of files, named by inode numbers, small ones also by where they are in
+ * bundles of many, which their records say. It may forget any copy at any time: absence is a return
+ * value, never an error. A place that fails says so in its {@link #status} and holds nothing from
+ * then on. Safe for use by many threads.
  */
 public interface Tier extends AutoCloseable {
   /** How it is known in records and to users; stable over restarts. */
@@ -17,9 +20,10 @@ public interface Tier extends AutoCloseable {
   /**
    * Opens a copy for reading; null if it is absent.
    *
+   * @param extent where it is; null if it is a file
    * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
    */
-  @Nullable CopyReader open(long number) throws IOException;
+  @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException;
 
   /**
    * The file that holds a copy raw from byte 0, for a kernel that can read it without us; null if
@@ -35,8 +39,30 @@ public interface Tier extends AutoCloseable {
    */
   @Nullable CopyWriter create(long number, long sizeBytes);
 
-  /** Removes a copy if it is there. Open readers go on. */
-  void remove(long number);
+  /**
+   * Removes a copy if it is there. Open readers go on.
+   *
+   * @param extent where it is; null if it is a file
+   */
+  void remove(long number, @Nullable Extent extent);
+
+  /**
+   * Bundles of which so little is wanted that moving it elsewhere makes room; a removal makes none
+   * before the last copy of its bundle is removed.
+   */
+  default Set<Long> sparseBundles() {
+    return Set.of();
+  }
+
+  /**
+   * Copies what is in an extent to the newest bundle, though there may be no room for it: the
+   * caller records it and removes the old one.
+   *
+   * @return where it is now; null if it cannot be moved
+   */
+  default @Nullable Extent move(Extent extent) {
+    return null;
+  }
 
   /** Whether a copy of that size could ever fit, were everything else removed. */
   boolean couldHold(long sizeBytes);
@@ -59,9 +85,18 @@ public interface Tier extends AutoCloseable {
    * Compares what is there with what is known after an unclean stop: removes copies that are not
    * known, counts the rest, then takes new copies again.
    *
-   * @param known whether a copy of that inode is recorded
+   * @param records the copies that are known
    */
-  void recover(LongPredicate known);
+  void recover(CopyRecords records);
+
+  /** What is recorded of a tier's copies. */
+  interface CopyRecords {
+    /** Whether a copy that is a file is recorded. */
+    boolean hasFile(long number);
+
+    /** Shows the places of all copies in bundles. */
+    void forEachExtent(Consumer<Extent> visitor);
+  }
 
   TierStatus status();
 

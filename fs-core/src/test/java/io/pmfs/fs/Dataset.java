@@ -5,7 +5,10 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.stage.Bundling;
+import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
@@ -19,7 +22,6 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
-import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,6 +32,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
 
 /** A whole file system over an invented source, mounted session after session. */
 final class Dataset implements AutoCloseable {
@@ -37,7 +40,8 @@ final class Dataset implements AutoCloseable {
   private final Path directory;
   private final ExecutorService threads = Executors.newFixedThreadPool(4);
   private final long[] capacities;
-  private TierStatus[] lastStop;
+  private final Bundling bundling;
+  private @Nullable List<DirectoryTier.@Nullable Usage> lastStop;
 
   /** Far behind the source's last change, but for tests that set it. */
   Instant now = Instant.MAX.minus(Duration.ofDays(1));
@@ -46,6 +50,7 @@ final class Dataset implements AutoCloseable {
   CountedBackingStore source;
   Namespace namespace;
   final List<FaultyTier> tiers = new ArrayList<>();
+  private final List<DirectoryTier> directoryTiers = new ArrayList<>();
   Copies copies;
   Stager stager;
   PmfsFileSystem fs;
@@ -54,9 +59,14 @@ final class Dataset implements AutoCloseable {
 
   /** Mounted for the first time over what {@code tree} makes. */
   Dataset(Path directory, Tree tree, long... capacities) throws Exception {
+    this(directory, Bundling.NONE, tree, capacities);
+  }
+
+  /** The same, with small copies in bundles or not. */
+  Dataset(Path directory, Bundling bundling, Tree tree, long... capacities) throws Exception {
     this.directory = directory;
+    this.bundling = bundling;
     this.capacities = capacities;
-    this.lastStop = new TierStatus[0];
     tree.make(store);
     source = new CountedBackingStore(store);
     namespace = openNamespace();
@@ -77,17 +87,18 @@ final class Dataset implements AutoCloseable {
 
   private Copies openCopies() throws IOException {
     tiers.clear();
+    directoryTiers.clear();
+    List<CopyFormat> formats = new ArrayList<>();
     for (int i = 0; i < capacities.length; i++) {
-      tiers.add(
-          new FaultyTier(
-              new DirectoryTier(
-                  new TierSettings(
-                      "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
-                  lastStop.length == 0
-                      ? new DirectoryTier.Usage(0, 0)
-                      : new DirectoryTier.Usage(lastStop[i].usedBytes(), lastStop[i].copies()))));
+      Path place = directory.resolve("tier" + i);
+      directoryTiers.add(
+          new DirectoryTier(
+              new TierSettings("ssd:" + i, TierKind.SSD, place, capacities[i], 0),
+              lastStop == null ? DirectoryTier.Usage.NONE : lastStop.get(i)));
+      tiers.add(new FaultyTier(directoryTiers.get(i)));
+      formats.add(new CopyFormat(Compression.NONE, bundling, null, Runnable::run, null));
     }
-    return new Copies(namespace, List.copyOf(tiers));
+    return new Copies(namespace, List.copyOf(tiers), formats);
   }
 
   private Stager openStager(EvictionPolicy eviction) {
@@ -119,7 +130,8 @@ final class Dataset implements AutoCloseable {
   private void unmount() throws Exception {
     tasks.close();
     stager.close();
-    lastStop = tiers.stream().map(FaultyTier::status).toArray(TierStatus[]::new);
+    lastStop = new ArrayList<>();
+    directoryTiers.forEach(tier -> lastStop.add(tier.usage()));
     copies.close();
     namespace.close();
   }

@@ -195,8 +195,11 @@ final class TaskModelTest {
   }
 
   private List<Path> copies(int tier) throws IOException {
-    try (Stream<Path> all = Files.walk(directory.resolve("tier" + tier).resolve("copies"))) {
-      return all.filter(Files::isRegularFile).sorted().toList();
+    try (Stream<Path> all = Files.walk(directory.resolve("tier" + tier))) {
+      return all.filter(Files::isRegularFile)
+          .filter(file -> !file.endsWith("lock"))
+          .sorted()
+          .toList();
     }
   }
 

@@ -33,7 +33,7 @@ final class BlockWriterTest {
 
   @TempDir Path directory;
   private final CopyFormat format =
-      new CopyFormat(Compression.parse("zstd:1"), null, Runnable::run, null);
+      new CopyFormat(Compression.parse("zstd:1"), Bundling.NONE, null, Runnable::run, null);
   private final FramePool pool = new FramePool(4 << 20);
 
   private BlockWriter writer(Inode inode, Tier tier) {

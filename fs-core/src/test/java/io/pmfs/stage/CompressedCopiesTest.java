@@ -139,8 +139,8 @@ final class CompressedCopiesTest {
       for (int session = 0; session < 2; session++) {
         assertThat(stage.copies.file(shrinks)).isNull();
         assertThat(stage.stager.copyFile(shrinks)).isNull();
-        assertThat(stage.copies.isCompressed(shrinks)).isTrue();
-        assertThat(stage.copies.isCompressed(random)).isFalse();
+        assertThat(stage.copies.isReadByUs(shrinks)).isTrue();
+        assertThat(stage.copies.isReadByUs(random)).isFalse();
         stage.restart();
       }
     }
@@ -312,7 +312,7 @@ final class CompressedCopiesTest {
   @Test
   void content_ofCopies_isCountedAndRecounted() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(ZSTD)) {
-      CopyFormat counted = new CopyFormat(ZSTD, null, Runnable::run, 0L);
+      CopyFormat counted = new CopyFormat(ZSTD, Bundling.NONE, null, Runnable::run, 0L);
       stage.copies = new Copies(stage.namespace, List.copyOf(stage.tiers), List.of(counted));
       stage.stager.close();
       stage.stager =

@@ -33,8 +33,12 @@ final class CompressibilityTest {
   }
 
   private boolean isWorth(int block, byte[] content, long fileSize) {
+    return isWorth(block, content, fileSize, 4096);
+  }
+
+  private boolean isWorth(int block, byte[] content, long fileSize, int unitBytes) {
     ByteBuffer bytes = direct(content);
-    boolean worth = Compressibility.isWorth(codec, block, bytes, fileSize);
+    boolean worth = Compressibility.isWorth(codec, block, bytes, fileSize, unitBytes);
     assertThat(bytes.position()).isZero();
     return worth;
   }
@@ -51,6 +55,8 @@ final class CompressibilityTest {
   void isWorth_fileOfOneUnitOfTheDisk_isFalse() {
     assertThat(isWorth(0, new byte[4096], 4096)).isFalse();
     assertThat(isWorth(0, new byte[4097], 4097)).isTrue();
+    assertThat(isWorth(0, new byte[4096], 4096, 1)).isTrue();
+    assertThat(isWorth(0, new byte[20], 20, 1)).as("the table takes more").isFalse();
   }
 
   @Test

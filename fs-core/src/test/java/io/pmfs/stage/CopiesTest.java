@@ -246,9 +246,9 @@ final class CopiesTest {
       Checksums checksums = stage.namespace.copies(inode.number()).get(0).checksums();
       for (CopyRecord unreadable :
           List.of(
-              new CopyRecord("ssd:0", 1, version, 100, BLOCK, checksums, false),
-              new CopyRecord("ssd:0", 0, version, 100, BLOCK / 2, checksums, false),
-              new CopyRecord("ssd:0", 0, version, 100, BLOCK, Checksums.of(1, 2), false))) {
+              new CopyRecord("ssd:0", 1, version, 100, BLOCK, checksums, false, null),
+              new CopyRecord("ssd:0", 0, version, 100, BLOCK / 2, checksums, false, null),
+              new CopyRecord("ssd:0", 0, version, 100, BLOCK, Checksums.of(1, 2), false, null))) {
         stage.restart();
         stage.namespace.putCopy(inode.number(), unreadable);
         assertDropped(stage, inode);
@@ -263,7 +263,14 @@ final class CopiesTest {
       stage.namespace.putCopy(
           inode.number(),
           new CopyRecord(
-              "ssd:gone", 0, inode.attributes().version(), 100, BLOCK, Checksums.of(1), false));
+              "ssd:gone",
+              0,
+              inode.attributes().version(),
+              100,
+              BLOCK,
+              Checksums.of(1),
+              false,
+              null));
 
       assertThat(stage.copies.has(inode)).isFalse();
       stage.stage(inode);
@@ -291,7 +298,8 @@ final class CopiesTest {
             record.storedSize(),
             record.blockSize(),
             record.checksums(),
-            false));
+            false,
+            null));
     stage.restart();
   }
 

@@ -56,14 +56,14 @@ final class DictionaryTrainingTest {
 
   @Test
   void offer_enough_saysSoOnce() {
-    DictionaryTraining training = new DictionaryTraining(3, 900_000);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 900_000);
     assertThat(offer(training, true)).isBetween(90, 100);
     assertThat(offer(training, true)).isZero();
   }
 
   @Test
   void offer_whatIsCompressedAlready_isNotTaken() {
-    DictionaryTraining training = new DictionaryTraining(3, 100);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 100);
     byte[] jpeg = new byte[1000];
     jpeg[0] = (byte) 0xff;
     jpeg[1] = (byte) 0xd8;
@@ -74,21 +74,21 @@ final class DictionaryTrainingTest {
 
   @Test
   void train_similarFiles_givesADictionary() {
-    DictionaryTraining training = new DictionaryTraining(3, 900_000);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 900_000);
     offer(training, true);
     assertThat(training.train(plain)).isNotNull();
   }
 
   @Test
   void train_filesWithNothingInCommon_givesNone() {
-    DictionaryTraining training = new DictionaryTraining(3, 900_000);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 900_000);
     offer(training, false);
     assertThat(training.train(plain)).isNull();
   }
 
   @Test
   void file_savedAndDamaged_isLoadedOrRemoved() throws Exception {
-    DictionaryTraining training = new DictionaryTraining(3, 900_000);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 900_000);
     offer(training, true);
     var dictionary = Objects.requireNonNull(training.train(plain));
     assertThat(DictionaryFile.load(directory)).isNull();
@@ -107,7 +107,7 @@ final class DictionaryTrainingTest {
 
   @Test
   void save_placeThatIsNotThere_isNoError() {
-    DictionaryTraining training = new DictionaryTraining(3, 900_000);
+    DictionaryTraining training = new DictionaryTraining(3, 4096, 900_000);
     offer(training, true);
     var dictionary = Objects.requireNonNull(training.train(plain));
     assertThat(DictionaryFile.save(directory.resolve("none"), dictionary)).isFalse();

@@ -39,6 +39,7 @@ final class Stage implements AutoCloseable {
   private StagerSettings settings = SETTINGS;
   private EvictionPolicy eviction = EvictionPolicy.NONE;
   private Compression compression = Compression.NONE;
+  private Bundling bundling = Bundling.NONE;
   Copies copies;
   Stager stager;
 
@@ -52,7 +53,7 @@ final class Stage implements AutoCloseable {
               new DirectoryTier(
                   new TierSettings(
                       "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
-                  new DirectoryTier.Usage(0, 0))));
+                  DirectoryTier.Usage.NONE)));
     }
     copies = copies();
     stager = new Stager(namespace, source, copies, eviction, settings);
@@ -61,13 +62,21 @@ final class Stage implements AutoCloseable {
   private Copies copies() {
     List<CopyFormat> formats = new ArrayList<>();
     for (int i = 0; i < tiers.size(); i++) {
-      formats.add(new CopyFormat(compression, directory.resolve("tier" + i), Runnable::run, null));
+      formats.add(
+          new CopyFormat(
+              compression, bundling, directory.resolve("tier" + i), Runnable::run, null));
     }
     return new Copies(namespace, List.copyOf(tiers), formats);
   }
 
   Stage with(Compression next) {
     compression = next;
+    restart();
+    return this;
+  }
+
+  Stage with(Bundling next) {
+    bundling = next;
     restart();
     return this;
   }

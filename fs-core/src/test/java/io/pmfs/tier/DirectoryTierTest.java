@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -12,13 +13,15 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.LongPredicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 final class DirectoryTierTest extends TierContract {
-  private static final DirectoryTier.Usage EMPTY = new DirectoryTier.Usage(0, 0);
+  private static final DirectoryTier.Usage EMPTY = DirectoryTier.Usage.NONE;
 
   @TempDir private Path temporary;
   private @Nullable DirectoryTier opened;
@@ -98,7 +101,7 @@ final class DirectoryTierTest extends TierContract {
     put(tier, 7, content(1, 10));
     Files.write(file("00/00/000007"), content(1, 3));
 
-    try (CopyReader reader = Objects.requireNonNull(tier.open(7))) {
+    try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
       assertThat(reader.size()).isEqualTo(3);
       assertThatThrownBy(() -> reader.read(0, 10).copyTo(ByteBuffer.allocate(10)))
           .isInstanceOf(java.io.EOFException.class);
@@ -110,16 +113,15 @@ final class DirectoryTierTest extends TierContract {
     DirectoryTier first = newTier(1 << 20);
     put(first, 7, content(1, 5000));
     put(first, 8, content(2, 1));
-    TierStatus before = first.status();
+    DirectoryTier.Usage before = first.usage();
     first.close();
 
-    DirectoryTier second =
-        open(1 << 20, 0, new DirectoryTier.Usage(before.usedBytes(), before.copies()));
+    DirectoryTier second = open(1 << 20, 0, before);
     assertThat(second.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(second.status().usedBytes()).isEqualTo(3 * 4096);
     assertThat(second.status().copies()).isEqualTo(2);
     assertThat(get(second, 7)).isEqualTo(content(1, 5000));
-    second.remove(7);
+    second.remove(7, null);
     assertThat(second.status().usedBytes()).isEqualTo(4096);
   }
 
@@ -149,7 +151,7 @@ final class DirectoryTierTest extends TierContract {
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.RECOVERING);
     assertThat(get(tier, 9)).isEqualTo(content(9, 5000));
     assertThat(tier.create(10, 1)).isNull();
-    tier.recover(number -> number != 8);
+    tier.recover(files(number -> number != 8));
 
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(tier.status().reason()).isNull();
@@ -168,15 +170,16 @@ final class DirectoryTierTest extends TierContract {
     DirectoryTier tier = open(64 << 20, 0, null);
     AtomicBoolean removed = new AtomicBoolean();
     tier.recover(
-        number -> {
-          // The walk has read some names by now, which are gone when it looks at them.
-          if (removed.compareAndSet(false, true)) {
-            for (long other = 1; other <= 500; other++) {
-              tier.remove(other);
-            }
-          }
-          return true;
-        });
+        files(
+            number -> {
+              // The walk has read some names by now, which are gone when it looks at them.
+              if (removed.compareAndSet(false, true)) {
+                for (long other = 1; other <= 500; other++) {
+                  tier.remove(other, null);
+                }
+              }
+              return true;
+            }));
 
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(tier.status().copies()).isEqualTo(100);
@@ -188,7 +191,7 @@ final class DirectoryTierTest extends TierContract {
     DirectoryTier tier = newTier(1 << 20);
     put(tier, 7, content(1, 10));
     // Not recorded yet: a commit comes before its record.
-    tier.recover(number -> false);
+    tier.recover(files(number -> false));
 
     assertThat(get(tier, 7)).isEqualTo(content(1, 10));
     assertThat(tier.status().copies()).isEqualTo(1);
@@ -222,13 +225,13 @@ final class DirectoryTierTest extends TierContract {
     put(tier, 7, content(1, 10));
     deleteAll(directory());
 
-    assertThat(tier.open(7)).isNull();
+    assertThat(tier.open(7, null)).isNull();
     assertThat(tier.create(8, 10)).isNull();
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
     assertThat(tier.status().reason()).isNotBlank();
-    assertThat(tier.open(7)).isNull();
+    assertThat(tier.open(7, null)).isNull();
     assertThat(tier.create(9, 1)).isNull();
-    tier.remove(7);
+    tier.remove(7, null);
     tier.close();
   }
 
@@ -275,12 +278,12 @@ final class DirectoryTierTest extends TierContract {
     Files.delete(file("00/00/000007"));
     Files.createDirectory(file("00/00/000007"));
 
-    try (CopyReader reader = tier.open(7)) {
+    try (CopyReader reader = tier.open(7, null)) {
       if (reader != null) {
         assertThat(reader.size()).isNotEqualTo(10);
       }
     }
-    tier.remove(7);
+    tier.remove(7, null);
     put(tier, 7, content(1, 10));
     assertThat(get(tier, 7)).isEqualTo(content(1, 10));
     assertThat(get(tier, 8)).isEqualTo(content(2, 10));
@@ -318,7 +321,7 @@ final class DirectoryTierTest extends TierContract {
           .isInstanceOf(IOException.class);
       writer.close();
       assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
-      assertThat(tier.open(7)).isNull();
+      assertThat(tier.open(7, null)).isNull();
     }
   }
 
@@ -425,6 +428,19 @@ final class DirectoryTierTest extends TierContract {
         .hasMessageContaining("tier t");
     assertThatThrownBy(() -> new TierSettings("t", TierKind.SSD, temporary, 0, -1))
         .hasMessageContaining("tier t");
+  }
+
+  /** Records of copies that are files. */
+  private static Tier.CopyRecords files(LongPredicate known) {
+    return new Tier.CopyRecords() {
+      @Override
+      public boolean hasFile(long number) {
+        return known.test(number);
+      }
+
+      @Override
+      public void forEachExtent(Consumer<Extent> visitor) {}
+    };
   }
 
   private static void deleteAll(Path directory) throws IOException {

@@ -1,9 +1,10 @@
 package io.pmfs.tier;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.function.LongPredicate;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** A tier in which things go wrong when a test says so, around one in which they do not. */
@@ -70,7 +71,7 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public @Nullable CopyReader open(long number) throws IOException {
+  public @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException {
     Fault fault;
     try {
       fault = step(Point.OPEN, number);
@@ -82,9 +83,9 @@ public final class FaultyTier implements Tier {
       return null;
     }
     if (fault == Fault.CORRUPT) {
-      tier.remove(number);
+      tier.remove(number, extent);
     }
-    CopyReader reader = tier.open(number);
+    CopyReader reader = tier.open(number, extent);
     return reader == null ? null : new FaultyReader(number, reader);
   }
 
@@ -169,6 +170,15 @@ public final class FaultyTier implements Tier {
 
     @Override
     public void write(long offset, ByteBuffer source) throws IOException {
+      writer.write(offset, faultyCopy(source));
+    }
+
+    @Override
+    public void append(ByteBuffer source) throws IOException {
+      writer.append(faultyCopy(source));
+    }
+
+    private ByteBuffer faultyCopy(ByteBuffer source) throws IOException {
       Fault fault = failing(Point.WRITE);
       if (fault == Fault.FULL) {
         IOException full = new IOException("No space left on device");
@@ -178,10 +188,9 @@ public final class FaultyTier implements Tier {
       if (fault == Fault.CORRUPT && source.hasRemaining()) {
         ByteBuffer bad = ByteBuffer.allocate(source.remaining()).put(source).flip();
         bad.put(0, (byte) (bad.get(0) ^ 0x20));
-        writer.write(offset, bad);
-      } else {
-        writer.write(offset, source);
+        return bad;
       }
+      return source;
     }
 
     @Override
@@ -195,9 +204,9 @@ public final class FaultyTier implements Tier {
     }
 
     @Override
-    public void commit() throws IOException {
+    public @Nullable Extent commit() throws IOException {
       failing(Point.COMMIT);
-      writer.commit();
+      return writer.commit();
     }
 
     private Fault failing(Point point) throws IOException {
@@ -216,8 +225,18 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public void remove(long number) {
-    tier.remove(number);
+  public void remove(long number, @Nullable Extent extent) {
+    tier.remove(number, extent);
+  }
+
+  @Override
+  public Set<Long> sparseBundles() {
+    return tier.sparseBundles();
+  }
+
+  @Override
+  public @Nullable Extent move(Extent extent) {
+    return tier.move(extent);
   }
 
   @Override
@@ -236,8 +255,8 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public void recover(LongPredicate known) {
-    tier.recover(known);
+  public void recover(CopyRecords records) {
+    tier.recover(records);
   }
 
   @Override

@@ -46,7 +46,7 @@ public abstract class TierContract {
 
   /** The whole copy of an inode; fails if there is none. */
   protected static byte[] get(Tier tier, long number) throws IOException {
-    try (CopyReader reader = Objects.requireNonNull(tier.open(number), "no copy")) {
+    try (CopyReader reader = Objects.requireNonNull(tier.open(number, null), "no copy")) {
       return read(reader);
     }
   }
@@ -78,7 +78,7 @@ public abstract class TierContract {
   void read_range_isThatRange() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 10_000));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7))) {
+      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
         assertThat(reader.size()).isEqualTo(10_000);
         assertThat(bytes(reader.read(9_999, 1))).isEqualTo(FakeStore.content(1, 9_999, 1));
         assertThat(bytes(reader.read(4_000, 500))).isEqualTo(FakeStore.content(1, 4_000, 500));
@@ -90,7 +90,7 @@ public abstract class TierContract {
   void copyTo_withinLargerBuffer_keepsItsLimit() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 100));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7))) {
+      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
         ByteBuffer destination = ByteBuffer.allocateDirect(300).position(50).limit(250);
         reader.read(10, 20).copyTo(destination);
 
@@ -106,7 +106,7 @@ public abstract class TierContract {
   @Test
   void open_absent_null() throws Exception {
     try (Tier tier = newTier()) {
-      assertThat(tier.open(7)).isNull();
+      assertThat(tier.open(7, null)).isNull();
       assertThat(tier.hasFailed()).isFalse();
     }
   }
@@ -115,7 +115,7 @@ public abstract class TierContract {
   void remove_absent_changesNothing() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 6, content(1, 1));
-      tier.remove(7);
+      tier.remove(7, null);
 
       assertThat(tier.status().copies()).isEqualTo(1);
       assertThat(tier.status().usedBytes()).isEqualTo(4096);
@@ -129,10 +129,10 @@ public abstract class TierContract {
       CopyWriter writer = create(tier, 7, 5000);
       writer.write(0, ByteBuffer.wrap(content(1, 5000)));
 
-      assertThat(tier.open(7)).isNull();
+      assertThat(tier.open(7, null)).isNull();
       assertThat(tier.status().copies()).isZero();
       writer.close();
-      assertThat(tier.open(7)).isNull();
+      assertThat(tier.open(7, null)).isNull();
     }
   }
 
@@ -180,7 +180,7 @@ public abstract class TierContract {
   void commit_copyThere_replacesIt() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 5000));
-      try (CopyReader old = Objects.requireNonNull(tier.open(7))) {
+      try (CopyReader old = Objects.requireNonNull(tier.open(7, null))) {
         put(tier, 7, content(2, 100));
 
         assertThat(get(tier, 7)).isEqualTo(content(2, 100));
@@ -195,10 +195,10 @@ public abstract class TierContract {
   void remove_openReader_goesOn() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 5000));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7))) {
-        tier.remove(7);
+      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
+        tier.remove(7, null);
 
-        assertThat(tier.open(7)).isNull();
+        assertThat(tier.open(7, null)).isNull();
         assertThat(read(reader)).isEqualTo(content(1, 5000));
         assertThat(tier.status().usedBytes()).isZero();
         assertThat(tier.status().copies()).isZero();
@@ -246,7 +246,7 @@ public abstract class TierContract {
     try (Tier tier = newTier(8192)) {
       put(tier, 7, content(1, 8000));
       assertThat(tier.create(8, 1)).isNull();
-      tier.remove(7);
+      tier.remove(7, null);
 
       put(tier, 8, content(1, 8192));
     }
@@ -281,9 +281,9 @@ public abstract class TierContract {
       tier.fail("it smokes");
 
       assertThat(tier.hasFailed()).isTrue();
-      assertThat(tier.open(7)).isNull();
+      assertThat(tier.open(7, null)).isNull();
       assertThat(tier.create(8, 1)).isNull();
-      tier.remove(7);
+      tier.remove(7, null);
       assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
       assertThat(tier.status().reason()).isEqualTo("it smokes");
     }
@@ -348,14 +348,14 @@ public abstract class TierContract {
                   writer.close();
                 }
                 if (i % 5 == 0) {
-                  tier.remove(number - 1);
+                  tier.remove(number - 1, null);
                 }
                 assertThat(tier.status().usedBytes()).isBetween(0L, capacity);
               }
               for (int i = 0; i < 10; i++) {
-                tier.remove(first + i);
+                tier.remove(first + i, null);
               }
-              tier.remove(first - 1);
+              tier.remove(first - 1, null);
             });
       }
       threads.join();

@@ -264,7 +264,7 @@ final class BackingFiles {
     }
     Path file = fileSystem.copyFile(number);
     if (file == null) {
-      if (choice != null && fileSystem.hasCompressedCopy(number)) {
+      if (choice != null && fileSystem.hasCopyReadByUs(number)) {
         choice.copyOpened(false);
       }
       return NONE;

@@ -60,7 +60,7 @@ final class KernelFixture implements AutoCloseable {
     TierSettings settings =
         new TierSettings("tier", TierKind.SSD, directory.resolve("tier"), 100L << 20, 0);
     List<Tier> tiers =
-        hasTier ? List.of(new DirectoryTier(settings, new DirectoryTier.Usage(0, 0))) : List.of();
+        hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE)) : List.of();
     copies = new Copies(namespace, tiers);
     store = wrapped.apply(new DirectoryStore(source));
     stager =

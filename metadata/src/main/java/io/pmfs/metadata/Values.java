@@ -23,8 +23,10 @@ final class Values {
 
   private static final byte VERSION = 1;
 
-  /** Version 1 had no pins. */
-  private static final byte COPY_VERSION = 2;
+  /** Version 1 had no pins; 2, which is still read, no extents. */
+  private static final byte COPY_VERSION = 3;
+
+  private static final byte COPY_VERSION_WITHOUT_EXTENTS = 2;
 
   private static final int MAGIC = 0x706d6673; // "pmfs"
   private static final int INSTANT_BYTES = Long.BYTES + Integer.BYTES;
@@ -178,12 +180,14 @@ final class Values {
 
   static byte[] copy(CopyRecord copy) {
     Checksums checksums = copy.checksums();
-    int fixed = 1 + 2 * Integer.BYTES + 2 * Long.BYTES + INSTANT_BYTES;
+    int fixed = 1 + 2 * Integer.BYTES + 4 * Long.BYTES + INSTANT_BYTES;
     byte[] value = allocate(COPY_VERSION, fixed + checksums.count() * Integer.BYTES);
     ByteBuffer out = body(value);
     out.put((byte) (copy.pinned() ? 1 : 0)).putInt(copy.codec());
     putVersion(out, copy.version());
     out.putLong(copy.storedSize()).putInt(copy.blockSize());
+    Extent extent = copy.extent();
+    out.putLong(extent == null ? 0 : extent.bundle()).putLong(extent == null ? 0 : extent.offset());
     for (int block = 0; block < checksums.count(); block++) {
       out.putInt(checksums.get(block));
     }
@@ -191,8 +195,9 @@ final class Values {
   }
 
   static @Nullable CopyRecord copy(String tier, byte[] value) {
+    boolean hasExtent = value.length > 0 && value[0] == COPY_VERSION;
     return decode(
-        COPY_VERSION,
+        hasExtent ? COPY_VERSION : COPY_VERSION_WITHOUT_EXTENTS,
         value,
         in -> {
           boolean pinned = flag(in.get());
@@ -200,12 +205,20 @@ final class Values {
           SourceVersion version = new SourceVersion(in.getLong(), instant(in));
           long storedSize = in.getLong();
           int blockSize = in.getInt();
+          Extent extent = hasExtent ? extent(in, storedSize) : null;
           int[] sums = new int[in.remaining() / Integer.BYTES];
           in.asIntBuffer().get(sums);
           in.position(in.position() + sums.length * Integer.BYTES);
           return new CopyRecord(
-              tier, codec, version, storedSize, blockSize, Checksums.of(sums), pinned);
+              tier, codec, version, storedSize, blockSize, Checksums.of(sums), pinned, extent);
         });
+  }
+
+  /** Bundle 0 is a file of its own. */
+  private static @Nullable Extent extent(ByteBuffer in, long size) {
+    long bundle = in.getLong();
+    long offset = in.getLong();
+    return bundle == 0 && offset == 0 ? null : new Extent(bundle, offset, size);
   }
 
   private static byte[] allocate(int size) {

@@ -122,17 +122,56 @@ final class KeysTest {
   }
 
   private static final String COPY_HEX =
-      "02 01 00000001 0000000000000009" + TIME_HEX + "0000000000001000 00100000 01020304 ffffffff";
+      "03 01 00000001 0000000000000009"
+          + TIME_HEX
+          + "0000000000001000 00100000 0000000000000005 0000000000000200 01020304 ffffffff";
 
   private static CopyRecord copy() {
     return new CopyRecord(
-        "pm", 1, new SourceVersion(9, TIME), 4096, 1 << 20, Checksums.of(0x01020304, -1), true);
+        "pm",
+        1,
+        new SourceVersion(9, TIME),
+        4096,
+        1 << 20,
+        Checksums.of(0x01020304, -1),
+        true,
+        new Extent(5, 512, 4096));
   }
 
   @Test
   void copy_golden() {
     assertHex(Values.copy(copy()), COPY_HEX);
     assertThat(Values.copy("pm", hex(COPY_HEX))).isEqualTo(copy());
+  }
+
+  @Test
+  void copy_fileOfItsOwn_hasNoExtent() {
+    CopyRecord file = copy().at(null);
+
+    assertHex(Values.copy(file), COPY_HEX.replace("05 0000000000000200", "00 0000000000000000"));
+    assertThat(Values.copy("pm", Values.copy(file))).isEqualTo(file);
+  }
+
+  @Test
+  void copy_ofVersion2_isAFileOfItsOwn() {
+    String version2 =
+        COPY_HEX.replace("03 01", "02 01").replace("0000000000000005 0000000000000200 ", "");
+
+    assertThat(Values.copy("pm", hex(version2))).isEqualTo(copy().at(null));
+  }
+
+  @Test
+  void copy_impossibleExtent_isNull() {
+    for (String extent :
+        new String[] {
+          "0000000000000000 0000000000000200",
+          "ffffffffffffffff 0000000000000200",
+          "0000000000000005 ffffffffffffffff",
+          "0000000000000005 7ffffffffffffff0"
+        }) {
+      String value = COPY_HEX.replace("0000000000000005 0000000000000200", extent);
+      assertThat(Values.copy("pm", hex(value))).isNull();
+    }
   }
 
   @Test
@@ -209,7 +248,8 @@ final class KeysTest {
               random.nextLong(),
               random.nextInt(),
               Checksums.of(sums),
-              random.nextBoolean());
+              random.nextBoolean(),
+              null);
       assertThat(Values.copy("t", Values.copy(copy))).isEqualTo(copy);
       long directory = random.nextLong() >>> 1;
       long other = random.nextLong() >>> 1;

@@ -85,6 +85,6 @@ final class Samples {
 
   static CopyRecord copy(String tier, int... checksums) {
     return new CopyRecord(
-        tier, 0, new SourceVersion(10, TIME), 10, 1 << 20, Checksums.of(checksums), false);
+        tier, 0, new SourceVersion(10, TIME), 10, 1 << 20, Checksums.of(checksums), false, null);
   }
 }
