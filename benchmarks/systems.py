@@ -103,7 +103,7 @@ class Pmfs(Source):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
 
     def lower(self, part):
-        copies = [Path(tier["path"]) / "copies" for tier in self.status()["tiers"]]
+        copies = [Path(tier["path"]) / kind for tier in self.status()["tiers"] for kind in ("copies", "bundles")]
         if (self.source / part).is_dir():
             return copies
         # A copy is as long as its file, and none of the small ones is as long as the large one.
