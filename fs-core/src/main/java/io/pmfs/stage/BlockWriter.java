@@ -113,8 +113,9 @@ final class BlockWriter {
 
   /**
    * Makes the copy visible, and gives back what was reserved and is not needed. Frames that came
-   * out of order are put into order in a second file, for which there must be room.
+   * out of order are put into order in a second file.
    *
+   * @throws NoRoomException if there is no room for that
    * @return where it is in a bundle; null if it is a file
    */
   @Nullable Extent commit() throws IOException {
@@ -128,7 +129,7 @@ final class BlockWriter {
     if (!compressed.isInOrder()) {
       target = tier().create(inode.number(), compressed.storedSize());
       if (target == null) {
-        throw new IOException("no room to put the frames into order");
+        throw new NoRoomException("no room to put the frames into order");
       }
       ordered = target;
       compressed.copyInOrder(target);

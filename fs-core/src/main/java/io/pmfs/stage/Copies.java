@@ -302,15 +302,11 @@ public final class Copies implements AutoCloseable {
   private boolean pin(Inode inode, String tier) {
     Lock lock = lockRecords(inode.number());
     try {
-      for (CopyRecord copy : namespace.copies(inode.number())) {
-        if (copy.tier().equals(tier)) {
-          if (!copy.pinned()) {
-            namespace.putCopy(inode.number(), copy.pinned(true));
-          }
-          return true;
-        }
+      CopyRecord copy = namespace.copy(inode.number(), tier);
+      if (copy != null && !copy.pinned()) {
+        namespace.putCopy(inode.number(), copy.pinned(true));
       }
-      return false;
+      return copy != null;
     } finally {
       lock.unlock();
     }
@@ -349,7 +345,7 @@ public final class Copies implements AutoCloseable {
       }
       Tier tier = writer.tier();
       CopyRecord placed = copy.at(writer.commit());
-      CopyRecord replaced = recordIn(number, tier);
+      CopyRecord replaced = namespace.copy(number, tier.name());
       namespace.putCopy(number, placed);
       format(tier).count(copy.version().size());
       if (replaced != null) {
@@ -417,7 +413,7 @@ public final class Copies implements AutoCloseable {
   void evict(long number, Tier tier) {
     Lock lock = lockRecords(number);
     try {
-      CopyRecord copy = recordIn(number, tier);
+      CopyRecord copy = namespace.copy(number, tier.name());
       namespace.removeCopy(number, tier.name());
       where.set(number, Whereabouts.UNKNOWN);
       if (copy != null) {
@@ -460,7 +456,7 @@ public final class Copies implements AutoCloseable {
   private boolean move(long number, Tier tier, Set<Long> bundles) {
     Lock lock = lockRecords(number);
     try {
-      CopyRecord copy = recordIn(number, tier);
+      CopyRecord copy = namespace.copy(number, tier.name());
       Extent from = copy == null ? null : copy.extent();
       Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : tier.move(from);
       if (copy == null || to == null) {
@@ -491,11 +487,11 @@ public final class Copies implements AutoCloseable {
     where.set(inode.number(), Whereabouts.UNKNOWN);
     // The record goes before the file and comes after it: only if it was there all the time is the
     // file what is missing.
-    CopyRecord record = recordIn(inode.number(), tier);
+    CopyRecord record = namespace.copy(inode.number(), tier.name());
     if (!tier.hasFailed()
         && record != null
         && !isThere(inode, tier, record)
-        && record.equals(recordIn(inode.number(), tier))) {
+        && record.equals(namespace.copy(inode.number(), tier.name()))) {
       dropBad(inode, tier, "its file is not there");
     }
   }
@@ -552,7 +548,7 @@ public final class Copies implements AutoCloseable {
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
     // A raw file that was verified needs none.
     boolean known = trusted && Whereabouts.isRawFile(where.get(inode.number()));
-    CopyRecord record = known ? null : recordIn(inode.number(), tier);
+    CopyRecord record = known ? null : namespace.copy(inode.number(), tier.name());
     if (record == null && !known) {
       // Evicted just now.
       return null;
@@ -585,15 +581,6 @@ public final class Copies implements AutoCloseable {
     if (Whereabouts.isInTier(state) && Whereabouts.tierIndex(state) == tiers.indexOf(tier)) {
       where.compareAndSet(inode.number(), state, Whereabouts.verified(state));
     }
-  }
-
-  private @Nullable CopyRecord recordIn(long number, Tier tier) {
-    for (CopyRecord copy : namespace.copies(number)) {
-      if (copy.tier().equals(tier.name())) {
-        return copy;
-      }
-    }
-    return null;
   }
 
   /** Closes what is open, then the tiers. */

@@ -36,6 +36,8 @@ final class Fetch {
       SOURCE,
       /** The tier failed or is full. */
       TIER,
+      /** The tier has no room for what putting it into order takes. */
+      NO_ROOM,
       /** Nobody was left to do it, or to do it for. */
       GIVEN_UP
     }

@@ -24,7 +24,9 @@ final class Fetches {
 
   private static final byte NO_ROOM = 1;
 
-  /** The file changed while it was mounted: readers do not have it copied again. */
+  /**
+   * Readers do not have it copied again: it changed while it was mounted, or found no room late.
+   */
   private static final byte UNFIT = 2;
 
   private final Namespace namespace;
@@ -159,6 +161,7 @@ final class Fetches {
   void store(Fetch fetch, int block, ByteBuffer content) {
     int checksum = Blocks.checksum(content);
     boolean stored = false;
+    Fetch.Ending.Kind kind = Fetch.Ending.Kind.TIER;
     String problem = "it could not be stored";
     try {
       fetch.writer().write(block, content);
@@ -166,13 +169,18 @@ final class Fetches {
         commit(fetch);
       }
       stored = true;
+    } catch (NoRoomException e) {
+      kind = Fetch.Ending.Kind.NO_ROOM;
+      problem = String.valueOf(e.getMessage());
+      marks.set(fetch.inode().number(), UNFIT);
+      skippedNoRoom.increment();
     } catch (IOException e) {
       // The tier has said so in the log and in its status.
       problem = fetch.writer().tier().name() + ": " + e.getMessage();
     } finally {
       if (!stored) {
         failed.increment();
-        end(fetch, new Fetch.Ending(Fetch.Ending.Kind.TIER, problem));
+        end(fetch, new Fetch.Ending(kind, problem));
       }
     }
   }

@@ -135,6 +135,9 @@ public final class Staging {
           return new Outcome(Outcome.Result.SOURCE_FAILED, ending.reason(), bytes);
         }
         case TIER -> problem = ending.reason();
+        case NO_ROOM -> {
+          return new Outcome(Outcome.Result.NO_ROOM, "", bytes);
+        }
         case GIVEN_UP -> {}
       }
     }

@@ -7,6 +7,7 @@ import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
+import io.pmfs.stage.Bundling;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.tier.Errno;
@@ -55,7 +56,9 @@ final class ModelTest {
     long[] capacities = {
       20L * 4096 + random.nextInt(BLOCK), 300L * 4096 + random.nextInt(8 * BLOCK)
     };
-    try (Dataset dataset = new Dataset(directory, store -> grow(store, random), capacities)) {
+    Bundling bundling = seed % 2 == 0 ? Bundling.NONE : Bundling.ALL;
+    try (Dataset dataset =
+        new Dataset(directory, bundling, store -> grow(store, random), capacities)) {
       for (int operation = 0; operation < OPERATIONS; operation++) {
         String at = "-Dpmfs.model.seed=%d, operation %d".formatted(seed, operation);
         try {
@@ -212,7 +215,7 @@ final class ModelTest {
             // for the session, so it must not read as something else.
             case OPEN -> chance < 50 ? Fault.CORRUPT : chance < 100 ? Fault.SHORT : Fault.NONE;
             case READ -> chance < 50 ? Fault.SHORT : Fault.NONE;
-            case CREATE -> chance < 200 ? Fault.FAIL : Fault.NONE;
+            case CREATE, MOVE -> chance < 200 ? Fault.FAIL : Fault.NONE;
             case WRITE, COMMIT -> Fault.NONE;
           };
         });

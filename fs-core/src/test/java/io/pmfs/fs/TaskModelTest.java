@@ -3,8 +3,11 @@ package io.pmfs.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.stage.Bundling;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.tier.Await;
@@ -16,12 +19,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Timeout;
@@ -54,7 +57,12 @@ final class TaskModelTest {
     ExecutorService readers = Executors.newFixedThreadPool(READERS);
     // Too little for everything, so that files are refused, evicted and staged again.
     try (Dataset dataset =
-        new Dataset(directory, store -> grow(store, random), 3L * BLOCK, 6L * BLOCK)) {
+        new Dataset(
+            directory,
+            seed % 2 == 0 ? Bundling.NONE : Bundling.ALL,
+            store -> grow(store, random),
+            3L * BLOCK,
+            6L * BLOCK)) {
       if (random.nextBoolean()) {
         dataset.store.pack(3);
       }
@@ -173,9 +181,9 @@ final class TaskModelTest {
           "tier " + index + " has the files that are recorded",
           () -> {
             try {
-              long recorded = recorded(dataset, "ssd:" + index);
-              return dataset.tiers.get(index).status().copies() == recorded
-                  && copies(index).size() == recorded;
+              List<CopyRecord> recorded = recorded(dataset, "ssd:" + index);
+              return dataset.tiers.get(index).status().copies() == recorded.size()
+                  && copies(index).size() == filesOf(recorded);
             } catch (UncheckedIOException e) {
               return false; // one went while they were listed
             }
@@ -183,15 +191,29 @@ final class TaskModelTest {
     }
   }
 
-  private static long recorded(Dataset dataset, String tier) {
-    AtomicLong count = new AtomicLong();
+  private static List<CopyRecord> recorded(Dataset dataset, String tier) {
+    List<CopyRecord> recorded = new ArrayList<>();
     dataset.namespace.listCopies(
         0,
         (number, copy) -> {
-          count.addAndGet(copy.tier().equals(tier) ? 1 : 0);
+          if (copy.tier().equals(tier)) {
+            recorded.add(copy);
+          }
           return true;
         });
-    return count.get();
+    return recorded;
+  }
+
+  /** How many files hold them: each its own, or bundles. */
+  private static long filesOf(List<CopyRecord> copies) {
+    long own = copies.stream().filter(copy -> copy.extent() == null).count();
+    return own
+        + copies.stream()
+            .map(CopyRecord::extent)
+            .filter(Objects::nonNull)
+            .map(Extent::bundle)
+            .distinct()
+            .count();
   }
 
   private List<Path> copies(int tier) throws IOException {

@@ -9,7 +9,6 @@ import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.Tier;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -111,7 +110,7 @@ final class BlockWriterTest {
       BlockWriter writer = writer(inode, stage.tiers.get(0));
       writer.write(1, block(content, 1));
       writer.write(0, block(content, 0));
-      assertThatThrownBy(writer::commit).isInstanceOf(IOException.class);
+      assertThatThrownBy(writer::commit).isInstanceOf(NoRoomException.class);
       writer.close();
       assertThat(stage.tiers.get(0).status().usedBytes()).isZero();
       assertThat(stage.files(0)).isEmpty();

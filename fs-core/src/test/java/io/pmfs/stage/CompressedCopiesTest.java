@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.compression.Dictionary;
 import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -298,6 +300,33 @@ final class CompressedCopiesTest {
       assertThat(dictionaries(tier)).isEmpty();
       stage.awaitIdle();
       assertThat(record(stage, inode).codec()).isEqualTo(ZstdCodec.NUMBER);
+    }
+  }
+
+  @Test
+  void read_noRoomToPutBlocksIntoOrder_isNotCopiedAgainAndAgain() throws Exception {
+    try (Stage stage = new Stage(directory, 2L * BLOCK + 8192).with(ZSTD)) {
+      Inode inode = stage.file("f", 1, 2L * BLOCK);
+      CountDownLatch secondIsStored = new CountDownLatch(1);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == FakeStore.Operation.READ && offset == 0) {
+              Uninterruptibles.awaitUninterruptibly(secondIsStored);
+            }
+          });
+      assertThat(stage.read(inode, BLOCK, 1)).isEqualTo(FakeStore.content(1, BLOCK, 1));
+      Await.until("the second block is stored", () -> !stage.files(0).isEmpty());
+      secondIsStored.countDown();
+      stage.awaitIdle();
+
+      assertThat(stage.copies.has(inode)).isFalse();
+      assertThat(stage.stager.status().skippedNoRoom()).isEqualTo(1);
+      stage.store.before(null);
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+      stage.awaitIdle();
+      assertThat(stage.copies.has(inode)).as("readers do not have it copied again").isFalse();
+      Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, 1, bytes -> {});
+      assertThat(staging.stage(inode).isThere()).as("in order").isTrue();
     }
   }
 

@@ -15,7 +15,8 @@ public final class FaultyTier implements Tier {
     CREATE,
     READ,
     WRITE,
-    COMMIT
+    COMMIT,
+    MOVE
   }
 
   /** What is to happen there. */
@@ -236,6 +237,11 @@ public final class FaultyTier implements Tier {
 
   @Override
   public @Nullable Extent move(Extent extent) {
+    try {
+      step(Point.MOVE, 0);
+    } catch (IOException e) {
+      return null;
+    }
     return tier.move(extent);
   }
 

@@ -76,6 +76,9 @@ public interface Namespace extends AutoCloseable {
   /** The copies of an inode, at most one per tier, in no particular order. */
   List<CopyRecord> copies(long number);
 
+  /** The copy of an inode in one tier; null if there is none. */
+  @Nullable CopyRecord copy(long number, String tier);
+
   void putCopy(long number, CopyRecord copy);
 
   void removeCopy(long number, String tier);

@@ -371,6 +371,12 @@ public final class RocksNamespace implements Namespace {
   }
 
   @Override
+  public @Nullable CopyRecord copy(long number, String tier) {
+    byte[] value = database.get(Family.COPIES, Keys.copy(number, tier));
+    return value == null ? null : Values.copy(tier, value);
+  }
+
+  @Override
   public void putCopy(long number, CopyRecord copy) {
     database.put(Family.COPIES, Keys.copy(number, copy.tier()), Values.copy(copy));
   }

@@ -473,6 +473,9 @@ public abstract class NamespaceContract {
     namespace.putCopy(7, copy("ssd", 4));
     namespace.putCopy(8, copy("pm", 5));
     assertThat(namespace.copies(7)).containsExactlyInAnyOrder(copy("ssd", 4), copy("pm"));
+    assertThat(namespace.copy(7, "ssd")).isEqualTo(copy("ssd", 4));
+    assertThat(namespace.copy(7, "p")).isNull();
+    assertThat(namespace.copy(9, "pm")).isNull();
     namespace.removeCopy(7, "pm");
     reopen();
     assertThat(namespace.copies(7)).containsExactly(copy("ssd", 4));
