@@ -120,10 +120,10 @@ def can_drop_caches():
     return os.access("/proc/sys/vm/drop_caches", os.W_OK) and is_root()
 
 
-def drop_caches():
-    """Writes back what is dirty and drops the page cache and the cached names and inodes."""
+def drop_caches(names=True):
+    """Writes back what is dirty and drops the page cache and, if wanted, the cached names and inodes."""
     os.sync()
-    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+    Path("/proc/sys/vm/drop_caches").write_text("3\n" if names else "1\n")
 
 
 def memory_kib(pid):

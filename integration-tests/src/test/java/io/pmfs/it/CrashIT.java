@@ -83,7 +83,7 @@ final class CrashIT {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(5, 300_000));
     stageAll(dataset).kill9();
     for (Dataset.Item item : dataset.items()) {
-      Faults.flipByte(Dataset.copyOf(item, pmfs.tier()), 250_000);
+      Faults.flipByte(Dataset.copyOf(item, pmfs.tier()).file(), 250_000);
     }
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());

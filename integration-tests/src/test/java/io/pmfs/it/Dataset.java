@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.primitives.Bytes;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -74,14 +75,17 @@ record Dataset(Path root, List<Item> items) {
     }
   }
 
-  /** The file in a tier that holds a copy of an item, whatever its name there. */
-  static Path copyOf(Item item, Path tier) {
+  /** Where in a tier the bytes of a copy are. */
+  record Copy(Path file, int offset) {}
+
+  /** The raw copy of an item in a tier, whatever its file is called and holds besides. */
+  static Copy copyOf(Item item, Path tier) {
     byte[] content = item.content();
     for (Path file : Installation.files(tier)) {
-      byte[] copy = file.toFile().length() < content.length ? new byte[0] : read(file);
-      if (copy.length >= content.length
-          && Arrays.equals(copy, 0, content.length, content, 0, content.length)) {
-        return file;
+      int offset =
+          file.toFile().length() < content.length ? -1 : Bytes.indexOf(read(file), content);
+      if (offset >= 0) {
+        return new Copy(file, offset);
       }
     }
     throw new AssertionError("no copy of " + item + " in " + tier);

@@ -76,7 +76,7 @@ final class SemanticsIT {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       assertThat(Posix.pread(mount.path(item.name()), 1, 20_000)).hasSize(1);
       mount.awaitCopies(1);
-      assertThat(Dataset.copyOf(item, pmfs.tier())).isRegularFile();
+      assertThat(Dataset.copyOf(item, pmfs.tier()).file()).isRegularFile();
     }
   }
 
@@ -199,7 +199,7 @@ final class SemanticsIT {
       assertThat(mount.status().number("staging.evicted")).isPositive();
       assertThat(dataset.items().subList(20, 30))
           .as("of the last ones read some are there")
-          .anySatisfy(item -> assertThat(Dataset.copyOf(item, pmfs.tier())).isRegularFile());
+          .anySatisfy(item -> assertThat(Dataset.copyOf(item, pmfs.tier()).file()).isRegularFile());
     }
   }
 }

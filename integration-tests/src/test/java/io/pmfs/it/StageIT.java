@@ -70,7 +70,11 @@ final class StageIT {
 
   /** Looks at the tier, as a status takes its time on a busy machine. */
   private void awaitMiddle() {
-    Await.until("some files staged", PATIENCE, () -> Installation.files(pmfs.tier()).size() >= 4);
+    Await.until("some files staged", PATIENCE, () -> bytesInTier() >= 4L * SIZE);
+  }
+
+  private long bytesInTier() {
+    return Installation.files(pmfs.tier()).stream().mapToLong(file -> file.toFile().length()).sum();
   }
 
   private static int awaitExit(Process process) {
@@ -319,7 +323,8 @@ final class StageIT {
     try (MountedPmfs mount = mount()) {
       stage(mount).expect(0);
       Item damaged = dataset.items().get(13);
-      Faults.flipByte(Dataset.copyOf(damaged, pmfs.tier()), SIZE - 1);
+      Dataset.Copy copy = Dataset.copyOf(damaged, pmfs.tier());
+      Faults.flipByte(copy.file(), copy.offset() + SIZE - 1);
       String mountpoint = mount.mountpoint().toString();
 
       Command verified = pmfs.run("verify", "--source", "--repair", mountpoint).expect(4);

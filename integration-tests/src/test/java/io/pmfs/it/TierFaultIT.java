@@ -39,7 +39,7 @@ final class TierFaultIT {
   }
 
   private Path copy(int index) {
-    return Dataset.copyOf(dataset.items().get(index), pmfs.tier());
+    return Dataset.copyOf(dataset.items().get(index), pmfs.tier()).file();
   }
 
   @Test
@@ -71,7 +71,7 @@ final class TierFaultIT {
 
   private void assertTierIsWholeAgain() {
     for (Item item : dataset.items()) {
-      assertThat(Dataset.copyOf(item, pmfs.tier())).isRegularFile();
+      assertThat(Dataset.copyOf(item, pmfs.tier()).file()).isRegularFile();
     }
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
@@ -166,7 +166,7 @@ final class TierFaultIT {
       assertThat(status.number("tiers.0.capacityBytes")).isEqualTo(8L << 20);
     }
     for (int i : List.of(0, 2, 3, 5)) {
-      assertThat(Dataset.copyOf(mixed.items().get(i), pmfs.tier())).isRegularFile();
+      assertThat(Dataset.copyOf(mixed.items().get(i), pmfs.tier()).file()).isRegularFile();
     }
   }
 
