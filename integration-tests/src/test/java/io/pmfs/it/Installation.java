@@ -57,6 +57,22 @@ final class Installation implements AutoCloseable {
     return Path.of(System.getProperty("pmfs.launcher", "../scripts/pmfs")).toAbsolutePath();
   }
 
+  /**
+   * The checkout's launcher where all users get to, which is not so below /root; for root.
+   *
+   * @param place takes a view of the application, and not a copy of its 100 MB
+   */
+  static Path launcherForAll(Scratch place) {
+    Path launcher = launcherOfCheckout();
+    Path scripts = place.directory("scripts");
+    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user")) {
+      Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
+    }
+    place.readOnlyBind(
+        "cli/target/pmfs", launcher.resolveSibling("../cli/target/pmfs").normalize());
+    return scripts.resolve(launcher.getFileName());
+  }
+
   /** Sets a variable for all commands from now on. */
   void environment(String name, String value) {
     environment.put(name, value);

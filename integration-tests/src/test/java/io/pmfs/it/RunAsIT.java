@@ -34,7 +34,7 @@ final class RunAsIT {
     Machine.requireCommand("useradd");
     Machine.requireCommand("setpriv");
     code = new Scratch();
-    pmfs = new Installation(copyOfApplication(), List.of());
+    pmfs = new Installation(Installation.launcherForAll(code), List.of());
     user = new Account(pmfs.directory("home").toString());
     for (String name : List.of("home", "tier", "state")) {
       user.own(pmfs.directory(name).toString());
@@ -46,19 +46,6 @@ final class RunAsIT {
     Path first = dataset.root().resolve(dataset.items().get(0).name());
     Command.run("chown", "0:" + user.otherGroup(), first.toString()).expect(0);
     chmod(first, 0640);
-  }
-
-  /** A checkout may lie where other users do not get to, as below /root. */
-  private Path copyOfApplication() {
-    Path launcher = Installation.launcherOfCheckout();
-    Path scripts = code.directory("scripts");
-    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user")) {
-      Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
-    }
-    Path application = launcher.resolveSibling("../cli/target/pmfs").normalize();
-    String target = code.directory("cli/target").toString();
-    Command.run("cp", "-r", application.toString(), target).expect(0);
-    return scripts.resolve("pmfs");
   }
 
   private static void chmod(Path path, int mode) {

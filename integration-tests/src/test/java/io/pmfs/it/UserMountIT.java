@@ -3,7 +3,6 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -39,22 +38,9 @@ final class UserMountIT {
     fuseMode = Posix.stat(FUSE.toString()).permissions();
     chmod(FUSE, 0666);
     code = new Scratch();
-    pmfs = new Installation(copyOfLauncher(), asUser);
+    pmfs = new Installation(Installation.launcherForAll(code), asUser);
     pmfs.giveTo(Integer.parseInt(uid), Integer.parseInt(gid));
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 10_000));
-  }
-
-  /** A checkout may lie where other users do not get to, as below /root. */
-  private Path copyOfLauncher() {
-    Path launcher = Installation.launcherOfCheckout();
-    Path scripts = code.directory("scripts");
-    Command.run("cp", launcher.toString(), scripts.toString()).expect(0);
-    Path application = launcher.resolveSibling("../cli/target/pmfs").normalize();
-    if (Files.exists(application)) {
-      Path target = code.directory("cli/target");
-      Command.run("cp", "-r", application.toString(), target.toString()).expect(0);
-    }
-    return scripts.resolve(launcher.getFileName());
   }
 
   private static void chmod(Path path, int mode) {
