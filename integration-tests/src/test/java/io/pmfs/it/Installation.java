@@ -1,9 +1,13 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -190,6 +194,30 @@ final class Installation implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** The control socket of a mount, in the runtime directory of the user who serves it. */
+  Path controlSocket(Path mountpoint) {
+    for (Path directory : matches(scratch.root(), "run*")) {
+      for (Path description : matches(directory, "*.json")) {
+        String json = new String(Dataset.read(description), UTF_8);
+        JsonObject mount = JsonParser.parseString(json).getAsJsonObject();
+        if (mount.get("mountpoint").getAsString().equals(mountpoint.toString())) {
+          return Path.of(mount.get("socket").getAsString());
+        }
+      }
+    }
+    throw new AssertionError("nobody serves " + mountpoint);
+  }
+
+  private static List<Path> matches(Path directory, String glob) {
+    List<Path> matches = new ArrayList<>();
+    try (DirectoryStream<Path> found = Files.newDirectoryStream(directory, glob)) {
+      found.forEach(matches::add);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return matches;
   }
 
   /** The plain files below a directory of this installation. */

@@ -11,7 +11,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -116,19 +115,6 @@ final class RunAsIT {
     assertThat(status(pid, "NoNewPrivs")).isEqualTo("1");
   }
 
-  private long awaitSuccessor(MountedPmfs mount, long predecessor) {
-    AtomicLong pid = new AtomicLong();
-    Await.until(
-        "a successor of " + predecessor,
-        PATIENCE,
-        () -> {
-          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
-          pid.set(status.exit() == 0 ? Status.parse(status.out()).number("pid") : predecessor);
-          return pid.get() != predecessor;
-        });
-    return pid.get();
-  }
-
   @Test
   void mount_forUser_isServedByAProcessOfTheirs() {
     try (MountedPmfs mount = mount()) {
@@ -219,7 +205,7 @@ final class RunAsIT {
       for (int kill = 0; kill < 3; kill++) {
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
         assertReadRight(mount);
-        pid = awaitSuccessor(mount, pid);
+        pid = mount.awaitSuccessor(pid);
         assertPowerless(pid);
       }
     }
@@ -298,7 +284,9 @@ final class RunAsIT {
     long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
     Command.run("kill", "-KILL", Long.toString(parent)).expect(0);
     assertReadRight(mount);
-    mount.close();
+    pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+    mount.ended();
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
   }
 
   @Test
@@ -332,7 +320,7 @@ final class RunAsIT {
         assertThat(mount.status().text("readModeReason")).contains("--passthrough-capability");
         long pid = mount.status().number("pid");
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
-        awaitSuccessor(mount, pid);
+        mount.awaitSuccessor(pid);
       }
     }
   }
@@ -352,7 +340,7 @@ final class RunAsIT {
       long pid = mount.pid();
       for (int kill = 0; kill < 2; kill++) {
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
-        pid = awaitSuccessor(mount, pid);
+        pid = mount.awaitSuccessor(pid);
       }
       assertReadRight(mount);
     }

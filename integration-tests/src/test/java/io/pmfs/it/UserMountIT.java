@@ -115,6 +115,9 @@ final class UserMountIT {
       // Not even root, who looks at it here.
       assertThat(Posix.outcome(Posix.statOutcome(file, 0))).isEqualTo("EACCES");
       mount.awaitCopies(dataset.items().size());
+      pmfs.run("umount", mountpoint).expect(0);
+      mount.ended();
+      assertThat(Mounts.at(mount.mountpoint())).isFalse();
     }
     awaitNoProcess();
   }
@@ -138,7 +141,8 @@ final class UserMountIT {
   @Test
   void mount_byUser_isByTheKernelBridgeAndSaysWhy() {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
-      Status status = mount.status();
+      String mountpoint = mount.mountpoint().toString();
+      Status status = Status.parse(pmfs.run("status", mountpoint, "--json").expect(0).out());
       assertThat(status.text("bridge")).isEqualTo("kernel");
       assertThat(status.text("bridgeReason")).contains("fusermount3");
       assertThat(status.text("readMode")).isEqualTo("page-cache");
