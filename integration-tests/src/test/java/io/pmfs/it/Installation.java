@@ -23,6 +23,11 @@ import java.util.stream.Stream;
  * next. Close removes all of it, whatever is still mounted.
  */
 final class Installation implements AutoCloseable {
+  static {
+    // As scripts/quickstart does. Without the archive daemons start more slowly, and that is all.
+    Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+  }
+
   private final Scratch scratch;
   private final Path launcher;
   private final List<String> prefix;
