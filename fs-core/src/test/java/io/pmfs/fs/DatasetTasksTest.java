@@ -644,14 +644,14 @@ final class DatasetTasksTest {
               started.countDown();
             }
           });
-      // The 200 names would take longer than this test may.
+      // At its pace the 200 names would take longer than this test may; once somebody waits for them
+      // it hurries, and may have ended by now.
       TaskRequest request =
           new TaskRequest.Stage(paths("d"), new TaskRequest.Limits(2, 0, 1), null, false, true);
       FileTask slow = dataset.tasks.start(request);
       await(started);
 
       assertThat(dataset.inode("d/f199").attributes().size()).isEqualTo(100);
-      assertThat(slow.progress().state()).isEqualTo(State.RUNNING);
       slow.cancel();
     }
   }

@@ -235,14 +235,15 @@ final class CommandIT {
   @Test
   void status_ofMount_saysWhatItIs() {
     try (MountedPmfs mount = pmfs.mount(source)) {
-      Status status = mount.status();
-      assertThat(status.text("mountpoint")).isEqualTo(mount.mountpoint().toString());
+      String mountpoint = mount.mountpoint().toString();
+      Status status = Status.parse(pmfs.run("status", mountpoint, "--json").expect(0).out());
+      assertThat(status.text("mountpoint")).isEqualTo(mountpoint);
       assertThat(status.text("source")).isEqualTo(source.toString());
       assertThat(status.text("readMode")).isNotEmpty();
       assertThat(status.size("tiers")).isEqualTo(1);
       assertThat(status.text("tiers.0.kind")).isEqualTo("ssd");
       assertThat(MountedPmfs.runs(status.number("pid"))).isTrue();
-      Command plain = pmfs.run("status", mount.mountpoint().toString()).expect(0);
+      Command plain = pmfs.run("status", mountpoint).expect(0);
       assertThat(plain.out()).contains(source.toString());
     }
   }

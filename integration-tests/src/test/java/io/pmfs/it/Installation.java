@@ -1,9 +1,13 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,6 +23,11 @@ import java.util.stream.Stream;
  * next. Close removes all of it, whatever is still mounted.
  */
 final class Installation implements AutoCloseable {
+  static {
+    // As scripts/quickstart does. Without the archive daemons start more slowly, and that is all.
+    Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+  }
+
   private final Scratch scratch;
   private final Path launcher;
   private final List<String> prefix;
@@ -55,6 +64,22 @@ final class Installation implements AutoCloseable {
 
   static Path launcherOfCheckout() {
     return Path.of(System.getProperty("pmfs.launcher", "../scripts/pmfs")).toAbsolutePath();
+  }
+
+  /**
+   * The checkout's launcher where all users get to, which is not so below /root; for root.
+   *
+   * @param place takes a view of the application, and not a copy of its 100 MB
+   */
+  static Path launcherForAll(Scratch place) {
+    Path launcher = launcherOfCheckout();
+    Path scripts = place.directory("scripts");
+    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user")) {
+      Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
+    }
+    place.readOnlyBind(
+        "cli/target/pmfs", launcher.resolveSibling("../cli/target/pmfs").normalize());
+    return scripts.resolve(launcher.getFileName());
   }
 
   /** Sets a variable for all commands from now on. */
@@ -174,6 +199,30 @@ final class Installation implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** The control socket of a mount, in the runtime directory of the user who serves it. */
+  Path controlSocket(Path mountpoint) {
+    for (Path directory : matches(scratch.root(), "run*")) {
+      for (Path description : matches(directory, "*.json")) {
+        String json = new String(Dataset.read(description), UTF_8);
+        JsonObject mount = JsonParser.parseString(json).getAsJsonObject();
+        if (mount.get("mountpoint").getAsString().equals(mountpoint.toString())) {
+          return Path.of(mount.get("socket").getAsString());
+        }
+      }
+    }
+    throw new AssertionError("nobody serves " + mountpoint);
+  }
+
+  private static List<Path> matches(Path directory, String glob) {
+    List<Path> matches = new ArrayList<>();
+    try (DirectoryStream<Path> found = Files.newDirectoryStream(directory, glob)) {
+      found.forEach(matches::add);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return matches;
   }
 
   /** The plain files below a directory of this installation. */

@@ -24,8 +24,8 @@ final class LargeTreeIT {
       cd /
       for from in usr/share usr/lib usr/include "${HOME#/}/.m2/repository" etc usr/bin var/lib/dpkg; do
         [ -d "$from" ] || continue
-        find "$from" -xdev -readable \\( -type l -o -type f -size -512k \\) -print0 | head -z -n 9000
-        find "$from" -xdev -readable -type f -size +4M -size -32M -print0 | head -z -n 5
+        find "$from" -xdev -readable \\( -type l -o -type f -size -512k \\) -print0 | head -z -n 4000
+        find "$from" -xdev -readable -type f -size +4M -size -32M -print0 | head -z -n 2
       done | tar -c --null --no-recursion -T - | tar -xp -C "$1"
       i=$(find "$1" -type f | wc -l)
       mkdir "$1/made-up"

@@ -7,16 +7,19 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mount and its daemon. Close unmounts with {@code pmfs umount} and fails if that does.
+ * A mount and its daemon. Close unmounts as {@code pmfs umount} does and fails if that does.
  *
  * <p>A reader that waits for a daemon that never answers cannot be interrupted. So a mount has a
  * lifetime: at its end the daemon is killed and the mount detached, and the reader gets an error.
@@ -33,6 +36,7 @@ final class MountedPmfs implements AutoCloseable {
   private final Installation installation;
   private final Path source;
   private final Path mountpoint;
+  private final Path controlSocket;
   private final long pid;
   private final @Nullable ProcessHandle supervisor;
   private final ScheduledFuture<?> watch;
@@ -50,6 +54,7 @@ final class MountedPmfs implements AutoCloseable {
     this.installation = installation;
     this.source = source;
     this.mountpoint = mountpoint;
+    this.controlSocket = installation.controlSocket(mountpoint);
     Matcher matcher = Pattern.compile("pid (\\d+)").matcher(said);
     this.pid = matcher.find() ? Long.parseLong(matcher.group(1)) : status().number("pid");
     this.supervisor =
@@ -104,8 +109,31 @@ final class MountedPmfs implements AutoCloseable {
   }
 
   Status status() {
-    return Status.parse(
-        installation.run("status", mountpoint.toString(), "--json").expect(0).out());
+    return Status.parse(ask("GET", "/status").expect(0).out());
+  }
+
+  /** Asks the daemon itself, as {@code pmfs status} and the others do, which start a JVM for it. */
+  private Command ask(String method, String uri) {
+    List<String> line = new ArrayList<>(List.of("curl", "-sSf", "--max-time", "30"));
+    line.addAll(List.of("-X", method, "--unix-socket", controlSocket.toString()));
+    line.add("http://pmfs" + uri);
+    return Command.run(line.toArray(String[]::new));
+  }
+
+  /** Waits until another daemon than that one answers; says which. */
+  long awaitSuccessor(long predecessor) {
+    AtomicLong answering = new AtomicLong(predecessor);
+    Await.until(
+        "a successor of " + predecessor,
+        Duration.ofSeconds(60),
+        () -> {
+          Command asked = ask("GET", "/status");
+          if (asked.exit() == 0) {
+            answering.set(Status.parse(asked.out()).number("pid"));
+          }
+          return answering.get() != predecessor;
+        });
+    return answering.get();
   }
 
   /** Waits until nothing is being staged or waits for it; answers the status that says so. */
@@ -207,16 +235,19 @@ final class MountedPmfs implements AutoCloseable {
     if (gone) {
       return;
     }
-    Command umount = installation.run("umount", mountpoint.toString());
-    if (umount.exit() != 0) {
-      abandon();
-      throw new AssertionError("umount failed: " + umount);
+    Command asked = ask("POST", "/umount?lazy=false&purge=false");
+    if (asked.exit() != 0 && Mounts.at(mountpoint)) {
+      Command umount = installation.run("umount", mountpoint.toString());
+      if (umount.exit() != 0) {
+        abandon();
+        throw new AssertionError("umount failed: " + umount + "\nbefore: " + asked);
+      }
     }
     gone = true;
+    Await.until("daemon ended after umount", Duration.ofSeconds(30), () -> daemon() == 0);
     if (Mounts.at(mountpoint)) {
       detach(mountpoint);
-      throw new AssertionError("still mounted after umount: " + umount);
+      throw new AssertionError("still mounted after umount: " + asked);
     }
-    Await.until("daemon ended after umount", Duration.ofSeconds(30), () -> daemon() == 0);
   }
 }

@@ -15,7 +15,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -30,7 +29,7 @@ final class OldKernelIT {
   /** Bits 0 to 21, those of FUSE 7.27: no FUSE_MAX_PAGES, no passthrough, no resending. */
   static final String FLAGS = "3fffff";
 
-  private static final Duration SUCCESSOR = Duration.ofSeconds(60);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String ABORTED = "Software caused connection abort";
 
   private Installation pmfs;
@@ -91,7 +90,7 @@ final class OldKernelIT {
       Barrier.await(barrier.reached);
       long pid = mount.status().number("pid");
       kill(pid);
-      awaitSuccessor(mount, pid);
+      mount.awaitSuccessor(pid);
       barrier.opened.countDown();
       source.before(operation -> {});
       // The kernel asks again by itself for a page that could not be read ahead.
@@ -129,7 +128,7 @@ final class OldKernelIT {
       Command listed = lister.get(30, TimeUnit.SECONDS);
       assertThat(listed.exit()).as("%s", listed).isNotZero();
       assertThat(listed.err()).contains(ABORTED);
-      awaitSuccessor(mount, pid);
+      mount.awaitSuccessor(pid);
       assertThat(Command.run("ls", directory.toString()).expect(0).out()).isEqualTo("entry\n");
     }
   }
@@ -142,7 +141,7 @@ final class OldKernelIT {
         readers.awaitMore(100);
         long pid = mount.status().number("pid");
         kill(pid);
-        awaitSuccessor(mount, pid);
+        mount.awaitSuccessor(pid);
       }
       readers.awaitMore(100);
       assertThat(readers.failures).allSatisfy(e -> assertThat(e).hasMessageContaining(ABORTED));
@@ -166,20 +165,6 @@ final class OldKernelIT {
 
   private static void kill(long pid) {
     Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
-  }
-
-  private void awaitSuccessor(MountedPmfs mount, long predecessor) {
-    AtomicLong pid = new AtomicLong(predecessor);
-    Await.until(
-        "a successor of " + predecessor,
-        SUCCESSOR,
-        () -> {
-          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
-          if (status.exit() == 0) {
-            pid.set(Status.parse(status.out()).number("pid"));
-          }
-          return pid.get() != predecessor;
-        });
   }
 
   /** Threads that read files in random order and compare every byte, until closed. */
@@ -216,14 +201,14 @@ final class OldKernelIT {
 
     void awaitMore(int count) {
       int goal = read.get() + count;
-      Await.until("reads", SUCCESSOR, () -> read.get() >= goal);
+      Await.until("reads", PATIENCE, () -> read.get() >= goal);
     }
 
     @Override
     public void close() {
       stopping = true;
       for (Thread thread : threads) {
-        Await.until("reader ended", SUCCESSOR, () -> !thread.isAlive());
+        Await.until("reader ended", PATIENCE, () -> !thread.isAlive());
       }
     }
   }

@@ -11,7 +11,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,7 +33,7 @@ final class RunAsIT {
     Machine.requireCommand("useradd");
     Machine.requireCommand("setpriv");
     code = new Scratch();
-    pmfs = new Installation(copyOfApplication(), List.of());
+    pmfs = new Installation(Installation.launcherForAll(code), List.of());
     user = new Account(pmfs.directory("home").toString());
     for (String name : List.of("home", "tier", "state")) {
       user.own(pmfs.directory(name).toString());
@@ -46,19 +45,6 @@ final class RunAsIT {
     Path first = dataset.root().resolve(dataset.items().get(0).name());
     Command.run("chown", "0:" + user.otherGroup(), first.toString()).expect(0);
     chmod(first, 0640);
-  }
-
-  /** A checkout may lie where other users do not get to, as below /root. */
-  private Path copyOfApplication() {
-    Path launcher = Installation.launcherOfCheckout();
-    Path scripts = code.directory("scripts");
-    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user")) {
-      Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
-    }
-    Path application = launcher.resolveSibling("../cli/target/pmfs").normalize();
-    String target = code.directory("cli/target").toString();
-    Command.run("cp", "-r", application.toString(), target).expect(0);
-    return scripts.resolve("pmfs");
   }
 
   private static void chmod(Path path, int mode) {
@@ -127,19 +113,6 @@ final class RunAsIT {
       assertThat(status(pid, set)).as(set).isEqualTo(NO_CAPABILITY);
     }
     assertThat(status(pid, "NoNewPrivs")).isEqualTo("1");
-  }
-
-  private long awaitSuccessor(MountedPmfs mount, long predecessor) {
-    AtomicLong pid = new AtomicLong();
-    Await.until(
-        "a successor of " + predecessor,
-        PATIENCE,
-        () -> {
-          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
-          pid.set(status.exit() == 0 ? Status.parse(status.out()).number("pid") : predecessor);
-          return pid.get() != predecessor;
-        });
-    return pid.get();
   }
 
   @Test
@@ -232,7 +205,7 @@ final class RunAsIT {
       for (int kill = 0; kill < 3; kill++) {
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
         assertReadRight(mount);
-        pid = awaitSuccessor(mount, pid);
+        pid = mount.awaitSuccessor(pid);
         assertPowerless(pid);
       }
     }
@@ -311,7 +284,9 @@ final class RunAsIT {
     long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
     Command.run("kill", "-KILL", Long.toString(parent)).expect(0);
     assertReadRight(mount);
-    mount.close();
+    pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+    mount.ended();
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
   }
 
   @Test
@@ -345,7 +320,7 @@ final class RunAsIT {
         assertThat(mount.status().text("readModeReason")).contains("--passthrough-capability");
         long pid = mount.status().number("pid");
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
-        awaitSuccessor(mount, pid);
+        mount.awaitSuccessor(pid);
       }
     }
   }
@@ -365,7 +340,7 @@ final class RunAsIT {
       long pid = mount.pid();
       for (int kill = 0; kill < 2; kill++) {
         Command.run("kill", "-KILL", Long.toString(pid)).expect(0);
-        pid = awaitSuccessor(mount, pid);
+        pid = mount.awaitSuccessor(pid);
       }
       assertReadRight(mount);
     }

@@ -239,7 +239,7 @@ final class StageIT {
   @Test
   void background_running_isShownRefusesAnotherAndIsWaitedFor() {
     try (MountedPmfs mount = mount()) {
-      String[] options = {"--background", "--max-rate", "150K", "--jobs", "1"};
+      String[] options = {"--background", "--max-rate", "250K", "--jobs", "1"};
       assertThat(stage(mount, options).expect(0).out()).contains("staging in the background");
       assertThat(mount.status().text("task.state")).isEqualTo("running");
       assertThat(stage(mount).expect(1).errorLines())

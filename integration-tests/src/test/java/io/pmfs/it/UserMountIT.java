@@ -3,7 +3,6 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -39,22 +38,9 @@ final class UserMountIT {
     fuseMode = Posix.stat(FUSE.toString()).permissions();
     chmod(FUSE, 0666);
     code = new Scratch();
-    pmfs = new Installation(copyOfLauncher(), asUser);
+    pmfs = new Installation(Installation.launcherForAll(code), asUser);
     pmfs.giveTo(Integer.parseInt(uid), Integer.parseInt(gid));
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 10_000));
-  }
-
-  /** A checkout may lie where other users do not get to, as below /root. */
-  private Path copyOfLauncher() {
-    Path launcher = Installation.launcherOfCheckout();
-    Path scripts = code.directory("scripts");
-    Command.run("cp", launcher.toString(), scripts.toString()).expect(0);
-    Path application = launcher.resolveSibling("../cli/target/pmfs").normalize();
-    if (Files.exists(application)) {
-      Path target = code.directory("cli/target");
-      Command.run("cp", "-r", application.toString(), target.toString()).expect(0);
-    }
-    return scripts.resolve(launcher.getFileName());
   }
 
   private static void chmod(Path path, int mode) {
@@ -129,6 +115,9 @@ final class UserMountIT {
       // Not even root, who looks at it here.
       assertThat(Posix.outcome(Posix.statOutcome(file, 0))).isEqualTo("EACCES");
       mount.awaitCopies(dataset.items().size());
+      pmfs.run("umount", mountpoint).expect(0);
+      mount.ended();
+      assertThat(Mounts.at(mount.mountpoint())).isFalse();
     }
     awaitNoProcess();
   }
@@ -152,7 +141,8 @@ final class UserMountIT {
   @Test
   void mount_byUser_isByTheKernelBridgeAndSaysWhy() {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
-      Status status = mount.status();
+      String mountpoint = mount.mountpoint().toString();
+      Status status = Status.parse(pmfs.run("status", mountpoint, "--json").expect(0).out());
       assertThat(status.text("bridge")).isEqualTo("kernel");
       assertThat(status.text("bridgeReason")).contains("fusermount3");
       assertThat(status.text("readMode")).isEqualTo("page-cache");
