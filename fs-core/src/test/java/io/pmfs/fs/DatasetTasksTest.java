@@ -644,7 +644,8 @@ final class DatasetTasksTest {
               started.countDown();
             }
           });
-      // At its pace the 200 names would take longer than this test may; once somebody waits for them
+      // At its pace the 200 names would take longer than this test may; once somebody waits for
+      // them
       // it hurries, and may have ended by now.
       TaskRequest request =
           new TaskRequest.Stage(paths("d"), new TaskRequest.Limits(2, 0, 1), null, false, true);

@@ -16,9 +16,33 @@ import java.util.concurrent.TimeUnit;
 final class Unmount {
   private static final long TIMEOUT_SECONDS = 30;
 
+  /** Looking up a name, as our own heartbeat does, keeps a mount busy for a moment. */
+  private static final int ATTEMPTS = 5;
+
+  private static final long PAUSE_MS = 50;
+
   private Unmount() {}
 
   static void unmount(Path mountpoint, boolean lazy) throws MountException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        unmountNow(mountpoint, lazy);
+        return;
+      } catch (MountException e) {
+        if (e.reason() != Reason.BUSY || attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
+      try {
+        Thread.sleep(PAUSE_MS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
+      }
+    }
+  }
+
+  private static void unmountNow(Path mountpoint, boolean lazy) throws MountException {
     if (LibC.INSTANCE.geteuid() == 0) {
       int flags = Posix.UMOUNT_NOFOLLOW | (lazy ? Posix.MNT_DETACH : 0);
       if (LibC.INSTANCE.umount2(Posix.terminated(mountpoint.toString()), flags) != 0) {
