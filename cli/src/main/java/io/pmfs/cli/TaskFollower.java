@@ -8,10 +8,6 @@ import java.util.concurrent.TimeUnit;
 final class TaskFollower {
   private static final long FIRST_PAUSE_MS = 20;
   private static final long LONGEST_PAUSE_MS = 500;
-
-  /** The end of a task is noticed so much of its duration late, at most. */
-  private static final long PAUSE_SHARE = 20;
-
   private static final Duration CANCEL_LIMIT = Duration.ofSeconds(30);
 
   private final TaskClient client;
@@ -27,14 +23,13 @@ final class TaskFollower {
   /** The last report of a task; when interrupted it cancels the task first. */
   TaskReport follow(TaskReport first) throws MountFailure, InterruptedException {
     TaskReport last = first;
-    long start = System.nanoTime();
+    long pauseMs = FIRST_PAUSE_MS;
     while (last.isRunning()) {
       display.show(last);
-      long elapsedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
-      long pauseMs = Math.max(FIRST_PAUSE_MS, Math.min(LONGEST_PAUSE_MS, elapsedMs / PAUSE_SHARE));
       if (interrupted.await(pauseMs, TimeUnit.MILLISECONDS)) {
         return cancel(last);
       }
+      pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2);
       last = newest(last);
     }
     display.show(last);
