@@ -85,7 +85,9 @@ final class PackCommand implements Callable<Integer> {
       names = "--jobs",
       paramLabel = "N",
       description =
-          "Files that are read at once (default: as many as processors); more for a slow source.")
+          "Files that are read at once, 1 to 1024 (default: as many as processors, but at least "
+              + PackSettings.LEAST_DEFAULT_JOBS
+              + ", so that a source far away is not waited for).")
   private @Nullable Integer jobs;
 
   @Option(
@@ -152,7 +154,7 @@ final class PackCommand implements Callable<Integer> {
           ByteSize.parse(shardSize),
           PackCompression.parse(compression),
           PackOrder.parse(sort),
-          jobs == null ? Math.min(cores, PackSettings.MAX_JOBS) : jobs,
+          jobs == null ? PackSettings.defaultJobs(cores) : jobs,
           skipUnreadable,
           Version.get());
     } catch (IllegalArgumentException e) {

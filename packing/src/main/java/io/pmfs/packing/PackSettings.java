@@ -22,6 +22,9 @@ public record PackSettings(
     String program) {
   public static final int MAX_JOBS = 1024;
 
+  /** So that a source with latency is not waited for; see docs/decisions/0020. */
+  public static final int LEAST_DEFAULT_JOBS = 32;
+
   public PackSettings {
     if (shardBytes < 1) {
       throw new IllegalArgumentException("shard-size must be above 0");
@@ -29,5 +32,10 @@ public record PackSettings(
     if (jobs < 1 || jobs > MAX_JOBS) {
       throw new IllegalArgumentException("jobs must be from 1 to " + MAX_JOBS);
     }
+  }
+
+  /** Files that are read at once if nothing is asked for, on a machine with so many processors. */
+  public static int defaultJobs(int cores) {
+    return Math.max(LEAST_DEFAULT_JOBS, Math.min(cores, MAX_JOBS));
   }
 }
