@@ -135,11 +135,7 @@ final class Bundles implements AutoCloseable {
     }
     boolean written = false;
     try {
-      FileChannel file = bundle.file();
-      long offset = extent.offset();
-      while (copy.hasRemaining()) {
-        offset += file.write(copy, offset);
-      }
+      DirectoryTier.writeAll(bundle.file(), copy, extent.offset());
       written = true;
       return extent;
     } finally {
