@@ -7,10 +7,8 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.FakeStore;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -162,24 +160,13 @@ final class TaskModelTest {
     };
   }
 
-  /**
-   * Each file in a tier is known, and each that is known is there; once eviction has come to rest.
-   */
+  /** Each file in a tier is known, and each that is known is there. */
   private void assertTiersMatchRecords(Dataset dataset) throws Exception {
     dataset.awaitIdle();
     for (int tier = 0; tier < dataset.tiers.size(); tier++) {
-      int index = tier;
-      Await.until(
-          "tier " + index + " has the files that are recorded",
-          () -> {
-            try {
-              long recorded = recorded(dataset, "ssd:" + index);
-              return dataset.tiers.get(index).status().copies() == recorded
-                  && copies(index).size() == recorded;
-            } catch (UncheckedIOException e) {
-              return false; // one went while they were listed
-            }
-          });
+      long recorded = recorded(dataset, "ssd:" + tier);
+      assertThat(dataset.tiers.get(tier).status().copies()).isEqualTo(recorded);
+      assertThat(copies(tier)).hasSize((int) recorded);
     }
   }
 

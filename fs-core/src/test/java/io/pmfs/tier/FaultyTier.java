@@ -14,7 +14,9 @@ public final class FaultyTier implements Tier {
     CREATE,
     READ,
     WRITE,
-    COMMIT
+    COMMIT,
+    /** Of what is written; nothing can go wrong there, but it may take long. */
+    CLOSE
   }
 
   /** What is to happen there. */
@@ -211,6 +213,11 @@ public final class FaultyTier implements Tier {
 
     @Override
     public void close() {
+      try {
+        faults.at(Point.CLOSE, number);
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
       writer.close();
     }
   }
