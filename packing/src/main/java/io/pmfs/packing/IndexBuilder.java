@@ -39,7 +39,8 @@ public final class IndexBuilder {
    *
    * @param store the directory that the shards are in
    * @param threads how many shards are read at once
-   * @param progress told after each of many members, by any thread; must not block
+   * @param progress told after each of many members, by any thread; must not block; what it throws
+   *     ends the build
    */
   public IndexBuilder(
       BackingStore store, IndexForm form, int threads, Consumer<IndexProgress> progress) {
@@ -185,7 +186,7 @@ public final class IndexBuilder {
     if (cause instanceof ShardException shard) {
       return shard;
     }
-    throw new IllegalStateException("a scan failed", cause);
+    throw PackProgress.unchecked(cause);
   }
 
   /** What all scans together have passed. */
