@@ -40,6 +40,9 @@ final class KeptTasks implements AutoCloseable {
   private volatile @Nullable Started latest; // written under this
   private volatile boolean handedOver;
 
+  /** What was running then; how this daemon ends it is nobody's business. */
+  private volatile @Nullable TaskReport runningAtHandOver;
+
   /** A task with its name to the world. */
   private record Started(String id, FileTask task) {
     TaskReport report() {
@@ -192,8 +195,9 @@ final class KeptTasks implements AutoCloseable {
 
   /** The running task or else the last; null if there was none. */
   @Nullable TaskReport latest() {
+    TaskReport goesOn = runningAtHandOver;
     Started started = latest;
-    return started == null ? null : started.report();
+    return goesOn != null || started == null ? goesOn : started.report();
   }
 
   List<TaskFinding> findings(long from, int limit) {
@@ -211,6 +215,8 @@ final class KeptTasks implements AutoCloseable {
 
   /** From now on what ends is left to the next daemon. */
   void handOver() {
+    TaskReport report = latest();
+    runningAtHandOver = report != null && report.isRunning() ? report : null;
     handedOver = true;
   }
 

@@ -15,6 +15,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code scripts/pmfs}, copied to where an installed one lies, with a shell script as its Java. */
 @Timeout(60)
@@ -212,9 +214,9 @@ final class LauncherTest {
   void heap_fromEnvironment_isUsedOrRefused() throws Exception {
     assertThat(run(List.of("PMFS_HEAP=1g"), "mount", "--foreground", "/a").out())
         .contains("-Xmx1g\n");
-    Result refused = run(List.of("PMFS_HEAP=lots"), "mount", "/a");
+    Result refused = run(List.of("PMFS_HEAP=1m3"), "mount", "/a");
     assertThat(refused.status()).isEqualTo(2);
-    assertThat(refused.err()).startsWith("pmfs: PMFS_HEAP: 'lots' is not a size");
+    assertThat(refused.err()).startsWith("pmfs: PMFS_HEAP: '1m3' is not a size");
   }
 
   @Test
@@ -237,15 +239,25 @@ final class LauncherTest {
     assertThat(out.lines()).contains("-Xmx512m", "stage", "columns=none");
   }
 
-  @Test
-  void crashLimit_noNumber_isRefused() throws Exception {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "PMFS_CRASH_LIMIT=many",
+        "PMFS_CRASH_LIMIT=-1",
+        "PMFS_CRASH_LIMIT=99999999999999999999",
+        "PMFS_WATCHDOG=20s",
+        "PMFS_WATCHDOG=0",
+        "PMFS_WATCHDOG= 3"
+      })
+  void supervise_variableThatIsNoNumber_isRefused(String assignment) throws Exception {
     launcher = launcher.resolveSibling("pmfs-supervise");
+    String[] parts = assignment.split("=", 2);
 
-    Result refused = run(List.of("PMFS_CRASH_LIMIT=many"), "pmfs", "mount");
+    Result refused = run(List.of(assignment), "pmfs", "mount");
 
     assertThat(refused.status()).isEqualTo(2);
     assertThat(refused.err())
-        .startsWith("pmfs: PMFS_CRASH_LIMIT: 'many' is not a number; ")
+        .startsWith("pmfs: %s: '%s' is not a number ".formatted(parts[0], parts[1]))
         .hasLineCount(1);
   }
 

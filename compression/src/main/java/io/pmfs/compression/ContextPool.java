@@ -13,18 +13,18 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
   private final Supplier<T> maker;
   private final int limit = Runtime.getRuntime().availableProcessors();
   private final Deque<T> idle = new ArrayDeque<>(limit); // GUARDED_BY(this)
-  private final Runnable whenFreed;
+  private final @Nullable Closeable shared;
   private int out; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
   /**
    * Makes contexts when none is idle.
    *
-   * @param whenFreed called after the last context was freed: frees what they share
+   * @param shared what they share, if anything: freed after the last of them
    */
-  ContextPool(Supplier<T> maker, Runnable whenFreed) {
+  ContextPool(Supplier<T> maker, @Nullable Closeable shared) {
     this.maker = maker;
-    this.whenFreed = whenFreed;
+    this.shared = shared;
   }
 
   /** A context that is the caller's until it is given back. */
@@ -58,8 +58,8 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
 
   private synchronized void countOut(int change) {
     out += change;
-    if (closed && out == 0) {
-      whenFreed.run();
+    if (closed && out == 0 && shared != null) {
+      free(shared);
     }
   }
 
@@ -79,9 +79,9 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
     countOut(0);
   }
 
-  private static void free(Closeable context) {
+  private static void free(Closeable resource) {
     try {
-      context.close();
+      resource.close();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

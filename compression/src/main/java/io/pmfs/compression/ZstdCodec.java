@@ -58,11 +58,7 @@ public final class ZstdCodec implements Codec {
               ZstdCompressCtx context = new ZstdCompressCtx().setLevel(level).setChecksum(true);
               return prepared == null ? context : context.loadDict(prepared);
             },
-            () -> {
-              if (prepared != null) {
-                prepared.close();
-              }
-            });
+            prepared);
     decompressor = new ZstdDecompressor(dictionary);
   }
 

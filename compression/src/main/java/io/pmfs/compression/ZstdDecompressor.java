@@ -19,11 +19,7 @@ final class ZstdDecompressor implements AutoCloseable {
                 prepared == null
                     ? new ZstdDecompressCtx()
                     : new ZstdDecompressCtx().loadDict(prepared),
-            () -> {
-              if (prepared != null) {
-                prepared.close();
-              }
-            });
+            prepared);
   }
 
   /** As {@link Codec#decompress}, of any frame that the library takes. */

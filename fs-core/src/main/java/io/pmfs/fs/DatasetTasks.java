@@ -79,7 +79,7 @@ public final class DatasetTasks implements FileTasks {
       return withSource(DEFAULT_JOBS, Pace.UNLIMITED, (by, t) -> new CheckWork(by, copies).run(t));
     }
     if (request instanceof TaskRequest.Evict) {
-      return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), copies);
+      return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), stager);
     }
     if (request instanceof TaskRequest.Verify verify) {
       int jobs = verify.withSource() ? DEFAULT_JOBS : VERIFY_THREADS;

@@ -1,7 +1,7 @@
 package io.pmfs.fs;
 
 import io.pmfs.metadata.Inode;
-import io.pmfs.stage.Copies;
+import io.pmfs.stage.Stager;
 import java.util.List;
 
 /** Dropping the copies of a request's files, as far as names are known; asks the source nothing. */
@@ -9,11 +9,11 @@ final class EvictWork implements RunningTask.Work {
   private static final int THREADS = 2;
 
   private final Tree tree;
-  private final Copies copies;
+  private final Stager stager;
 
-  EvictWork(Tree tree, Copies copies) {
+  EvictWork(Tree tree, Stager stager) {
     this.tree = tree;
-    this.copies = copies;
+    this.stager = stager;
   }
 
   @Override
@@ -26,7 +26,7 @@ final class EvictWork implements RunningTask.Work {
   }
 
   private void evict(RunningTask task, long number) {
-    (copies.evict(number) ? task.counts.done : task.counts.present).increment();
+    (stager.evict(number) ? task.counts.done : task.counts.present).increment();
     Inode inode = tree.inode(number);
     task.counts.bytes.add(inode == null ? 0 : inode.attributes().size());
     task.counts.files.increment();

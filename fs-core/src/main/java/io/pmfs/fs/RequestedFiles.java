@@ -181,7 +181,7 @@ final class RequestedFiles {
         () -> {
           try {
             count(nextRoot, shared);
-            if (counting.decrementAndGet() == 0 && !task.isCancelled()) {
+            if (counting.decrementAndGet() == 0) {
               task.totalsAreFinal();
             }
           } catch (InterruptedException e) {

@@ -132,9 +132,11 @@ final class RunningTask implements FileTask {
     return cancelled;
   }
 
-  /** All names are known. */
+  /** All names were looked at; if the task was not cancelled meanwhile, all are known. */
   void totalsAreFinal() {
-    totalsAreFinal = true;
+    if (!cancelled) {
+      totalsAreFinal = true;
+    }
   }
 
   void isIn(FileName path) {

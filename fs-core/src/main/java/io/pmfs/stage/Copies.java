@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
@@ -333,14 +334,20 @@ public final class Copies implements AutoCloseable {
 
   /**
    * Commits and records a copy, whose checksums were computed from what was written; false if the
-   * file is known to be of another version by now.
+   * file is known to be of another version by now, or the copy is not wanted any more.
+   *
+   * @param wanted asked while no record of the file changes: after it was false, and the copies
+   *     were dropped, none comes
    */
-  boolean commit(Inode inode, BlockWriter writer, CopyRecord copy) throws IOException {
+  boolean commit(Inode inode, BlockWriter writer, CopyRecord copy, BooleanSupplier wanted)
+      throws IOException {
     long number = inode.number();
     Lock lock = lockRecords(number);
     try {
       Inode now = namespace.inode(number);
-      if (now == null || !now.attributes().version().equals(copy.version())) {
+      if (now == null
+          || !now.attributes().version().equals(copy.version())
+          || !wanted.getAsBoolean()) {
         return false;
       }
       Tier tier = writer.tier();

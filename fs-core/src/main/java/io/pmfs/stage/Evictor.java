@@ -51,6 +51,10 @@ final class Evictor {
     return evicted.sum();
   }
 
+  boolean isEvicting() {
+    return running.get();
+  }
+
   /**
    * A file of that size found no room anywhere: makes some in the first tier that could hold it.
    */

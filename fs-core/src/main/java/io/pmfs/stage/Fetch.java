@@ -295,6 +295,10 @@ final class Fetch {
     return true;
   }
 
+  synchronized boolean isRunning() {
+    return ending == null;
+  }
+
   /** Waits for the end; null if the caller gives up before. */
   synchronized @Nullable Ending awaitEnd(BooleanSupplier givesUp) throws InterruptedException {
     while (ending == null && !givesUp.getAsBoolean()) {

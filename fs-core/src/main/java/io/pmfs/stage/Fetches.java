@@ -64,15 +64,10 @@ final class Fetches {
   /** The running fetch of a file, a new one, or null if it is not to be copied now. */
   @Nullable Fetch forReader(Inode inode) {
     Fetch fetch = running.get(inode.number());
-    if (fetch != null || stopping || marks.get(inode.number()) == UNFIT) {
+    if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
-    // One reservation at a time for a file, and none for one that another reader's fetch committed
-    // between the caller's miss and now.
-    fetch =
-        running.computeIfAbsent(
-            inode.number(),
-            n -> copies.has(inode) ? null : reserve(inode, Placement.ANYWHERE, false));
+    fetch = runningOrNew(inode, Placement.ANYWHERE, false);
     if (fetch == null && !copies.has(inode)) {
       noRoom(inode);
     }
@@ -82,11 +77,22 @@ final class Fetches {
   /** The same for a file that was asked for by name; makes no room for it by eviction. */
   @Nullable Fetch forStaging(Inode inode, Placement placement) {
     marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
-    return stopping
-        ? null
-        : running.computeIfAbsent(
-            inode.number(),
-            n -> copies.has(inode, placement) ? null : reserve(inode, placement, true));
+    return stopping ? null : runningOrNew(inode, placement, true);
+  }
+
+  /**
+   * One reservation at a time for a file, and none for one that another's fetch committed between
+   * the caller's miss and now. Who waited for a fetch to end may be here before it is taken out.
+   */
+  private @Nullable Fetch runningOrNew(Inode inode, Placement placement, boolean staged) {
+    return running.compute(
+        inode.number(),
+        (number, fetch) -> {
+          if (fetch != null && fetch.isRunning()) {
+            return fetch;
+          }
+          return copies.has(inode, placement) ? null : reserve(inode, placement, staged);
+        });
   }
 
   private @Nullable Fetch reserve(Inode inode, Placement placement, boolean staged) {
@@ -186,14 +192,25 @@ final class Fetches {
   }
 
   private void commit(Fetch fetch) throws IOException {
-    if (!copies.commit(fetch.inode(), fetch.writer(), fetch.record())) {
-      fail(fetch, "it changed while it was copied");
+    if (!copies.commit(fetch.inode(), fetch.writer(), fetch.record(), fetch::isRunning)) {
+      if (fetch.isRunning()) {
+        fail(fetch, "it changed while it was copied");
+      }
       return;
     }
     completed.increment();
-    end(fetch, Fetch.Ending.WHOLE);
+    // Before the end: until eviction is under way there is something left to do.
     if (!fetch.isStaged()) {
       evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
+    }
+    end(fetch, Fetch.Ending.WHOLE);
+  }
+
+  /** Gives up what runs for a file: it is not committed once this returns, or was before. */
+  void giveUp(long number) {
+    Fetch fetch = running.get(number);
+    if (fetch != null) {
+      giveUp(fetch);
     }
   }
 

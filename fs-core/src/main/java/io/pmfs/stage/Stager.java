@@ -309,6 +309,15 @@ public final class Stager implements AutoCloseable {
     return null;
   }
 
+  /**
+   * Drops a file's copies, and one that is being made: there is none when this returns, but for
+   * what is read from now on. Says whether there were any.
+   */
+  public boolean evict(long number) {
+    fetches.giveUp(number);
+    return copies.evict(number);
+  }
+
   /** Bytes that readers got from copies, finished or in the making. */
   public long bytesFromTiers() {
     return bytesFromTiers.sum();
@@ -327,7 +336,8 @@ public final class Stager implements AutoCloseable {
         fetchThreads.dropped(),
         fetches.skippedNoRoom(),
         fetches.failed(),
-        evictor.evicted());
+        evictor.evicted(),
+        evictor.isEvicting());
   }
 
   /**

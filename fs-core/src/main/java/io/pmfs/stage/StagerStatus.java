@@ -10,6 +10,7 @@ package io.pmfs.stage;
  * @param skippedNoRoom files for which no tier had room when they were first asked for
  * @param failed copies given up: the source or a tier failed, or the source changed
  * @param evicted copies removed to make room
+ * @param evicting whether copies are being removed to make room
  */
 public record StagerStatus(
     long active,
@@ -18,9 +19,10 @@ public record StagerStatus(
     long dropped,
     long skippedNoRoom,
     long failed,
-    long evicted) {
+    long evicted,
+    boolean evicting) {
   /** Whether nothing is left to do. */
   public boolean idle() {
-    return active == 0;
+    return active == 0 && !evicting;
   }
 }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 final class RunningTaskTest {
-  private final RunningTask task =
+  private RunningTask task =
       new RunningTask(new TaskRequest.Check(List.of(FileName.of(""))), () -> {});
 
   private TaskProgress run(RunningTask.Work work) throws InterruptedException {
@@ -71,6 +71,28 @@ final class RunningTaskTest {
 
   private static void hang(RunningTask task) throws InterruptedException {
     new CountDownLatch(1).await();
+  }
+
+  @Test
+  void cancel_beforeAllIsCounted_leavesTheTotalsOpen() throws Exception {
+    TaskProgress counted =
+        run(
+            t -> {
+              t.totalsAreFinal();
+              t.cancel();
+              t.totalsAreFinal();
+            });
+    assertThat(counted.totalsAreFinal()).isTrue();
+
+    task = new RunningTask(task.request(), () -> {});
+    TaskProgress cancelled =
+        run(
+            t -> {
+              t.cancel();
+              t.totalsAreFinal();
+            });
+    assertThat(cancelled.state()).isEqualTo(State.CANCELLED);
+    assertThat(cancelled.totalsAreFinal()).isFalse();
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Staging.Outcome.Result;
 import io.pmfs.tier.Await;
@@ -217,6 +218,44 @@ final class StagingTest {
       stage.stager.close();
 
       assertThat(staging.stage(inode).result()).isEqualTo(Result.CANCELLED);
+    }
+  }
+
+  @Test
+  void stage_whileAFetchOfTheFileEnds_copiesItAnew() throws Exception {
+    StagerSettings oneThread = new StagerSettings(1, 16 << 20, 1000);
+    try (Stage stage = new Stage(directory, ROOM).with(oneThread)) {
+      CountDownLatch end = new CountDownLatch(1);
+      CountDownLatch closes = new CountDownLatch(1);
+      stage.store.file("busy", 1, 3L * BLOCK);
+      Inode inode = stage.file("f", 1, 3L * BLOCK);
+      FileName busy = FileName.of("busy");
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && path.equals(busy) && offset > 0) {
+              await(end);
+            }
+          });
+      stage.read(stage.inode("busy"), 0, 10);
+      stage.read(inode, 0, 10);
+      Await.until("a block of each is stored", () -> stage.files(0).size() == 2);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.CLOSE && number == inode.number() && closes.getCount() > 0) {
+                  closes.countDown();
+                  await(end);
+                }
+                return Fault.NONE;
+              });
+      Future<Boolean> evicted = threads.submit(() -> stage.stager.evict(inode.number()));
+      await(closes);
+
+      assertThat(staging(stage).stage(inode).result()).isEqualTo(Result.STAGED);
+      end.countDown();
+      assertThat(evicted.get()).isTrue();
     }
   }
 }

@@ -16,7 +16,9 @@ public final class FaultyTier implements Tier {
     READ,
     WRITE,
     COMMIT,
-    MOVE
+    MOVE,
+    /** Of what is written; nothing can go wrong there, but it may take long. */
+    CLOSE
   }
 
   /** What is to happen there. */
@@ -221,6 +223,11 @@ public final class FaultyTier implements Tier {
 
     @Override
     public void close() {
+      try {
+        faults.at(Point.CLOSE, number);
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
       writer.close();
     }
   }

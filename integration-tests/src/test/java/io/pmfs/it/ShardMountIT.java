@@ -160,9 +160,9 @@ final class ShardMountIT {
         """);
     try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
       assertSame(out, mount.mountpoint(), 2);
-      // All three for the index, one for its members.
+      // One for the index, and for its members.
       assertThat(mount.status().number("sourceOperations.bytes"))
-          .isLessThan(5 * shardBytes("one.tar"));
+          .isLessThan(2 * shardBytes("one.tar"));
     }
   }
 

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Builds the index of some shards: finds their members, many shards at once, and sorts them. Memory
@@ -38,7 +39,8 @@ public final class IndexBuilder {
    *
    * @param store the directory that the shards are in
    * @param threads how many shards are read at once
-   * @param progress told after each of many members, by any thread; must not block
+   * @param progress told after each of many members, by any thread; must not block; what it throws
+   *     ends the build
    */
   public IndexBuilder(
       BackingStore store, IndexForm form, int threads, Consumer<IndexProgress> progress) {
@@ -61,18 +63,25 @@ public final class IndexBuilder {
     for (FileName name : names) {
       shards.add(Shard.of(shards.size(), name, store.status(name).attributes()));
     }
-    return write(shards, index);
+    return write(shards, null, index);
   }
 
-  /** Builds the index of a source's shards, as {@link #build(List, Path)} does. */
-  IndexSummary build(ShardSet set, Path index) throws ShardException, FsException {
-    return write(set.shards(), index);
+  /**
+   * Builds the index of a source's shards, as {@link #build(List, Path)} does.
+   *
+   * @param before an index of which shards that did not change are taken over unread; null if there
+   *     is none
+   */
+  IndexSummary build(ShardSet set, @Nullable ShardIndex before, Path index)
+      throws ShardException, FsException {
+    return write(set.shards(), before, index);
   }
 
-  private IndexSummary write(List<Shard> shards, Path index) throws ShardException, FsException {
+  private IndexSummary write(List<Shard> shards, @Nullable ShardIndex before, Path index)
+      throws ShardException, FsException {
     try (ShardFiles files = new ShardFiles(store);
         IndexWriter writer = new IndexWriter(form, shards, store, index)) {
-      scan(shards, files, writer);
+      scan(shards, before, files, writer);
       return writer.finish();
     } catch (IOException e) {
       throw new ShardException(
@@ -80,7 +89,8 @@ public final class IndexBuilder {
     }
   }
 
-  private void scan(List<Shard> shards, ShardFiles files, IndexWriter writer)
+  private void scan(
+      List<Shard> shards, @Nullable ShardIndex before, ShardFiles files, IndexWriter writer)
       throws ShardException, FsException, IOException {
     Count count = new Count(shards);
     AtomicInteger number = new AtomicInteger();
@@ -94,7 +104,7 @@ public final class IndexBuilder {
             });
     CompletionService<Shard> scans = new ExecutorCompletionService<>(pool);
     try {
-      shards.forEach(shard -> scans.submit(() -> scan(shard, files, writer, count)));
+      shards.forEach(shard -> scans.submit(() -> add(shard, before, files, writer, count)));
       for (int done = 0; done < shards.size(); done++) {
         scans.take().get();
       }
@@ -127,9 +137,30 @@ public final class IndexBuilder {
     }
   }
 
-  private Shard scan(Shard shard, ShardFiles files, IndexWriter writer, Count count)
-      throws ShardException, FsException {
+  private Shard add(
+      Shard shard, @Nullable ShardIndex before, ShardFiles files, IndexWriter writer, Count count)
+      throws ShardException, FsException, IOException {
     FileName directory = writer.begin(shard);
+    if (before != null && before.canLend(shard, form)) {
+      before.lend(
+          shard,
+          directory,
+          (path, member) -> {
+            writer.member(path, member);
+            count.members.increment();
+          });
+      count.bytes.add(shard.size());
+    } else {
+      scan(shard, directory, files, writer, count);
+    }
+    count.shards.increment();
+    progress.accept(count.progress());
+    return shard;
+  }
+
+  private void scan(
+      Shard shard, FileName directory, ShardFiles files, IndexWriter writer, Count count)
+      throws ShardException, FsException {
     ShardFiles.Opened opened = files.open(shard);
     try (SourceFile file = opened.file()) {
       double stored = opened.size() == 0 ? 0 : (double) shard.size() / opened.size();
@@ -142,9 +173,6 @@ public final class IndexBuilder {
             shard.name() + ": changed while it was indexed; mount it once it is written");
       }
     }
-    count.shards.increment();
-    progress.accept(count.progress());
-    return shard;
   }
 
   private static ShardException failure(ExecutionException e) throws FsException, IOException {
@@ -158,7 +186,7 @@ public final class IndexBuilder {
     if (cause instanceof ShardException shard) {
       return shard;
     }
-    throw new IllegalStateException("a scan failed", cause);
+    throw PackProgress.unchecked(cause);
   }
 
   /** What all scans together have passed. */

@@ -52,6 +52,15 @@ record Member(
 
   /** The same file by a name that is one of several. */
   Member withLinks() {
+    return with(shard, true);
+  }
+
+  /** The same where the shard has another number. */
+  Member inShard(int number) {
+    return with(number, linked);
+  }
+
+  private Member with(int shard, boolean linked) {
     return new Member(
         mode,
         uid,
@@ -62,7 +71,7 @@ record Member(
         shard,
         position,
         data,
-        true,
+        linked,
         target,
         extents);
   }

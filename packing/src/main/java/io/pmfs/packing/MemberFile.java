@@ -60,7 +60,7 @@ final class MemberFile implements SourceFile {
 
   private void piece(long offset, ByteBuffer destination, int count) throws FsException {
     if (data.read(offset, destination) < count) {
-      shard.check();
+      shard.check(shard.file());
       throw new FsException(Errno.EIO, "a shard ends before its member does");
     }
   }
@@ -93,10 +93,10 @@ final class MemberFile implements SourceFile {
     return hole ? offset : extents.offset(index) + extents.size(index);
   }
 
-  /** As it was indexed: if the shard is not that any more, this fails. */
+  /** As it was indexed: if the shard was not that any more when it was read, this fails. */
   @Override
   public SourceStatus status() throws FsException {
-    shard.check();
+    shard.check(data);
     return status;
   }
 

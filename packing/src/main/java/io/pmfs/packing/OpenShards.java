@@ -114,12 +114,8 @@ final class OpenShards implements AutoCloseable {
       return open;
     }
 
-    /** Throws if the shard is not what was indexed. */
-    void check() throws FsException {
-      check(file());
-    }
-
-    private void check(SourceFile open) throws FsException {
+    /** Throws if what is read of the shard is not what was indexed. */
+    void check(SourceFile open) throws FsException {
       if (!shard.isVersion(open.status().attributes())) {
         throw changed(shard);
       }

@@ -107,14 +107,19 @@ public final class Packer {
 
   /** So what was written is also read once. */
   private void index(PackManifest manifest) throws IOException {
-    progress.enter(Phase.INDEXING, manifest.counts().total(), manifest.size());
+    // A directory may be a member of several shards.
+    long members = manifest.shards().stream().mapToLong(PackManifest.Shard::members).sum();
+    progress.enter(Phase.INDEXING, members, manifest.size());
     List<FileName> names = manifest.shards().stream().map(s -> FileName.of(s.name())).toList();
     try (BackingStore target = stores.open(settings.directory())) {
       new IndexBuilder(
               target,
               new IndexForm(true, false),
               cores,
-              p -> progress.reached(p.members(), p.bytes()))
+              p -> {
+                progress.checkNotCancelled();
+                progress.reached(p.members(), p.bytes());
+              })
           .build(names, settings.directory().resolve(PackDirectory.INDEX));
     } catch (ShardException | FsException e) {
       throw new IOException(e.getMessage(), e);

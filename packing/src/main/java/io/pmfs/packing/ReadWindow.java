@@ -4,6 +4,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file read front to back in pieces of any size, with large requests to the file behind it. Used
@@ -13,6 +14,9 @@ final class ReadWindow implements SourceFile {
   private final SourceFile file;
   private final ByteBuffer window;
   private long start;
+
+  /** Of the file after the window was filled; null before it ever was. */
+  private @Nullable SourceStatus status;
 
   /**
    * Reads from another file.
@@ -36,6 +40,7 @@ final class ReadWindow implements SourceFile {
         int count = 0;
         try {
           count = file.read(at, window);
+          status = file.status();
         } finally {
           window.position(0).limit(count);
         }
@@ -60,9 +65,11 @@ final class ReadWindow implements SourceFile {
     return file.seekHole(offset);
   }
 
+  /** As it was when it was last read: of the same version as all that was read until then. */
   @Override
   public SourceStatus status() throws FsException {
-    return file.status();
+    SourceStatus seen = status;
+    return seen == null ? file.status() : seen;
   }
 
   @Override

@@ -70,6 +70,40 @@ public final class ShardIndex implements AutoCloseable {
     return shards;
   }
 
+  /**
+   * Whether what this index says of a shard may be taken over into an index of another set: its
+   * version is the same, nothing that is not said again was wrong with it, and no other shard's
+   * members lie where its do.
+   */
+  boolean canLend(Shard shard, IndexForm form) {
+    return !form.merged()
+        && form.equals(summary.form())
+        && summary.warnings() == 0
+        && shards.stream().anyMatch(shard::isSameVersion);
+  }
+
+  /** What is taken over. */
+  interface Borrower {
+    void member(FileName path, Member member) throws ShardException;
+  }
+
+  /** Passes on what a shard has in its directory, but for directories that had to be made. */
+  void lend(Shard shard, FileName directory, Borrower borrower) throws IOException, ShardException {
+    byte[] first = IndexFormat.memberKey(directory);
+    try (SortedTable.Cursor cursor = table.cursor()) {
+      for (cursor.seek(first); cursor.isValid(); cursor.next()) {
+        byte[] key = cursor.key();
+        if (!hasPrefix(key, first) || (key.length > first.length && key[first.length] != 0)) {
+          return;
+        }
+        Member member = IndexFormat.member(cursor.value());
+        if (member.position() != IndexWriter.NO_POSITION) {
+          borrower.member(IndexFormat.path(key), member.inShard(shard.number()));
+        }
+      }
+    }
+  }
+
   @Nullable Member member(FileName path) throws IOException {
     byte[] value = table.get(IndexFormat.memberKey(path));
     return value == null ? null : checked(IndexFormat.member(value));

@@ -32,14 +32,21 @@ public final class ShardSource {
       int threads,
       Consumer<IndexProgress> progress)
       throws FsException, ShardException {
+    ShardIndex before = null;
     for (Path place : indices) {
-      ShardIndex index = fitting(set, place);
-      if (index != null) {
-        return new ShardStore(store, index);
+      if (before != null) {
+        before.close();
+      }
+      before = read(place);
+      if (before != null && set.isIndexedBy(before)) {
+        return new ShardStore(store, before);
       }
     }
     Path place = indices.get(indices.size() - 1);
-    IndexSummary summary = new IndexBuilder(store, set.form(), threads, progress).build(set, place);
+    IndexSummary summary;
+    try (ShardIndex lender = before) {
+      summary = new IndexBuilder(store, set.form(), threads, progress).build(set, lender, place);
+    }
     log.info("{}: index of {} names in {} shards", place, summary.members(), summary.shards());
     try {
       return new ShardStore(store, ShardIndex.open(place));
@@ -49,20 +56,15 @@ public final class ShardSource {
     }
   }
 
-  private static @Nullable ShardIndex fitting(ShardSet set, Path place) {
+  private static @Nullable ShardIndex read(Path place) {
     if (!Files.exists(place)) {
       return null;
     }
     try {
-      ShardIndex index = ShardIndex.open(place);
-      if (set.isIndexedBy(index)) {
-        return index;
-      }
-      index.close();
-      log.info("{}: the index is of other shards, or of other versions of them", place);
+      return ShardIndex.open(place);
     } catch (IOException e) {
       log.warn("{}: the index cannot be used: {}", place, e.getMessage());
+      return null;
     }
-    return null;
   }
 }

@@ -218,6 +218,24 @@ final class PackerTest {
   }
 
   @Test
+  void pack_interruptedWhileItIndexes_isNotCompleteAndGoesOn() throws Exception {
+    addFiles(12);
+    pack.stores =
+        directory -> {
+          pack.progress.cancel();
+          return new PlainDirectory(directory);
+        };
+
+    assertThatThrownBy(pack::pack).isInstanceOf(CancellationException.class);
+    assertThat(pack.written())
+        .contains("pmfs-pack.partial")
+        .doesNotContain("pmfs-pack.json")
+        .noneMatch(name -> name.startsWith("pmfs-index"));
+    pack.stores = PlainDirectory::new;
+    assertThat(pack.pack().keptShards()).isPositive();
+  }
+
+  @Test
   void pack_interruptedAtEveryStep_goesOnToTheSameResult() throws Exception {
     addFiles(12);
     List<PackManifest.Shard> expected = manifest(pack.pack()).shards();

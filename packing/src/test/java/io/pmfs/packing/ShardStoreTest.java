@@ -239,6 +239,23 @@ final class ShardStoreTest {
     assertThat(seen).hasSize(101).doesNotHaveDuplicates();
     assertThat(files.operations().reads()).as("of 5 MB in windows of 8 MiB").isEqualTo(2);
     assertThat(files.operations().opens()).isEqualTo(2);
+    assertThat(files.operations().stats()).as("of shards, not of members").isLessThan(10);
+  }
+
+  @Test
+  void sequence_ofAShardThatChanges_tellsItAfterReading() throws Exception {
+    Shell.run(directory, "echo one > a; echo two > b; tar -cf t.tar a b");
+    try (ShardStore store = store(new IndexForm(true, false), "t.tar");
+        SourceSequence sequence = store.sequence(0)) {
+      sequence.next();
+      try (SourceFile file = sequence.open()) {
+        file.status();
+        Shell.run(directory, "touch -d 2001-01-01 t.tar");
+
+        file.read(0, java.nio.ByteBuffer.allocateDirect(9));
+        assertThatThrownBy(file::status).hasMessageContaining("changed since it was indexed");
+      }
+    }
   }
 
   @Test
