@@ -9,6 +9,7 @@ import io.pmfs.metadata.FileName;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
@@ -104,6 +105,16 @@ final class KeptTasksTest {
     next().resume();
 
     assertThat(nextFakes.started).hasSize(1);
+  }
+
+  @Test
+  void latest_afterHandOver_staysRunning() {
+    KeptTasks tasks = first();
+    tasks.start(REQUEST);
+    tasks.handOver();
+    tasks.cancel();
+
+    assertThat(Objects.requireNonNull(tasks.latest()).isRunning()).isTrue();
   }
 
   @Test
