@@ -17,15 +17,13 @@ final class TaskBar implements TaskDisplay {
   private static final int REDRAW_MS = 200;
   private static final long UNKNOWN = -1;
 
-  private final PrintStream terminal;
-  private final int columns;
   private final InstantSource clock;
   private @Nullable Instant due;
   private @Nullable ProgressBar bar;
+  private final Line line;
 
   TaskBar(PrintStream terminal, int columns, InstantSource clock) {
-    this.terminal = terminal;
-    this.columns = columns;
+    this.line = new Line(terminal, columns);
     this.clock = clock;
   }
 
@@ -55,7 +53,7 @@ final class TaskBar implements TaskDisplay {
             .setTaskName(report.activity())
             .setStyle(ProgressBarStyle.UNICODE_BLOCK)
             .setUpdateIntervalMillis(REDRAW_MS)
-            .setConsumer(new ConsoleProgressBarConsumer(terminal, columns))
+            .setConsumer(line)
             .startsFrom(0, report.elapsed())
             .showSpeed();
     return report.countsBytes()
@@ -78,6 +76,31 @@ final class TaskBar implements TaskDisplay {
     ProgressBar shown = bar;
     if (shown != null) {
       shown.close();
+      line.end();
+    }
+  }
+
+  /** The bar's line, which ends once, when we say so: the bar draws itself from another thread. */
+  private static final class Line extends ConsoleProgressBarConsumer {
+    private boolean ended; // GUARDED_BY(this)
+
+    Line(PrintStream terminal, int columns) {
+      super(terminal, columns);
+    }
+
+    @Override
+    public synchronized void accept(String drawn) {
+      if (!ended) {
+        super.accept(drawn);
+      }
+    }
+
+    @Override
+    public void close() {}
+
+    synchronized void end() {
+      ended = true;
+      super.close();
     }
   }
 }

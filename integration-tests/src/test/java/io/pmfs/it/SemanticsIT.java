@@ -123,21 +123,30 @@ final class SemanticsIT {
   @Test
   void tier_isPrivate() throws IOException {
     Path tier = pmfs.scratch().root().resolve("made-by-pmfs");
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
-      readAll(mount);
+    // Copies in a bundle, and then as files.
+    for (String eviction : List.of("none", "lru")) {
+      try (MountedPmfs mount =
+          pmfs.mount(dataset.root(), "--tier", "ssd:" + tier, "--eviction", eviction)) {
+        readAll(mount);
+        mount.awaitCopies(dataset.items().size());
+        String kind = eviction.equals("none") ? "/bundles/" : "/copies/";
+        assertThat(Installation.files(tier)).anyMatch(file -> file.toString().contains(kind));
+        assertPrivate(tier);
+      }
+      Installation.files(tier).forEach(Faults::delete);
     }
+  }
+
+  private static void assertPrivate(Path directory) throws IOException {
     List<String> open = new ArrayList<>();
-    int files = 0;
-    try (Stream<Path> walk = Files.walk(tier)) {
+    try (Stream<Path> walk = Files.walk(directory)) {
       for (Path path : (Iterable<Path>) walk::iterator) {
         String expected = Files.isDirectory(path) ? "rwx------" : "rw-------";
-        files += Files.isDirectory(path) ? 0 : 1;
         if (!PosixFilePermissions.toString(Files.getPosixFilePermissions(path)).equals(expected)) {
           open.add(path + " " + Files.getPosixFilePermissions(path));
         }
       }
     }
-    assertThat(files).isGreaterThanOrEqualTo(dataset.items().size());
     assertThat(open).isEmpty();
   }
 
