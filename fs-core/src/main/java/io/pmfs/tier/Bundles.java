@@ -12,7 +12,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.FileAttribute;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -40,7 +39,6 @@ final class Bundles implements AutoCloseable {
   private final Path directory;
   private final long fullBytes;
   private final Room room;
-  private final FileAttribute<?> fileMode;
 
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
   private @Nullable Bundle newest; // GUARDED_BY(this); what is appended to
@@ -52,18 +50,11 @@ final class Bundles implements AutoCloseable {
    * @param directory made if absent
    * @param fullBytes a bundle of so many bytes or more is not appended to
    */
-  Bundles(
-      Path directory,
-      long fullBytes,
-      Room room,
-      FileAttribute<?> directoryMode,
-      FileAttribute<?> fileMode)
-      throws IOException {
+  Bundles(Path directory, long fullBytes, Room room) throws IOException {
     this.directory = directory;
     this.fullBytes = fullBytes;
     this.room = room;
-    this.fileMode = fileMode;
-    Files.createDirectories(directory, directoryMode);
+    Files.createDirectories(directory, DirectoryTier.DIRECTORY_MODE);
     try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
       for (Path file : files) {
         long number = number(file);
@@ -295,7 +286,7 @@ final class Bundles implements AutoCloseable {
   }
 
   /** A file, open from its first use until it is deleted and everybody has left it. */
-  private final class Bundle {
+  private static final class Bundle {
     final long number;
     private final Path path;
     private @Nullable FileChannel file; // GUARDED_BY(this)
@@ -312,7 +303,7 @@ final class Bundles implements AutoCloseable {
     }
 
     synchronized void create() throws IOException {
-      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE), fileMode);
+      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE), DirectoryTier.FILE_MODE);
     }
 
     /** The file; opened again if an interrupted thread had it closed. */

@@ -2,7 +2,6 @@ package io.pmfs.tier;
 
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.READ;
-import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import io.pmfs.metadata.Extent;
@@ -12,14 +11,9 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.AtomicMoveNotSupportedException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
@@ -35,9 +29,8 @@ import org.slf4j.LoggerFactory;
  * files, or small ones together in {@link Bundles}. Survives restart; anything unreadable counts as
  * absent.
  *
- * <p>A copy that is a file is written below {@code incoming} and renamed into {@code copies} when
- * it is whole, so a file in {@code copies} is never seen half written. Nothing is synced: after a
- * crash of the machine a file may hold other bytes than were written, which its checksums tell.
+ * <p>Nothing is synced: after a crash of the machine a file may hold other bytes than were written,
+ * which its checksums tell.
  */
 public final class DirectoryTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
@@ -56,14 +49,13 @@ public final class DirectoryTier implements Tier {
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
   private static final long LARGEST_BUNDLE_BYTES = 512 << 20;
 
-  private static final FileAttribute<?> DIRECTORY_MODE =
+  static final FileAttribute<?> DIRECTORY_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
-  private static final FileAttribute<?> FILE_MODE =
+  static final FileAttribute<?> FILE_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
   private final TierSettings settings;
-  private final Path copies;
-  private final Path incoming;
+  private final CopyFiles files;
   private final FileChannel lock;
   private final Room room;
   private final Bundles bundles;
@@ -71,7 +63,6 @@ public final class DirectoryTier implements Tier {
 
   private final AtomicLong copyCount;
   private long removedInRecovery; // GUARDED_BY(this)
-  private final AtomicLong serial = new AtomicLong();
 
   private volatile TierStatus.State state;
   private volatile @Nullable String reason;
@@ -87,22 +78,15 @@ public final class DirectoryTier implements Tier {
    */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
     this.settings = settings;
-    this.copies = settings.directory().resolve("copies");
-    this.incoming = settings.directory().resolve("incoming");
-    Files.createDirectories(copies, DIRECTORY_MODE);
-    Files.createDirectories(incoming, DIRECTORY_MODE);
+    this.files = new CopyFiles(settings.directory());
     this.lock = lock(settings.directory());
-    clearIncoming();
-    this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(incoming) : null;
-    this.room = new Room(settings, Files.getFileStore(copies));
+    files.clearIncoming();
+    this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(files.incoming()) : null;
+    this.room = new Room(settings, Files.getFileStore(settings.directory()));
     this.bundles =
         new Bundles(
-            settings.directory().resolve("bundles"),
-            bundleBytes(settings.capacityBytes()),
-            room,
-            DIRECTORY_MODE,
-            FILE_MODE);
-    boolean counted = usage != null || (isEmpty(copies) && bundles.isEmpty());
+            settings.directory().resolve("bundles"), bundleBytes(settings.capacityBytes()), room);
+    boolean counted = usage != null || (files.isEmpty() && bundles.isEmpty());
     this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
     if (counted) {
       room.found(usage == null ? 0 : usage.fileBytes());
@@ -147,7 +131,7 @@ public final class DirectoryTier implements Tier {
     }
     FileChannel file;
     try {
-      file = FileChannel.open(path(number), READ);
+      file = FileChannel.open(files.path(number), READ);
     } catch (NoSuchFileException e) {
       return null;
     } catch (IOException e) {
@@ -165,7 +149,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public @Nullable Path file(long number) {
-    return state == TierStatus.State.FAILED ? null : path(number);
+    return state == TierStatus.State.FAILED ? null : files.path(number);
   }
 
   @Override
@@ -192,14 +176,11 @@ public final class DirectoryTier implements Tier {
       countRemoved(0);
       return;
     }
-    Path path = path(number);
     try {
-      long size = Files.size(path);
-      if (Files.deleteIfExists(path)) {
+      long size = files.remove(number);
+      if (size >= 0) {
         countRemoved(Room.charge(size));
       }
-    } catch (NoSuchFileException e) {
-      // Gone already: what remove is for.
     } catch (IOException e) {
       failed(e);
     }
@@ -351,29 +332,11 @@ public final class DirectoryTier implements Tier {
   private Usage count(CopyRecords records) throws IOException {
     AtomicLong bytes = new AtomicLong();
     AtomicLong count = new AtomicLong();
-    Files.walkFileTree(
-        copies,
-        new SimpleFileVisitor<>() {
-          @Override
-          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
-              throws IOException {
-            long number = number(file);
-            if (number > 0 && records.hasFile(number)) {
-              bytes.addAndGet(Room.charge(attributes.size()));
-              count.incrementAndGet();
-            } else {
-              Files.deleteIfExists(file);
-            }
-            return FileVisitResult.CONTINUE;
-          }
-
-          @Override
-          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
-            if (e instanceof NoSuchFileException) {
-              return FileVisitResult.CONTINUE;
-            }
-            throw e;
-          }
+    files.forEach(
+        records::hasFile,
+        size -> {
+          bytes.addAndGet(Room.charge(size));
+          count.incrementAndGet();
         });
     Map<Long, Long> wanted = new HashMap<>();
     records.forEachExtent(
@@ -414,12 +377,6 @@ public final class DirectoryTier implements Tier {
     closeQuietly(lock);
   }
 
-  private static boolean isEmpty(Path directory) throws IOException {
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
-      return !entries.iterator().hasNext();
-    }
-  }
-
   /**
    * Two daemons that count and clear the same directory would take each other's copies for
    * leftovers.
@@ -436,33 +393,6 @@ public final class DirectoryTier implements Tier {
     }
     file.close();
     throw new IOException(directory + " is in use by another mount of the same dataset");
-  }
-
-  private void clearIncoming() throws IOException {
-    try (DirectoryStream<Path> leftovers = Files.newDirectoryStream(incoming)) {
-      for (Path leftover : leftovers) {
-        Files.deleteIfExists(leftover);
-      }
-    }
-  }
-
-  /** 256 copies to a directory, neighbours together: {@code copies/12ab/34/12ab34ff}. */
-  private Path path(long number) {
-    String hex = Long.toHexString(number);
-    String name = hex.length() < 6 ? "0".repeat(6 - hex.length()) + hex : hex;
-    int leaf = name.length() - 2;
-    int fan = leaf - 2;
-    return copies.resolve(name.substring(0, fan)).resolve(name.substring(fan, leaf)).resolve(name);
-  }
-
-  /** The inode number that a file in {@link #copies} is named after; -1 for a foreign file. */
-  private long number(Path file) {
-    try {
-      long number = Long.parseLong(file.getFileName().toString(), 16);
-      return file.equals(path(number)) ? number : -1;
-    } catch (NumberFormatException e) {
-      return -1;
-    }
   }
 
   /**
@@ -519,7 +449,7 @@ public final class DirectoryTier implements Tier {
     IncomingCopy(long number, long charge) {
       this.number = number;
       this.charge = charge;
-      this.path = incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
+      this.path = files.newPath(number);
     }
 
     @Override
@@ -575,7 +505,7 @@ public final class DirectoryTier implements Tier {
       checkOpen();
       FileChannel channel = file;
       if (channel == null) {
-        channel = FileChannel.open(path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), FILE_MODE);
+        channel = CopyFiles.create(path);
         file = channel;
       }
       return channel;
@@ -604,20 +534,12 @@ public final class DirectoryTier implements Tier {
     }
 
     private void commitFile() throws IOException {
-      Path target = path(number);
       try {
         channel();
         // Together, so that of two copies of one inode the replaced one is always accounted for.
         synchronized (DirectoryTier.this) {
-          if (Files.exists(target)) {
-            remove(number, null);
-          }
-          try {
-            Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
-          } catch (NoSuchFileException e) {
-            Files.createDirectories(target.getParent(), DIRECTORY_MODE);
-            Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
-          }
+          remove(number, null);
+          files.put(path, number);
         }
       } catch (IOException e) {
         failed(e);

@@ -1,0 +1,143 @@
+package io.pmfs.tier;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+import java.util.function.LongPredicate;
+
+/**
+ * Copies that are files of their own, raw from byte 0 or in a format of somebody else's. One is
+ * written below {@code incoming} and renamed into {@code copies} when it is whole, so a file there
+ * is never seen half written. Safe for use by many threads.
+ */
+final class CopyFiles {
+  private final Path copies;
+  private final Path incoming;
+  private final AtomicLong serial = new AtomicLong();
+
+  /** Makes the directories if they are not there. */
+  CopyFiles(Path directory) throws IOException {
+    this.copies = directory.resolve("copies");
+    this.incoming = directory.resolve("incoming");
+    Files.createDirectories(copies, DirectoryTier.DIRECTORY_MODE);
+    Files.createDirectories(incoming, DirectoryTier.DIRECTORY_MODE);
+  }
+
+  /** Drops what was left half written. */
+  void clearIncoming() throws IOException {
+    try (DirectoryStream<Path> leftovers = Files.newDirectoryStream(incoming)) {
+      for (Path leftover : leftovers) {
+        Files.deleteIfExists(leftover);
+      }
+    }
+  }
+
+  Path incoming() {
+    return incoming;
+  }
+
+  boolean isEmpty() throws IOException {
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(copies)) {
+      return !entries.iterator().hasNext();
+    }
+  }
+
+  /** 256 copies to a directory, neighbours together: {@code copies/12ab/34/12ab34ff}. */
+  Path path(long number) {
+    String hex = Long.toHexString(number);
+    String name = hex.length() < 6 ? "0".repeat(6 - hex.length()) + hex : hex;
+    int leaf = name.length() - 2;
+    int fan = leaf - 2;
+    return copies.resolve(name.substring(0, fan)).resolve(name.substring(fan, leaf)).resolve(name);
+  }
+
+  /** The inode number that a file in {@link #copies} is named after; -1 for a foreign file. */
+  private long number(Path file) {
+    try {
+      long number = Long.parseLong(file.getFileName().toString(), 16);
+      return file.equals(path(number)) ? number : -1;
+    } catch (NumberFormatException e) {
+      return -1;
+    }
+  }
+
+  /** A name that no other copy in the making has. */
+  Path newPath(long number) {
+    return incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
+  }
+
+  /** Makes a file in {@link #incoming}. */
+  static FileChannel create(Path path) throws IOException {
+    return FileChannel.open(
+        path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), DirectoryTier.FILE_MODE);
+  }
+
+  /** Makes a file that is whole the copy of an inode, in place of what was there. */
+  void put(Path path, long number) throws IOException {
+    Path target = path(number);
+    try {
+      Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+    } catch (NoSuchFileException e) {
+      Files.createDirectories(target.getParent(), DirectoryTier.DIRECTORY_MODE);
+      Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
+    }
+  }
+
+  /** Removes a copy; its size in bytes, or -1 if there is none. */
+  long remove(long number) throws IOException {
+    Path path = path(number);
+    try {
+      long size = Files.size(path);
+      return Files.deleteIfExists(path) ? size : -1;
+    } catch (NoSuchFileException e) {
+      return -1;
+    }
+  }
+
+  /**
+   * Goes through all of them.
+   *
+   * @param known whether a copy of that inode is recorded; what is not is removed
+   * @param sizes is told the size of each other, in bytes
+   */
+  void forEach(LongPredicate known, LongConsumer sizes) throws IOException {
+    Files.walkFileTree(
+        copies,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            long number = number(file);
+            if (number > 0 && known.test(number)) {
+              sizes.accept(attributes.size());
+            } else {
+              Files.deleteIfExists(file);
+            }
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+            if (e instanceof NoSuchFileException) {
+              return FileVisitResult.CONTINUE;
+            }
+            throw e;
+          }
+        });
+  }
+}
