@@ -17,6 +17,11 @@ final class PrefetchWork implements RunningTask.Work {
   /** Paths that are looked up at once. */
   private static final int BATCH = 4096;
 
+  /** A file that finds no room is tried again, so often and so long after each other. */
+  private static final int ATTEMPTS = 20;
+
+  private static final long PAUSE_MS = 50;
+
   private final TaskSource source;
   private final PmfsFileSystem fileSystem;
   private final Copies copies;
@@ -124,9 +129,14 @@ final class PrefetchWork implements RunningTask.Work {
     long moved = 0;
     if (window.contains(number)) {
       try {
-        Staging.Outcome outcome = staging.stage(source.checked(number));
+        Staging.Outcome outcome = stagePatiently(task, number);
         moved = outcome.movedBytes();
-        task.count(source.tree().path(number), outcome);
+        if (isNoRoom(outcome) && !window.contains(number)) {
+          // The reader was faster.
+          task.counts.present.increment();
+        } else {
+          task.count(source.tree().path(number), outcome);
+        }
       } catch (FsException e) {
         task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
       }
@@ -140,5 +150,27 @@ final class PrefetchWork implements RunningTask.Work {
     }
     task.counts.bytes.add(size - moved);
     task.counts.files.increment();
+  }
+
+  /** Readers that run ahead of the window take room too, until their files' turns come. */
+  private Staging.Outcome stagePatiently(RunningTask task, long number) throws FsException {
+    Staging.Outcome outcome = staging.stage(source.checked(number));
+    try {
+      for (int i = 0; i < ATTEMPTS && isNoRoom(outcome) && isWanted(task, number); i++) {
+        Thread.sleep(PAUSE_MS);
+        outcome = staging.stage(source.checked(number));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return outcome;
+  }
+
+  private boolean isWanted(RunningTask task, long number) {
+    return window.contains(number) && !task.isCancelled();
+  }
+
+  private static boolean isNoRoom(Staging.Outcome outcome) {
+    return outcome.result() == Staging.Outcome.Result.NO_ROOM;
   }
 }

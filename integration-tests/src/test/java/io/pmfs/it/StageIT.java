@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
@@ -75,6 +76,15 @@ final class StageIT {
 
   private long bytesInTier() {
     return Installation.files(pmfs.tier()).stream().mapToLong(file -> file.toFile().length()).sum();
+  }
+
+  private static void sleepMs(long ms) {
+    try {
+      Thread.sleep(ms);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError(e);
+    }
   }
 
   private static int awaitExit(Process process) {
@@ -295,9 +305,11 @@ final class StageIT {
       awaitMiddle(); // who reads before the task began is not noticed
       for (Item item : shuffled) {
         Dataset.assertEqualBelow(mount.mountpoint(), item);
+        sleepMs(
+            20); // as a reader that works with what it reads; nobody stays ahead of a faster one
       }
 
-      assertThat(awaitExit(client)).isZero();
+      assertThat(awaitExit(client)).as(new String(Dataset.read(output()), UTF_8)).isZero();
       Status status = mount.awaitStagingIdle();
       assertThat(status.number("tiers.0.usedBytes")).isLessThanOrEqualTo(1 << 20);
       assertThat(status.text("tiers.0.state")).isEqualTo("on");
