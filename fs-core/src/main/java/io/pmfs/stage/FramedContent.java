@@ -6,10 +6,6 @@ import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.concurrent.RecursiveAction;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Content that lies in compressed frames. Every frame is compared with its checksum each time it is
@@ -35,66 +31,23 @@ final class FramedContent implements AutoCloseable {
 
   /**
    * Passes a range, which must lie within the content, to the sink in one piece: whole frames are
-   * decompressed where it wants them, all but one by processors that have nothing to do, if there
-   * are any; of others the pool has the rest for the next reader.
+   * decompressed where it wants them, of others the pool has the rest for the next reader.
    */
   void read(long offset, int size, ReadSink sink) throws IOException {
     ByteBuffer answer = sink.buffer(size);
-    int firstWhole = Math.toIntExact((offset + frameSize - 1) / frameSize);
-    Deque<WholeFrame> others = new ArrayDeque<>(0);
-    try {
-      for (int done = size; done > 0; ) {
-        int frame = Math.toIntExact((offset + done - 1) / frameSize);
-        int start = (int) Math.max(0, offset - (long) frame * frameSize);
-        int end = Math.toIntExact(offset + done - (long) frame * frameSize);
-        done -= end - start;
-        ByteBuffer part = answer.slice(done, end - start);
-        if (part.remaining() < sizeOf(frame)) {
-          readPart(frame, start, part);
-        } else if (frame == firstWhole) {
-          decompress(frame, part);
-        } else {
-          others.push(new WholeFrame(frame, part));
-          others.element().fork();
-        }
+    int done = 0;
+    while (done < size) {
+      int frame = Math.toIntExact((offset + done) / frameSize);
+      int start = (int) ((offset + done) % frameSize);
+      int count = Math.min(sizeOf(frame) - start, size - done);
+      if (count == sizeOf(frame)) {
+        decompress(frame, answer.slice(done, count));
+      } else {
+        readPart(frame, start, answer.slice(done, count));
       }
-    } finally {
-      // Last in, first out: what nobody has begun is done here and now.
-      others.forEach(WholeFrame::join);
-    }
-    for (WholeFrame other : others) {
-      other.check();
+      done += count;
     }
     sink.accept(new ReadResult.Bytes(answer.position(0).limit(size)));
-  }
-
-  /** The decompression of a whole frame by another thread, or by whoever waits for it. */
-  private final class WholeFrame extends RecursiveAction {
-    private static final long serialVersionUID = 1;
-
-    private final int frame;
-    private final transient ByteBuffer target;
-    private transient @Nullable IOException failure;
-
-    WholeFrame(int frame, ByteBuffer target) {
-      this.frame = frame;
-      this.target = target;
-    }
-
-    @Override
-    protected void compute() {
-      try {
-        decompress(frame, target);
-      } catch (IOException e) {
-        failure = e;
-      }
-    }
-
-    void check() throws IOException {
-      if (failure != null) {
-        throw failure;
-      }
-    }
   }
 
   private void readPart(int frame, int start, ByteBuffer answer) throws IOException {
