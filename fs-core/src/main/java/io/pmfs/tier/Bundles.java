@@ -42,6 +42,10 @@ final class Bundles implements AutoCloseable {
 
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
   private @Nullable Bundle newest; // GUARDED_BY(this); what is appended to
+
+  /** None is used twice: an extent that is looked at late must not be another copy's. */
+  private long lastNumber; // GUARDED_BY(this)
+
   private boolean counted; // GUARDED_BY(this); whether it is known what is wanted
 
   /**
@@ -60,6 +64,7 @@ final class Bundles implements AutoCloseable {
         long number = number(file);
         if (number > 0) {
           bundles.put(number, new Bundle(file, number, Files.size(file)));
+          lastNumber = Math.max(lastNumber, number);
         }
       }
     }
@@ -143,10 +148,10 @@ final class Bundles implements AutoCloseable {
   private Bundle appendable() throws IOException { // GUARDED_BY(this)
     Bundle current = newest;
     if (current == null || current.end >= fullBytes) {
-      long number = bundles.isEmpty() ? 1 : bundles.lastKey() + 1;
-      current = new Bundle(directory.resolve(name(number)), number, 0);
+      lastNumber++;
+      current = new Bundle(directory.resolve(name(lastNumber)), lastNumber, 0);
       current.create();
-      bundles.put(number, current);
+      bundles.put(lastNumber, current);
       newest = current;
     }
     return current;

@@ -162,6 +162,18 @@ final class BundlesTest {
   }
 
   @Test
+  void append_afterTheLastBundleWent_isNeverInAnExtentOfBefore() throws Exception {
+    DirectoryTier tier = newTier();
+    Extent before = put(tier, 7, content(1, 100));
+    tier.remove(7, before);
+    Extent after = put(tier, 8, content(2, 100));
+
+    assertThat(after).isNotEqualTo(before);
+    assertThat(tier.open(7, before)).isNull();
+    assertThat(get(tier, after)).isEqualTo(content(2, 100));
+  }
+
+  @Test
   void close_notCommitted_isAsIfItWereNotThere() throws Exception {
     DirectoryTier tier = newTier();
     CopyWriter writer = Objects.requireNonNull(tier.create(7, 5000));
