@@ -19,6 +19,8 @@ PACKERS = {
     "squashfs": lambda source, image: ("mksquashfs", source, image, "-noI", "-noD", "-noF", "-noX", "-no-fragments", *SQUASHFS_WORDS),
     "squashfs-zstd": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", *SQUASHFS_WORDS),
     "squashfs-zstd-1M": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-b", "1M", *SQUASHFS_WORDS),
+    "squashfs-zstd-3": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-Xcompression-level", "3", *SQUASHFS_WORDS),
+    "squashfs-zstd-all": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-no-duplicates", *SQUASHFS_WORDS),
     "squashfs-zstd-apart": lambda source, image: ("mksquashfs", source, image, "-comp", "zstd", "-no-fragments", *SQUASHFS_WORDS),
     "erofs": lambda source, image: ("mkfs.erofs", "--quiet", image, source),
 }

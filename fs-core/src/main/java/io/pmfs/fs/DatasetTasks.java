@@ -90,7 +90,7 @@ public final class DatasetTasks implements FileTasks {
     Pace pace = pace(prefetch.limits());
     Staging staging = stager.staging(Placement.ANYWHERE, pace, jobs, task.counts.bytes::add);
     return withSource(
-        jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, copies, staging, prefetch).run(t));
+        jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch).run(t));
   }
 
   /** A task that asks the source. */

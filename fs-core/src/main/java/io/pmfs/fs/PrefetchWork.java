@@ -3,7 +3,6 @@ package io.pmfs.fs;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
-import io.pmfs.stage.Copies;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
 import java.util.List;
@@ -24,21 +23,15 @@ final class PrefetchWork implements RunningTask.Work {
 
   private final TaskSource source;
   private final PmfsFileSystem fileSystem;
-  private final Copies copies;
   private final Staging staging;
   private final List<FileName> order;
   private final PrefetchWindow window;
   private final FileQueue queue = new FileQueue();
 
   PrefetchWork(
-      TaskSource source,
-      PmfsFileSystem fileSystem,
-      Copies copies,
-      Staging staging,
-      TaskRequest.Prefetch request) {
+      TaskSource source, PmfsFileSystem fileSystem, Staging staging, TaskRequest.Prefetch request) {
     this.source = source;
     this.fileSystem = fileSystem;
-    this.copies = copies;
     this.staging = staging;
     this.order = request.paths();
     this.window = new PrefetchWindow(request.windowBytes());
@@ -120,7 +113,7 @@ final class PrefetchWork implements RunningTask.Work {
 
   private void drop() {
     for (long number; (number = window.takeLeaving()) != 0; ) {
-      copies.evictUnpinned(number);
+      staging.drop(number);
     }
   }
 
@@ -131,7 +124,7 @@ final class PrefetchWork implements RunningTask.Work {
       try {
         Staging.Outcome outcome = stagePatiently(task, number);
         moved = outcome.movedBytes();
-        if (isNoRoom(outcome) && !window.contains(number)) {
+        if ((isNoRoom(outcome) || isCancelled(outcome)) && !window.contains(number)) {
           // The reader was faster.
           task.counts.present.increment();
         } else {
@@ -142,7 +135,7 @@ final class PrefetchWork implements RunningTask.Work {
       }
       // It may have left while it was copied, and then nobody else drops it.
       if (!window.contains(number) && !task.isCancelled()) {
-        copies.evictUnpinned(number);
+        staging.drop(number);
       }
     } else {
       // The reader was faster.
@@ -154,11 +147,11 @@ final class PrefetchWork implements RunningTask.Work {
 
   /** Readers that run ahead of the window take room too, until their files' turns come. */
   private Staging.Outcome stagePatiently(RunningTask task, long number) throws FsException {
-    Staging.Outcome outcome = staging.stage(source.checked(number));
+    Staging.Outcome outcome = stageOnce(task, number);
     try {
       for (int i = 0; i < ATTEMPTS && isNoRoom(outcome) && isWanted(task, number); i++) {
         Thread.sleep(PAUSE_MS);
-        outcome = staging.stage(source.checked(number));
+        outcome = stageOnce(task, number);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -166,8 +159,17 @@ final class PrefetchWork implements RunningTask.Work {
     return outcome;
   }
 
+  /** The reader may have read it, and it may have been dropped, since somebody looked last. */
+  private Staging.Outcome stageOnce(RunningTask task, long number) throws FsException {
+    return staging.stageIf(source.checked(number), () -> isWanted(task, number));
+  }
+
   private boolean isWanted(RunningTask task, long number) {
     return window.contains(number) && !task.isCancelled();
+  }
+
+  private static boolean isCancelled(Staging.Outcome outcome) {
+    return outcome.result() == Staging.Outcome.Result.CANCELLED;
   }
 
   private static boolean isNoRoom(Staging.Outcome outcome) {

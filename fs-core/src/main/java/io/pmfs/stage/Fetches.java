@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -67,31 +68,38 @@ final class Fetches {
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
-    fetch = runningOrNew(inode, Placement.ANYWHERE, false);
+    fetch = runningOrNew(inode, Placement.ANYWHERE, false, () -> true);
     if (fetch == null && !copies.has(inode)) {
       noRoom(inode);
     }
     return fetch;
   }
 
-  /** The same for a file that was asked for by name; makes no room for it by eviction. */
-  @Nullable Fetch forStaging(Inode inode, Placement placement) {
+  /**
+   * The same for a file that was asked for by name; makes no room for it by eviction.
+   *
+   * @param wanted asked when there is neither a copy nor a running fetch: false, and there is none
+   */
+  @Nullable Fetch forStaging(Inode inode, Placement placement, BooleanSupplier wanted) {
     marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
-    return stopping ? null : runningOrNew(inode, placement, true);
+    return stopping ? null : runningOrNew(inode, placement, true, wanted);
   }
 
   /**
    * One reservation at a time for a file, and none for one that another's fetch committed between
    * the caller's miss and now. Who waited for a fetch to end may be here before it is taken out.
    */
-  private @Nullable Fetch runningOrNew(Inode inode, Placement placement, boolean staged) {
+  private @Nullable Fetch runningOrNew(
+      Inode inode, Placement placement, boolean staged, BooleanSupplier wanted) {
     return running.compute(
         inode.number(),
         (number, fetch) -> {
           if (fetch != null && fetch.isRunning()) {
             return fetch;
           }
-          return copies.has(inode, placement) ? null : reserve(inode, placement, staged);
+          return copies.has(inode, placement) || !wanted.getAsBoolean()
+              ? null
+              : reserve(inode, placement, staged);
         });
   }
 
@@ -210,6 +218,14 @@ final class Fetches {
   void giveUp(long number) {
     Fetch fetch = running.get(number);
     if (fetch != null) {
+      giveUp(fetch);
+    }
+  }
+
+  /** The same for what readers began: what is staged is ended by who stages it. */
+  void giveUpUnstaged(long number) {
+    Fetch fetch = running.get(number);
+    if (fetch != null && !fetch.isStaged()) {
       giveUp(fetch);
     }
   }

@@ -4,6 +4,7 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.tier.SourceFile;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -66,7 +67,7 @@ public final class Staging {
       SOURCE_FAILED,
       /** No tier that may be used could store it. */
       TIER_FAILED,
-      /** The task was cancelled before it was whole. */
+      /** The task was cancelled, or the file not wanted any more, before it was whole. */
       CANCELLED
     }
 
@@ -83,7 +84,17 @@ public final class Staging {
 
   /** Sees to it that a file has a copy. */
   public Outcome stage(Inode inode) {
-    return stage(inode, null);
+    return stage(inode, null, () -> true);
+  }
+
+  /**
+   * The same for a file that may be dropped meanwhile.
+   *
+   * @param wanted asked while no reader has the file copied, and there is no copy of it: false, and
+   *     it is not copied
+   */
+  public Outcome stageIf(Inode inode, BooleanSupplier wanted) {
+    return stage(inode, null, wanted);
   }
 
   /**
@@ -92,6 +103,10 @@ public final class Staging {
    * @param opened used by this thread only; null to open it when it is needed
    */
   public Outcome stage(Inode inode, @Nullable SourceFile opened) {
+    return stage(inode, opened, () -> true);
+  }
+
+  private Outcome stage(Inode inode, @Nullable SourceFile opened, BooleanSupplier wanted) {
     if (inode.attributes().size() == 0) {
       return new Outcome(Outcome.Result.PRESENT, "", 0);
     }
@@ -105,8 +120,8 @@ public final class Staging {
         }
         continue;
       }
-      Fetch fetch = fetches.forStaging(inode, placement);
-      if (isCancelled()) {
+      Fetch fetch = fetches.forStaging(inode, placement, wanted);
+      if (isCancelled() || (fetch == null && !wanted.getAsBoolean())) {
         if (fetch != null && fetch.isStaged()) {
           fetches.giveUp(fetch);
         }
@@ -239,6 +254,12 @@ public final class Staging {
       return 0;
     }
     return fetch.blockCount() == 1 ? 3 : 1;
+  }
+
+  /** Drops a file's copies, but pinned ones, and what is being made for readers of it. */
+  public void drop(long number) {
+    fetches.giveUpUnstaged(number);
+    copies.evictUnpinned(number);
   }
 
   /** Has everybody come back soon; what is not whole is not kept. Waits for nobody. */

@@ -78,15 +78,6 @@ final class StageIT {
     return Installation.files(pmfs.tier()).stream().mapToLong(file -> file.toFile().length()).sum();
   }
 
-  private static void sleepMs(long ms) {
-    try {
-      Thread.sleep(ms);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new AssertionError(e);
-    }
-  }
-
   private static int awaitExit(Process process) {
     Await.until("the command ended", PATIENCE, () -> !process.isAlive());
     return process.exitValue();
@@ -305,8 +296,6 @@ final class StageIT {
       awaitMiddle(); // who reads before the task began is not noticed
       for (Item item : shuffled) {
         Dataset.assertEqualBelow(mount.mountpoint(), item);
-        sleepMs(
-            20); // as a reader that works with what it reads; nobody stays ahead of a faster one
       }
 
       assertThat(awaitExit(client)).as(new String(Dataset.read(output()), UTF_8)).isZero();
