@@ -1,8 +1,6 @@
 package io.pmfs.stage;
 
-import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.CopyRecord;
-import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
@@ -12,27 +10,18 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.Lock;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 import java.util.function.LongConsumer;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which tier holds a copy of which file, and reading from there. Knows the copies that the records
- * name, serves none whose checksums were not compared in this session, and drops what does not
- * match.
- *
- * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
- * or read from the records; a copy is of the version that the inode's checked attributes describe,
- * because whoever sees another version calls {@link #drop} first.
+ * The copies that the tiers hold, and reading from them: serves none whose checksums were not
+ * compared in this session, and drops what does not match. Safe for use by many threads.
  */
 public final class Copies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copies.class);
@@ -51,16 +40,8 @@ public final class Copies implements AutoCloseable {
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
   private final FramePool frames = new FramePool(FRAME_POOL_BYTES);
-  private final InodeBytes where = new InodeBytes();
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
-
-  /**
-   * Held while the records of an inode and what the tiers have of it change together. The inode's
-   * number selects the lock. Nothing is called out with it but the namespace and a tier.
-   */
-  private final Striped<Lock> recordLocks = Striped.lock(64);
-
-  private volatile LongConsumer dropListener = number -> {};
+  private final CopyIndex index;
   private final LongAdder verified = new LongAdder();
   private final LongAdder mismatches = new LongAdder();
 
@@ -89,6 +70,7 @@ public final class Copies implements AutoCloseable {
     this.namespace = namespace;
     this.tiers = List.copyOf(tiers);
     this.formats = List.copyOf(formats);
+    this.index = new CopyIndex(namespace, this.tiers, this.formats, handles::invalidate);
   }
 
   public List<Tier> tiers() {
@@ -116,7 +98,7 @@ public final class Copies implements AutoCloseable {
   }
 
   CopyFormat format(Tier tier) {
-    return formats.get(tiers.indexOf(tier));
+    return index.format(tier);
   }
 
   /**
@@ -124,7 +106,7 @@ public final class Copies implements AutoCloseable {
    * it.
    */
   public boolean has(Inode inode) {
-    return Whereabouts.isInTier(locate(inode));
+    return Whereabouts.isInTier(index.locate(inode));
   }
 
   /**
@@ -137,7 +119,7 @@ public final class Copies implements AutoCloseable {
     // Each round that fails drops the copy it tried, or its tier failed: twice the tiers is more
     // than enough.
     for (int round = 0; round < 2 * tiers.size(); round++) {
-      byte state = locate(inode);
+      byte state = index.locate(inode);
       if (!Whereabouts.isInTier(state)) {
         return false;
       }
@@ -168,7 +150,7 @@ public final class Copies implements AutoCloseable {
    * us; null if there is none. A small copy is verified here and now.
    */
   @Nullable Path file(Inode inode) {
-    byte state = locate(inode);
+    byte state = index.locate(inode);
     if (!Whereabouts.isRawFile(state)) {
       return null;
     }
@@ -177,7 +159,7 @@ public final class Copies implements AutoCloseable {
         return null;
       }
     }
-    state = locate(inode);
+    state = index.locate(inode);
     return Whereabouts.isVerified(state) && Whereabouts.isRawFile(state)
         ? tiers.get(Whereabouts.tierIndex(state)).file(inode.number())
         : null;
@@ -185,7 +167,7 @@ public final class Copies implements AutoCloseable {
 
   /** Whether there is a copy that the kernel cannot read without us. */
   public boolean isReadByUs(Inode inode) {
-    byte state = locate(inode);
+    byte state = index.locate(inode);
     return Whereabouts.isInTier(state) && !Whereabouts.isRawFile(state);
   }
 
@@ -210,11 +192,11 @@ public final class Copies implements AutoCloseable {
    */
   public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
       throws IOException {
-    int index = tierIndex(copy.tier());
-    if (index == tiers.size()) {
+    int place = index.tierIndex(copy.tier());
+    if (place == tiers.size()) {
       return "there is no such tier any more";
     }
-    Tier tier = tiers.get(index);
+    Tier tier = tiers.get(place);
     try (OpenCopy fresh = open(inode, tier, false)) {
       if (fresh == null) {
         boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
@@ -244,129 +226,43 @@ public final class Copies implements AutoCloseable {
    * is read and copied again.
    */
   public void reject(Inode inode, CopyRecord copy, String why, boolean drop) {
-    int index = tierIndex(copy.tier());
-    if (drop && index < tiers.size()) {
-      dropBad(inode, tiers.get(index), why);
+    int place = index.tierIndex(copy.tier());
+    if (drop && place < tiers.size()) {
+      dropBad(inode, tiers.get(place), why);
       return;
     }
-    where.set(inode.number(), Whereabouts.NOWHERE);
-    handles.invalidate(inode.number());
-    dropListener.accept(inode.number());
+    index.ignore(inode.number());
   }
 
   /** Has the listener told of every inode whose copy goes away, by any thread. */
   public void onDrop(LongConsumer listener) {
-    dropListener = listener;
-  }
-
-  /** Whether a copy is known where the placement wants it. */
-  boolean has(Inode inode, Placement placement) {
-    return has(inode)
-        && (placement.tier() == null
-            || namespace.copies(inode.number()).stream()
-                .anyMatch(copy -> placement.allows(copy.tier()) && serves(copy, inode)));
-  }
-
-  private boolean serves(CopyRecord copy, Inode inode) {
-    int index = tierIndex(copy.tier());
-    return index < tiers.size()
-        && !tiers.get(index).hasFailed()
-        && copy.version().equals(inode.attributes().version());
-  }
-
-  /**
-   * Pins the copies if that is wanted, and if one tier is wanted, drops those in others; false if
-   * there is none there any more.
-   */
-  boolean place(Inode inode, Placement placement) {
-    if (placement.equals(Placement.ANYWHERE)) {
-      return true;
-    }
-    List<CopyRecord> records = namespace.copies(inode.number());
-    // What was pinned stays so where it goes.
-    boolean pins = placement.pin() || records.stream().anyMatch(CopyRecord::pinned);
-    boolean placed = false;
-    for (CopyRecord copy : records) {
-      if (placement.allows(copy.tier())) {
-        placed |= serves(copy, inode) && (!pins || pin(inode, copy.tier()));
-      }
-    }
-    for (CopyRecord copy : records) {
-      int index = tierIndex(copy.tier());
-      if (placed && index < tiers.size() && !placement.allows(copy.tier())) {
-        evict(inode.number(), tiers.get(index));
-      }
-    }
-    return placed;
-  }
-
-  private boolean pin(Inode inode, String tier) {
-    Lock lock = lockRecords(inode.number());
-    try {
-      CopyRecord copy = namespace.copy(inode.number(), tier);
-      if (copy != null && !copy.pinned()) {
-        namespace.putCopy(inode.number(), copy.pinned(true));
-      }
-      return copy != null;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Why no tier that may be used works; null if one does. */
-  @Nullable String failure(Placement placement) {
-    String failure = "there is no such tier";
-    for (Tier tier : tiers) {
-      if (placement.allows(tier.name())) {
-        if (!tier.hasFailed()) {
-          return null;
-        }
-        failure = tier.name() + ": " + tier.status().reason();
-      }
-    }
-    return failure;
+    index.onDrop(listener);
   }
 
   /** Whether the copy there was of a file is of another version than the file. */
   public boolean isOutdated(long number) {
-    return where.get(number) == Whereabouts.OUTDATED;
+    return index.known(number) == Whereabouts.OUTDATED;
   }
 
-  /**
-   * Commits and records a copy, whose checksums were computed from what was written; false if the
-   * file is known to be of another version by now, or the copy is not wanted any more.
-   *
-   * @param wanted asked while no record of the file changes: after it was false, and the copies
-   *     were dropped, none comes
-   */
+  /** Whether a copy is known where the placement wants it. */
+  boolean has(Inode inode, Placement placement) {
+    return index.has(inode, placement);
+  }
+
+  /** See {@link CopyIndex#place}. */
+  boolean place(Inode inode, Placement placement) {
+    return index.place(inode, placement);
+  }
+
+  /** Why no tier that may be used works; null if one does. */
+  @Nullable String failure(Placement placement) {
+    return index.failure(placement);
+  }
+
+  /** See {@link CopyIndex#commit}. */
   boolean commit(Inode inode, BlockWriter writer, CopyRecord copy, BooleanSupplier wanted)
       throws IOException {
-    long number = inode.number();
-    Lock lock = lockRecords(number);
-    try {
-      Inode now = namespace.inode(number);
-      if (now == null
-          || !now.attributes().version().equals(copy.version())
-          || !wanted.getAsBoolean()) {
-        return false;
-      }
-      Tier tier = writer.tier();
-      CopyRecord placed = copy.at(writer.commit());
-      CopyRecord replaced = namespace.copy(number, tier.name());
-      namespace.putCopy(number, placed);
-      format(tier).count(copy.version().size());
-      if (replaced != null) {
-        format(tier).count(-replaced.version().size());
-        if (replaced.extent() != null || placed.extent() != null) {
-          tier.remove(number, replaced.extent());
-        }
-      }
-      handles.invalidate(number);
-      where.set(number, Whereabouts.written(placed, tiers.indexOf(tier)));
-      return true;
-    } finally {
-      lock.unlock();
-    }
+    return index.commit(inode, writer, copy, wanted);
   }
 
   /**
@@ -375,115 +271,27 @@ public final class Copies implements AutoCloseable {
    * @return whether there were any
    */
   public boolean drop(long number) {
-    return remove(number, Whereabouts.OUTDATED, copy -> true);
+    return index.drop(number);
   }
 
   /** The same, because they are not wanted any more. */
   public boolean evict(long number) {
-    return remove(number, Whereabouts.UNKNOWN, copy -> true);
+    return index.evict(number);
   }
 
   /** The same, but for those that are pinned. */
   public boolean evictUnpinned(long number) {
-    return remove(number, Whereabouts.UNKNOWN, copy -> !copy.pinned());
-  }
-
-  private boolean remove(long number, byte why, Predicate<CopyRecord> which) {
-    List<CopyRecord> records;
-    Lock lock = lockRecords(number);
-    try {
-      records = namespace.copies(number).stream().filter(which).toList();
-      for (CopyRecord copy : records) {
-        int index = tierIndex(copy.tier());
-        if (index < tiers.size()) {
-          tiers.get(index).remove(number, copy.extent());
-          format(tiers.get(index)).count(-copy.version().size());
-        }
-        namespace.removeCopy(number, copy.tier());
-      }
-      if (!records.isEmpty()) {
-        where.set(number, why);
-      } else if (why == Whereabouts.OUTDATED && where.get(number) != Whereabouts.OUTDATED) {
-        where.set(number, Whereabouts.NOWHERE);
-      }
-      handles.invalidate(number);
-    } finally {
-      lock.unlock();
-    }
-    if (!records.isEmpty() || why == Whereabouts.OUTDATED) {
-      dropListener.accept(number);
-    }
-    return !records.isEmpty();
+    return index.evictUnpinned(number);
   }
 
   /** Removes the copy in one tier, to make room. */
   void evict(long number, Tier tier) {
-    Lock lock = lockRecords(number);
-    try {
-      CopyRecord copy = namespace.copy(number, tier.name());
-      namespace.removeCopy(number, tier.name());
-      where.set(number, Whereabouts.UNKNOWN);
-      if (copy != null) {
-        format(tier).count(-copy.version().size());
-        tier.remove(number, copy.extent());
-      }
-      handles.invalidate(number);
-    } finally {
-      lock.unlock();
-    }
-    dropListener.accept(number);
+    index.evict(number, tier);
   }
 
-  /**
-   * Moves what is wanted of sparse bundles of a tier together, which makes room; false if there was
-   * nothing to do. By one thread at a time.
-   */
+  /** See {@link CopyIndex#compact}. */
   boolean compact(Tier tier) {
-    Set<Long> bundles = tier.sparseBundles();
-    if (bundles.isEmpty()) {
-      return false;
-    }
-    List<Long> numbers = new ArrayList<>();
-    namespace.listCopies(
-        Namespace.ROOT,
-        (number, copy) -> {
-          if (copy.tier().equals(tier.name()) && isIn(bundles, copy)) {
-            numbers.add(number);
-          }
-          return true;
-        });
-    return numbers.stream().filter(number -> move(number, tier, bundles)).count() > 0;
-  }
-
-  private static boolean isIn(Set<Long> bundles, CopyRecord copy) {
-    Extent extent = copy.extent();
-    return extent != null && bundles.contains(extent.bundle());
-  }
-
-  private boolean move(long number, Tier tier, Set<Long> bundles) {
-    Lock lock = lockRecords(number);
-    try {
-      CopyRecord copy = namespace.copy(number, tier.name());
-      Extent from = copy == null ? null : copy.extent();
-      Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : tier.move(from);
-      if (copy == null || to == null) {
-        return false;
-      }
-      namespace.putCopy(number, copy.at(to));
-      // What was read from the old place is compared where it is now.
-      where.set(number, Whereabouts.UNKNOWN);
-      tier.remove(number, from);
-      handles.invalidate(number);
-      return true;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private Lock lockRecords(long number) {
-    Lock lock = recordLocks.get(number);
-    lock.lock();
-    return lock;
+    return index.compact(tier);
   }
 
   /**
@@ -491,7 +299,7 @@ public final class Copies implements AutoCloseable {
    * was taken away.
    */
   private void missing(Inode inode, Tier tier) {
-    where.set(inode.number(), Whereabouts.UNKNOWN);
+    index.forget(inode.number());
     // The record goes before the file and comes after it: only if it was there all the time is the
     // file what is missing.
     CopyRecord record = namespace.copy(inode.number(), tier.name());
@@ -522,39 +330,9 @@ public final class Copies implements AutoCloseable {
     evict(inode.number(), tier);
   }
 
-  /** The state of an inode, from the records if it is not in memory yet. */
-  private byte locate(Inode inode) {
-    long number = inode.number();
-    byte state = where.get(number);
-    if (state != Whereabouts.UNKNOWN
-        && (!Whereabouts.isInTier(state) || !tiers.get(Whereabouts.tierIndex(state)).hasFailed())) {
-      return state;
-    }
-    int best = tiers.size();
-    byte found = Whereabouts.NOWHERE;
-    for (CopyRecord copy : namespace.copies(number)) {
-      int index = tierIndex(copy.tier());
-      if (index < best && serves(copy, inode)) {
-        best = index;
-        found = Whereabouts.recorded(copy, index);
-      }
-    }
-    where.compareAndSet(number, state, found);
-    return found;
-  }
-
-  private int tierIndex(String name) {
-    for (int i = 0; i < tiers.size(); i++) {
-      if (tiers.get(i).name().equals(name)) {
-        return i;
-      }
-    }
-    return tiers.size();
-  }
-
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
     // A raw file that was verified needs none.
-    boolean known = trusted && Whereabouts.isRawFile(where.get(inode.number()));
+    boolean known = trusted && Whereabouts.isRawFile(index.known(inode.number()));
     CopyRecord record = known ? null : namespace.copy(inode.number(), tier.name());
     if (record == null && !known) {
       // Evicted just now.
@@ -566,7 +344,7 @@ public final class Copies implements AutoCloseable {
     }
     boolean opened = false;
     try {
-      if (trusted && !Whereabouts.isVerified(where.get(inode.number()))) {
+      if (trusted && !Whereabouts.isVerified(index.known(inode.number()))) {
         // Evicted just now; what was opened may be a later copy of another kind.
         return null;
       }
@@ -584,10 +362,7 @@ public final class Copies implements AutoCloseable {
 
   private void verified(Inode inode, Tier tier) {
     verified.increment();
-    byte state = where.get(inode.number());
-    if (Whereabouts.isInTier(state) && Whereabouts.tierIndex(state) == tiers.indexOf(tier)) {
-      where.compareAndSet(inode.number(), state, Whereabouts.verified(state));
-    }
+    index.verified(inode, tier);
   }
 
   /** Closes what is open, then the tiers. */

@@ -1,0 +1,342 @@
+package io.pmfs.stage;
+
+import com.google.common.util.concurrent.Striped;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Extent;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.Lock;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which tier holds a copy of which file, in memory and in the records, and every change of that.
+ * Safe for use by many threads.
+ *
+ * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
+ * or read from the records; a copy is of the version that the inode's checked attributes describe,
+ * because whoever sees another version calls {@link #drop} first.
+ */
+final class CopyIndex {
+  private final Namespace namespace;
+  private final List<Tier> tiers;
+  private final List<CopyFormat> formats;
+  private final LongConsumer whenChanged;
+  private final InodeBytes where = new InodeBytes();
+
+  /**
+   * Held while the records of an inode and what the tiers have of it change together. The inode's
+   * number selects the lock. Nothing is called out with it but the namespace, a tier and {@link
+   * #whenChanged}.
+   */
+  private final Striped<Lock> recordLocks = Striped.lock(64);
+
+  private volatile LongConsumer dropListener = number -> {};
+
+  /**
+   * Knows what the records say.
+   *
+   * @param whenChanged is told of every inode whose copies are others now, before anybody else sees
+   *     them
+   */
+  CopyIndex(
+      Namespace namespace, List<Tier> tiers, List<CopyFormat> formats, LongConsumer whenChanged) {
+    this.namespace = namespace;
+    this.tiers = tiers;
+    this.formats = formats;
+    this.whenChanged = whenChanged;
+  }
+
+  /** Has the listener told of every inode whose copy goes away, by any thread. */
+  void onDrop(LongConsumer listener) {
+    dropListener = listener;
+  }
+
+  CopyFormat format(Tier tier) {
+    return formats.get(tiers.indexOf(tier));
+  }
+
+  /** What was last known of an inode, without asking the records. */
+  byte known(long number) {
+    return where.get(number);
+  }
+
+  /** The records are to be asked again. */
+  void forget(long number) {
+    where.set(number, Whereabouts.UNKNOWN);
+  }
+
+  /** A copy that stays where it is serves nobody in this session. */
+  void ignore(long number) {
+    where.set(number, Whereabouts.NOWHERE);
+    whenChanged.accept(number);
+    dropListener.accept(number);
+  }
+
+  /** Whether a copy is known where the placement wants it. */
+  boolean has(Inode inode, Placement placement) {
+    return Whereabouts.isInTier(locate(inode))
+        && (placement.tier() == null
+            || namespace.copies(inode.number()).stream()
+                .anyMatch(copy -> placement.allows(copy.tier()) && serves(copy, inode)));
+  }
+
+  private boolean serves(CopyRecord copy, Inode inode) {
+    int index = tierIndex(copy.tier());
+    return index < tiers.size()
+        && !tiers.get(index).hasFailed()
+        && copy.version().equals(inode.attributes().version());
+  }
+
+  /**
+   * Pins the copies if that is wanted, and if one tier is wanted, drops those in others; false if
+   * there is none there any more.
+   */
+  boolean place(Inode inode, Placement placement) {
+    if (placement.equals(Placement.ANYWHERE)) {
+      return true;
+    }
+    List<CopyRecord> records = namespace.copies(inode.number());
+    // What was pinned stays so where it goes.
+    boolean pins = placement.pin() || records.stream().anyMatch(CopyRecord::pinned);
+    boolean placed = false;
+    for (CopyRecord copy : records) {
+      if (placement.allows(copy.tier())) {
+        placed |= serves(copy, inode) && (!pins || pin(inode, copy.tier()));
+      }
+    }
+    for (CopyRecord copy : records) {
+      int index = tierIndex(copy.tier());
+      if (placed && index < tiers.size() && !placement.allows(copy.tier())) {
+        evict(inode.number(), tiers.get(index));
+      }
+    }
+    return placed;
+  }
+
+  private boolean pin(Inode inode, String tier) {
+    Lock lock = lockRecords(inode.number());
+    try {
+      CopyRecord copy = namespace.copy(inode.number(), tier);
+      if (copy != null && !copy.pinned()) {
+        namespace.putCopy(inode.number(), copy.pinned(true));
+      }
+      return copy != null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Why no tier that may be used works; null if one does. */
+  @Nullable String failure(Placement placement) {
+    String failure = "there is no such tier";
+    for (Tier tier : tiers) {
+      if (placement.allows(tier.name())) {
+        if (!tier.hasFailed()) {
+          return null;
+        }
+        failure = tier.name() + ": " + tier.status().reason();
+      }
+    }
+    return failure;
+  }
+
+  /**
+   * Commits and records a copy, whose checksums were computed from what was written; false if the
+   * file is known to be of another version by now, or the copy is not wanted any more.
+   *
+   * @param wanted asked while no record of the file changes: after it was false, and the copies
+   *     were dropped, none comes
+   */
+  boolean commit(Inode inode, BlockWriter writer, CopyRecord copy, BooleanSupplier wanted)
+      throws IOException {
+    long number = inode.number();
+    Lock lock = lockRecords(number);
+    try {
+      Inode now = namespace.inode(number);
+      if (now == null
+          || !now.attributes().version().equals(copy.version())
+          || !wanted.getAsBoolean()) {
+        return false;
+      }
+      Tier tier = writer.tier();
+      CopyRecord placed = copy.at(writer.commit());
+      CopyRecord replaced = namespace.copy(number, tier.name());
+      namespace.putCopy(number, placed);
+      format(tier).count(copy.version().size());
+      if (replaced != null) {
+        format(tier).count(-replaced.version().size());
+        if (replaced.extent() != null || placed.extent() != null) {
+          tier.remove(number, replaced.extent());
+        }
+      }
+      whenChanged.accept(number);
+      where.set(number, Whereabouts.written(placed, tiers.indexOf(tier)));
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Removes all copies of an inode and their records, for its content changed or it is gone.
+   *
+   * @return whether there were any
+   */
+  boolean drop(long number) {
+    return remove(number, Whereabouts.OUTDATED, copy -> true);
+  }
+
+  /** The same, because they are not wanted any more. */
+  boolean evict(long number) {
+    return remove(number, Whereabouts.UNKNOWN, copy -> true);
+  }
+
+  /** The same, but for those that are pinned. */
+  boolean evictUnpinned(long number) {
+    return remove(number, Whereabouts.UNKNOWN, copy -> !copy.pinned());
+  }
+
+  private boolean remove(long number, byte why, Predicate<CopyRecord> which) {
+    List<CopyRecord> records;
+    Lock lock = lockRecords(number);
+    try {
+      records = namespace.copies(number).stream().filter(which).toList();
+      for (CopyRecord copy : records) {
+        int index = tierIndex(copy.tier());
+        if (index < tiers.size()) {
+          tiers.get(index).remove(number, copy.extent());
+          format(tiers.get(index)).count(-copy.version().size());
+        }
+        namespace.removeCopy(number, copy.tier());
+      }
+      if (!records.isEmpty()) {
+        where.set(number, why);
+      } else if (why == Whereabouts.OUTDATED && where.get(number) != Whereabouts.OUTDATED) {
+        where.set(number, Whereabouts.NOWHERE);
+      }
+      whenChanged.accept(number);
+    } finally {
+      lock.unlock();
+    }
+    if (!records.isEmpty() || why == Whereabouts.OUTDATED) {
+      dropListener.accept(number);
+    }
+    return !records.isEmpty();
+  }
+
+  /** Removes the copy in one tier, to make room. */
+  void evict(long number, Tier tier) {
+    Lock lock = lockRecords(number);
+    try {
+      CopyRecord copy = namespace.copy(number, tier.name());
+      namespace.removeCopy(number, tier.name());
+      where.set(number, Whereabouts.UNKNOWN);
+      if (copy != null) {
+        format(tier).count(-copy.version().size());
+        tier.remove(number, copy.extent());
+      }
+      whenChanged.accept(number);
+    } finally {
+      lock.unlock();
+    }
+    dropListener.accept(number);
+  }
+
+  /**
+   * Moves what is wanted of sparse bundles of a tier together, which makes room; false if there was
+   * nothing to do. By one thread at a time.
+   */
+  boolean compact(Tier tier) {
+    Set<Long> bundles = tier.sparseBundles();
+    if (bundles.isEmpty()) {
+      return false;
+    }
+    List<Long> numbers = new ArrayList<>();
+    namespace.listCopies(
+        Namespace.ROOT,
+        (number, copy) -> {
+          if (copy.tier().equals(tier.name()) && isIn(bundles, copy)) {
+            numbers.add(number);
+          }
+          return true;
+        });
+    return numbers.stream().filter(number -> move(number, tier, bundles)).count() > 0;
+  }
+
+  private static boolean isIn(Set<Long> bundles, CopyRecord copy) {
+    Extent extent = copy.extent();
+    return extent != null && bundles.contains(extent.bundle());
+  }
+
+  private boolean move(long number, Tier tier, Set<Long> bundles) {
+    Lock lock = lockRecords(number);
+    try {
+      CopyRecord copy = namespace.copy(number, tier.name());
+      Extent from = copy == null ? null : copy.extent();
+      Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : tier.move(from);
+      if (copy == null || to == null) {
+        return false;
+      }
+      namespace.putCopy(number, copy.at(to));
+      // What was read from the old place is compared where it is now.
+      where.set(number, Whereabouts.UNKNOWN);
+      tier.remove(number, from);
+      whenChanged.accept(number);
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Lock lockRecords(long number) {
+    Lock lock = recordLocks.get(number);
+    lock.lock();
+    return lock;
+  }
+
+  /** The state of an inode, from the records if it is not in memory yet. */
+  byte locate(Inode inode) {
+    long number = inode.number();
+    byte state = where.get(number);
+    if (state != Whereabouts.UNKNOWN
+        && (!Whereabouts.isInTier(state) || !tiers.get(Whereabouts.tierIndex(state)).hasFailed())) {
+      return state;
+    }
+    int best = tiers.size();
+    byte found = Whereabouts.NOWHERE;
+    for (CopyRecord copy : namespace.copies(number)) {
+      int index = tierIndex(copy.tier());
+      if (index < best && serves(copy, inode)) {
+        best = index;
+        found = Whereabouts.recorded(copy, index);
+      }
+    }
+    where.compareAndSet(number, state, found);
+    return found;
+  }
+
+  int tierIndex(String name) {
+    for (int i = 0; i < tiers.size(); i++) {
+      if (tiers.get(i).name().equals(name)) {
+        return i;
+      }
+    }
+    return tiers.size();
+  }
+
+  /** A raw copy was compared whole, and matched. */
+  void verified(Inode inode, Tier tier) {
+    byte state = where.get(inode.number());
+    if (Whereabouts.isInTier(state) && Whereabouts.tierIndex(state) == tiers.indexOf(tier)) {
+      where.compareAndSet(inode.number(), state, Whereabouts.verified(state));
+    }
+  }
+}
