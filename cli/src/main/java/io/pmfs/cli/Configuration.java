@@ -134,7 +134,12 @@ record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settin
     }
     if (!settings.containsKey(MountOption.STATE_DIR)) {
       TierSpec lastLocal = null;
+      boolean hasPool = false;
       for (TierSpec tier : SettingsParser.tiers(settings, surroundings)) {
+        if (PoolPlace.isPool(tier)) {
+          hasPool = true;
+          continue;
+        }
         MountTable.Mount mount = mounts.holding(surroundings.resolveLinks(tier.path()));
         if (mount != null && !mount.isNetwork()) {
           lastLocal = tier;
@@ -146,7 +151,24 @@ record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settin
             Setting.of(
                 lastLocal.path().resolve("state").toString(),
                 DEFAULT + ": in the last local tier"));
+      } else if (hasPool) {
+        putBesidePools(settings, surroundings, mounts);
       }
+    }
+  }
+
+  /** A pool has no place for a directory: the state goes where a tier would by default. */
+  private static void putBesidePools(
+      EnumMap<MountOption, Setting> settings, Surroundings surroundings, MountTable mounts) {
+    try {
+      DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
+      settings.put(
+          MountOption.STATE_DIR,
+          Setting.of(
+              choice.tier().path().resolve("state").toString(),
+              DEFAULT + ": " + choice.place() + " is local, and a pool has no directories"));
+    } catch (MountFailure e) {
+      // Then there is none, which is said when it is needed.
     }
   }
 

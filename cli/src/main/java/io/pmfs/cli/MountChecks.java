@@ -172,6 +172,17 @@ final class MountChecks {
     Path path = tier.path();
     String what = "tier " + tier.kind();
     checkApart(path, what);
+    if (PoolPlace.isPool(tier)) {
+      PoolPlace.check(tier);
+      return;
+    }
+    if (Files.exists(path) && !Files.isDirectory(path)) {
+      throw usage(
+          path,
+          what,
+          "not a directory",
+          "name a directory; as pm:" + path + " it is a pool, which takes all of it");
+    }
     makeDirectory(path, what, "choose another --tier");
     try {
       checkRoom(tier, what);

@@ -60,6 +60,12 @@ final class MountCommand implements Callable<Integer> {
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
   private @Nullable String config;
 
+  @Option(
+      names = "--format",
+      description =
+          "Make an empty pool of every tier that is a device or a file, whatever is in it.")
+  private boolean format;
+
   MountCommand(Invocation invocation) {
     this.invocation = invocation;
   }
@@ -82,6 +88,10 @@ final class MountCommand implements Callable<Integer> {
     if (supervision == null || !supervision.isResumed()) {
       new PreviousMount(settings, registry, invocation).clear();
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
+      // Not by a daemon that takes over: copies are being served from there.
+      if (format) {
+        PoolPlace.format(settings.tiers());
+      }
     }
     serve(settings, registry);
     return ExitStatus.DONE;

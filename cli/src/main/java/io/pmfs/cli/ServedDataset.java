@@ -12,7 +12,7 @@ import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -41,9 +41,10 @@ final class ServedDataset implements MountedDataset {
   private final MountSettings settings;
   private final Path state;
   private final List<Path> owned;
+  private final List<Path> pools;
   private final Namespace namespace;
   private final DatasetSource source;
-  private final List<DirectoryTier> tiers;
+  private final List<Tier> tiers;
   private final Copies copies;
   private final Stager stager;
   private final PmfsFileSystem fileSystem;
@@ -59,15 +60,17 @@ final class ServedDataset implements MountedDataset {
    * Takes over everything.
    *
    * @param owned the directories that belong to this dataset alone
+   * @param pools the devices and files that do
    * @param opened what must be closed, in that order
    */
   ServedDataset(
       MountSettings settings,
       Path state,
       List<Path> owned,
+      List<Path> pools,
       Namespace namespace,
       DatasetSource source,
-      List<DirectoryTier> tiers,
+      List<Tier> tiers,
       Copies copies,
       Stager stager,
       PmfsFileSystem fileSystem,
@@ -78,6 +81,7 @@ final class ServedDataset implements MountedDataset {
     this.settings = settings;
     this.state = state;
     this.owned = owned;
+    this.pools = pools;
     this.namespace = namespace;
     this.source = source;
     this.tiers = tiers;
@@ -163,7 +167,7 @@ final class ServedDataset implements MountedDataset {
         : "as asked for";
   }
 
-  private static StatusReport.TierStatus report(DirectoryTier tier, CopyFormat format) {
+  private static StatusReport.TierStatus report(Tier tier, CopyFormat format) {
     TierStatus status = tier.status();
     TierStatus.Dax dax = status.dax();
     String reason = status.reason();
@@ -274,6 +278,7 @@ final class ServedDataset implements MountedDataset {
     closeParts();
     if (purge) {
       owned.forEach(ServedDataset::delete);
+      pools.forEach(ServedDataset::wipe);
     }
   }
 
@@ -300,6 +305,14 @@ final class ServedDataset implements MountedDataset {
       log.warn("{}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void wipe(Path pool) {
+    try {
+      PoolPlace.wipe(pool);
+    } catch (IOException e) {
+      log.warn("{} could not be emptied: {}", pool, Reason.of(e));
     }
   }
 

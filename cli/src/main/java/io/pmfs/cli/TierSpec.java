@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * One tier as configured.
  *
  * @param kind {@code pm} or {@code ssd}
- * @param path the directory that holds the copies, absolute
+ * @param path the directory that holds the copies, or the device or file that does; absolute
  * @param capacity how much of its disk the tier may use
  * @param compression how its copies are stored; null to go by {@code --compression}
  */
@@ -55,7 +55,7 @@ record TierSpec(String kind, Path path, Capacity capacity, @Nullable Compression
       }
     }
     if (path.isEmpty()) {
-      throw new IllegalArgumentException("'" + text + "' names no directory; write it as " + FORM);
+      throw new IllegalArgumentException("'" + text + "' names no place; write it as " + FORM);
     }
     return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
   }

@@ -2,7 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.CopyFormat;
-import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Tier;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -17,31 +17,33 @@ final class TierUsage {
   /**
    * What the session before this one kept; null if it did not stop cleanly or did not use the tier.
    */
-  static DirectoryTier.@Nullable Usage kept(Namespace namespace, String tier) {
+  static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
     Long session = namespace.counter("tier-session/" + tier);
     Long bytes = namespace.counter("tier-bytes/" + tier);
     Long copies = namespace.counter("tier-copies/" + tier);
-    Long last = namespace.counter("tier-last-bundle/" + tier);
+    Long count = namespace.counter("tier-bundles/" + tier);
     if (!namespace.stoppedCleanly()
         || session == null
         || bytes == null
         || copies == null
-        || last == null
+        || count == null
         || session != namespace.session() - 1) {
       return null;
     }
     Map<Long, Long> bundles = new HashMap<>();
-    for (long bundle = 1; bundle <= last; bundle++) {
-      Long wanted = namespace.counter(bundleKey(tier, bundle));
-      if (wanted != null && wanted > 0) {
-        bundles.put(bundle, wanted);
+    for (long i = 0; i < count; i++) {
+      Long bundle = namespace.counter(key("tier-bundle", i, tier));
+      Long wanted = namespace.counter(key("tier-wanted", i, tier));
+      if (bundle == null || wanted == null) {
+        return null;
       }
+      bundles.put(bundle, wanted);
     }
-    return new DirectoryTier.Usage(bytes, copies, bundles);
+    return new Tier.Usage(bytes, copies, bundles);
   }
 
-  private static String bundleKey(String tier, long bundle) {
-    return "tier-bundle/" + bundle + "/" + tier;
+  private static String key(String what, long index, String tier) {
+    return what + "/" + index + "/" + tier;
   }
 
   /** What the copies held, of which {@link #kept} says what they take; null if not known. */
@@ -50,18 +52,19 @@ final class TierUsage {
     return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;
   }
 
-  static void keep(Namespace namespace, DirectoryTier tier, CopyFormat format) {
-    DirectoryTier.Usage usage = tier.usage();
+  static void keep(Namespace namespace, Tier tier, CopyFormat format) {
+    Tier.Usage usage = tier.usage();
     if (usage == null) {
       return;
     }
     String name = tier.name();
-    Map<Long, Long> bundles = usage.bundles();
-    long last = bundles.keySet().stream().mapToLong(Long::longValue).max().orElse(0);
-    for (long bundle = 1; bundle <= last; bundle++) {
-      namespace.putCounter(bundleKey(name, bundle), bundles.getOrDefault(bundle, 0L));
+    long count = 0;
+    for (Map.Entry<Long, Long> bundle : usage.bundles().entrySet()) {
+      namespace.putCounter(key("tier-bundle", count, name), bundle.getKey());
+      namespace.putCounter(key("tier-wanted", count, name), bundle.getValue());
+      count++;
     }
-    namespace.putCounter("tier-last-bundle/" + name, last);
+    namespace.putCounter("tier-bundles/" + name, count);
     namespace.putCounter("tier-bytes/" + name, usage.fileBytes());
     namespace.putCounter("tier-content/" + name, format.contentBytes());
     namespace.putCounter("tier-copies/" + name, usage.copies());

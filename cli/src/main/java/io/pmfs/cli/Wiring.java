@@ -28,6 +28,9 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.MappedMemory;
+import io.pmfs.tier.PoolException;
+import io.pmfs.tier.PoolTier;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
@@ -36,6 +39,7 @@ import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
@@ -120,19 +124,20 @@ final class Wiring implements MountOpener {
         RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes());
     opened.push(namespace);
     BackingStore source = origin.store(state, notice);
-    List<DirectoryTier> tiers = new ArrayList<>();
+    List<Tier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
-      DirectoryTier tier = openTier(spec, settings.keepFree(), dataset, namespace);
+      Tier tier = openTier(spec, settings.keepFree(), dataset, namespace);
       opened.push(tier);
       tiers.add(tier);
     }
     List<CopyFormat> formats = new ArrayList<>();
     for (int i = 0; i < tiers.size(); i++) {
-      CopyFormat format = format(settings, i, tiers.get(i), dataset, namespace);
+      CopyFormat format =
+          format(settings, settings.tiers().get(i), tiers.get(i), dataset, state, namespace);
       opened.push(format);
       formats.add(format);
     }
-    Copies copies = new Copies(namespace, List.<Tier>copyOf(tiers), formats);
+    Copies copies = new Copies(namespace, tiers, formats);
     opened.push(copies);
     EvictionPolicy eviction =
         settings.eviction().equals("lru")
@@ -171,11 +176,19 @@ final class Wiring implements MountOpener {
             new DatasetTasks(fileSystem, namespace, source, copies, stager, Priority::lower));
     opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
-    settings.tiers().forEach(spec -> owned.add(spec.path().resolve(dataset)));
+    List<Path> pools = new ArrayList<>();
+    for (TierSpec spec : settings.tiers()) {
+      if (PoolPlace.isPool(spec)) {
+        pools.add(spec.path());
+      } else {
+        owned.add(spec.path().resolve(dataset));
+      }
+    }
     return new ServedDataset(
         settings,
         state,
         owned,
+        pools,
         namespace,
         origin,
         tiers,
@@ -249,52 +262,88 @@ final class Wiring implements MountOpener {
     return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
   }
 
-  private static DirectoryTier openTier(
+  private static Tier openTier(
       TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
       throws MountFailure {
     String name = spec.kind() + ":" + spec.path();
-    TierKind kind = spec.kind().equals("pm") ? TierKind.PM : TierKind.SSD;
+    Tier.Usage usage = TierUsage.kept(namespace, name);
     try {
-      FileStore disk = Files.getFileStore(spec.path());
-      long diskBytes = disk.getTotalSpace();
-      TierSettings settings =
-          new TierSettings(
-              name,
-              kind,
-              spec.path().resolve(dataset),
-              spec.capacity().on(diskBytes),
-              keepFree.on(diskBytes));
-      return new DirectoryTier(settings, TierUsage.kept(namespace, name));
+      return PoolPlace.isPool(spec)
+          ? openPool(spec, name, dataset, usage)
+          : openDirectory(spec, name, keepFree, dataset, usage);
+    } catch (PoolException e) {
+      throw new MountFailure(ExitStatus.FAILED, spec.path() + ": pool: " + e.getMessage(), e);
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.USAGE, spec.path() + ": tier: " + Reason.of(e) + "; choose another --tier", e);
     }
   }
 
+  private static Tier openDirectory(
+      TierSpec spec, String name, Capacity keepFree, String dataset, Tier.@Nullable Usage usage)
+      throws IOException {
+    TierKind kind = spec.kind().equals("pm") ? TierKind.PM : TierKind.SSD;
+    FileStore disk = Files.getFileStore(spec.path());
+    long diskBytes = disk.getTotalSpace();
+    TierSettings settings =
+        new TierSettings(
+            name,
+            kind,
+            spec.path().resolve(dataset),
+            spec.capacity().on(diskBytes),
+            keepFree.on(diskBytes));
+    return new DirectoryTier(settings, usage);
+  }
+
+  private static Tier openPool(
+      TierSpec spec, String name, String dataset, Tier.@Nullable Usage usage) throws IOException {
+    MappedMemory memory = PoolPlace.open(spec);
+    return new PoolTier(
+        new PoolTier.Settings(
+            name, spec.path().toString(), dataset, spec.capacity().on(memory.size())),
+        memory,
+        usage,
+        new SecureRandom());
+  }
+
   private static CopyFormat format(
       MountSettings settings,
-      int index,
-      DirectoryTier tier,
+      TierSpec spec,
+      Tier tier,
       String dataset,
-      RocksNamespace namespace) {
-    TierSpec spec = settings.tiers().get(index);
+      Path state,
+      RocksNamespace namespace)
+      throws MountFailure {
     Compression own = spec.compression();
     TierStatus status = tier.status();
     boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
+    boolean isPool = PoolPlace.isPool(spec);
     return new CopyFormat(
         own == null ? settings.compression() : own,
-        bundling(settings),
-        spec.path().resolve(dataset),
+        bundling(settings, isPool),
+        isPool ? dictionaryOfPool(state, tier.name()) : spec.path().resolve(dataset),
         Wiring::runInBackground,
         isEmpty ? Long.valueOf(0) : TierUsage.keptContent(namespace, tier.name()));
   }
 
-  /** Room for single files can only be made where copies are files. */
-  private static Bundling bundling(MountSettings settings) {
+  /** A pool has no files: what its copies need lies with the records of them. */
+  private static Path dictionaryOfPool(Path state, String tier) throws MountFailure {
+    String hash = Hashing.sha256().hashString(tier, UTF_8).toString();
+    Path directory = state.resolve("pool-" + hash.substring(0, 16));
+    try {
+      return Files.createDirectories(directory);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, directory + ": state: " + Reason.of(e) + "; set --state-dir", e);
+    }
+  }
+
+  /** Room for single files can only be made where copies are alone. */
+  private static Bundling bundling(MountSettings settings, boolean isPool) {
     if (!settings.eviction().equals("none")) {
       return Bundling.NONE;
     }
-    return settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+    return !isPool && settings.readMode().equals(ReadMode.PASSTHROUGH.word())
         ? Bundling.COMPRESSED
         : Bundling.ALL;
   }

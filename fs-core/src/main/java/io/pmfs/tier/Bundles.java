@@ -1,17 +1,9 @@
 package io.pmfs.tier;
 
-import static java.nio.file.StandardOpenOption.CREATE;
-import static java.nio.file.StandardOpenOption.READ;
-import static java.nio.file.StandardOpenOption.WRITE;
-
 import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -22,51 +14,37 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * Small copies one behind the other in larger files, so that none costs a file of its own and none
- * is rounded up. A bundle is appended to and never changed; it goes when none of its copies is
- * wanted any more. Safe for use by many threads.
+ * Small copies one behind the other in larger files or allocations, so that none costs one of its
+ * own and none is rounded up. A bundle is appended to and never changed; it goes when none of its
+ * copies is wanted any more. Safe for use by many threads.
  */
 final class Bundles implements AutoCloseable {
-  private static final Logger log = LoggerFactory.getLogger(Bundles.class);
-
   /** Bundles of which less than this share is wanted are worth being emptied: 3/4. */
   private static final int WANTED_QUARTERS = 3;
 
-  private final Path directory;
+  private final BundleStore store;
   private final long fullBytes;
   private final Room room;
 
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
   private @Nullable Bundle newest; // GUARDED_BY(this); what is appended to
 
-  /** None is used twice: an extent that is looked at late must not be another copy's. */
-  private long lastNumber; // GUARDED_BY(this)
-
   private boolean counted; // GUARDED_BY(this); whether it is known what is wanted
 
   /**
    * Finds what is there; {@link #count} must be called before anything is appended.
    *
-   * @param directory made if absent
+   * @param store not used by anybody else
    * @param fullBytes a bundle of so many bytes or more is not appended to
    */
-  Bundles(Path directory, long fullBytes, Room room) throws IOException {
-    this.directory = directory;
+  Bundles(BundleStore store, long fullBytes, Room room) throws IOException {
+    this.store = store;
     this.fullBytes = fullBytes;
     this.room = room;
-    Files.createDirectories(directory, DirectoryTier.DIRECTORY_MODE);
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
-      for (Path file : files) {
-        long number = number(file);
-        if (number > 0) {
-          bundles.put(number, new Bundle(file, number, Files.size(file)));
-          lastNumber = Math.max(lastNumber, number);
-        }
-      }
+    for (StoredBundle bundle : store.list()) {
+      bundles.put(bundle.number(), new Bundle(bundle));
     }
   }
 
@@ -86,7 +64,7 @@ final class Bundles implements AutoCloseable {
     for (Bundle bundle : List.copyOf(bundles.values())) {
       bundle.wanted = wantedBytes.getOrDefault(bundle.number, 0L);
       if (bundle.wanted > 0) {
-        bytes += Room.charge(bundle.end);
+        bytes += bundle.charge();
         newest = bundle;
       } else {
         bundles.remove(bundle.number);
@@ -96,9 +74,14 @@ final class Bundles implements AutoCloseable {
     return bytes;
   }
 
+  /** The numbers of all. */
+  synchronized Set<Long> numbers() {
+    return Set.copyOf(bundles.keySet());
+  }
+
   /** What they take. */
   synchronized long bytes() {
-    return bundles.values().stream().mapToLong(bundle -> Room.charge(bundle.end)).sum();
+    return bundles.values().stream().mapToLong(Bundle::charge).sum();
   }
 
   /** How many bytes of each bundle are wanted; none if that is not known. */
@@ -113,17 +96,22 @@ final class Bundles implements AutoCloseable {
   /**
    * Appends a whole copy.
    *
-   * @param reserved bytes of room, at least what a file of that size would take; taken over, unless
-   *     this throws
+   * @param reserved bytes of room, at least what its bundle may then take more; taken over, unless
+   *     this throws or returns null
+   * @return where it is; null if there is no room for another bundle
    */
-  Extent append(ByteBuffer copy, long reserved) throws IOException {
+  @Nullable Extent append(ByteBuffer copy, long reserved) throws IOException {
     Bundle bundle;
     Extent extent;
     synchronized (this) {
-      bundle = appendable();
+      bundle = appendable(copy.remaining());
+      if (bundle == null) {
+        return null;
+      }
       extent = new Extent(bundle.number, bundle.end, copy.remaining());
-      long taken = Room.charge(extent.end()) - Room.charge(bundle.end);
+      long before = bundle.charge();
       bundle.end = extent.end();
+      long taken = bundle.charge() - before;
       bundle.wanted += extent.size();
       bundle.users++;
       room.settle(taken);
@@ -131,7 +119,7 @@ final class Bundles implements AutoCloseable {
     }
     boolean written = false;
     try {
-      DirectoryTier.writeAll(bundle.file(), copy, extent.offset());
+      bundle.stored.write(extent.offset(), copy);
       written = true;
       return extent;
     } finally {
@@ -145,15 +133,18 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  private Bundle appendable() throws IOException { // GUARDED_BY(this)
+  private @Nullable Bundle appendable(int size) throws IOException { // GUARDED_BY(this)
     Bundle current = newest;
-    if (current == null || current.end >= fullBytes) {
-      lastNumber++;
-      current = new Bundle(directory.resolve(name(lastNumber)), lastNumber, 0);
-      current.create();
-      bundles.put(lastNumber, current);
-      newest = current;
+    if (current != null && current.end < fullBytes && current.fits(size)) {
+      return current;
     }
+    StoredBundle made = store.create();
+    if (made == null) {
+      return null;
+    }
+    current = new Bundle(made);
+    bundles.put(current.number, current);
+    newest = current;
     return current;
   }
 
@@ -171,7 +162,7 @@ final class Bundles implements AutoCloseable {
     }
     boolean opened = false;
     try {
-      CopyReader reader = new Reader(bundle, bundle.file(), extent.offset(), available);
+      CopyReader reader = new Reader(bundle, bundle.stored.open(), extent.offset(), available);
       opened = true;
       return reader;
     } catch (NoSuchFileException e) {
@@ -183,11 +174,11 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  /** A copy is not wanted any more. */
-  synchronized void drop(Extent extent) {
+  /** A copy is not wanted any more; says whether its bundle was there. */
+  synchronized boolean drop(Extent extent) {
     Bundle bundle = bundles.get(extent.bundle());
     if (bundle == null || !counted) {
-      return;
+      return bundle != null;
     }
     bundle.wanted = Math.max(0, bundle.wanted - extent.size());
     if (bundle.wanted == 0) {
@@ -195,9 +186,10 @@ final class Bundles implements AutoCloseable {
       if (newest == bundle) {
         newest = null;
       }
-      room.free(Room.charge(bundle.end));
+      room.free(bundle.charge());
       bundle.delete();
     }
+    return true;
   }
 
   /**
@@ -228,31 +220,30 @@ final class Bundles implements AutoCloseable {
         return;
       }
     }
-    bundle.close();
+    bundle.stored.close();
   }
 
   @Override
   public synchronized void close() {
-    // Readers close theirs, the last of each the file.
+    // Readers close theirs, the last of each the bundle.
     for (Bundle bundle : bundles.values()) {
-      bundle.retired = true;
-      if (bundle.isDone()) {
-        bundle.close();
-      }
+      bundle.retire();
     }
+    bundles.clear();
+    newest = null;
   }
 
   /** A copy, for as long as somebody has it open. */
   private final class Reader implements CopyReader {
     private final Bundle bundle;
-    private final FileChannel file;
+    private final StoredBundle.Ranges ranges;
     private final long start;
     private final long size;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    Reader(Bundle bundle, FileChannel file, long start, long size) {
+    Reader(Bundle bundle, StoredBundle.Ranges ranges, long start, long size) {
       this.bundle = bundle;
-      this.file = file;
+      this.ranges = ranges;
       this.start = start;
       this.size = size;
     }
@@ -264,7 +255,7 @@ final class Bundles implements AutoCloseable {
 
     @Override
     public ReadResult read(long offset, int count) {
-      return new ReadResult.FileRange(file, start + offset, count);
+      return ranges.range(start + offset, count);
     }
 
     @Override
@@ -275,50 +266,29 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  private static String name(long number) {
-    return "%06x".formatted(number);
-  }
-
-  /** The number that a file is named after; -1 for a foreign file. */
-  private static long number(Path file) {
-    String name = file.getFileName().toString();
-    try {
-      long number = Long.parseLong(name, 16);
-      return number > 0 && name.equals(name(number)) ? number : -1;
-    } catch (NumberFormatException e) {
-      return -1;
-    }
-  }
-
-  /** A file, open from its first use until it is deleted and everybody has left it. */
+  /** A bundle with what is wanted of it. */
   private static final class Bundle {
+    final StoredBundle stored;
     final long number;
-    private final Path path;
-    private @Nullable FileChannel file; // GUARDED_BY(this)
 
-    long end; // GUARDED_BY(Bundles.this)
-    long wanted; // GUARDED_BY(Bundles.this)
-    int users; // GUARDED_BY(Bundles.this)
-    boolean retired; // GUARDED_BY(Bundles.this)
+    // GUARDED_BY(Bundles.this)
+    long end;
+    long wanted;
+    int users;
+    boolean retired;
 
-    Bundle(Path path, long number, long end) {
-      this.path = path;
-      this.number = number;
-      this.end = end;
+    Bundle(StoredBundle stored) {
+      this.stored = stored;
+      this.number = stored.number();
+      this.end = stored.size();
     }
 
-    synchronized void create() throws IOException {
-      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE), DirectoryTier.FILE_MODE);
+    long charge() {
+      return stored.charge(end);
     }
 
-    /** The file; opened again if an interrupted thread had it closed. */
-    synchronized FileChannel file() throws IOException {
-      FileChannel open = file;
-      if (open == null || !open.isOpen()) {
-        open = FileChannel.open(path, READ, WRITE);
-        file = open;
-      }
-      return open;
+    boolean fits(int size) {
+      return size <= stored.limit() - end;
     }
 
     boolean isDone() {
@@ -326,26 +296,15 @@ final class Bundles implements AutoCloseable {
     }
 
     void delete() {
-      retired = true;
-      try {
-        Files.deleteIfExists(path);
-      } catch (IOException e) {
-        log.warn("{} is not removed: {}", path, e.getMessage());
-      }
-      if (isDone()) {
-        close();
-      }
+      stored.delete();
+      retire();
     }
 
-    synchronized void close() {
-      FileChannel open = file;
-      file = null;
-      if (open != null) {
-        try {
-          open.close();
-        } catch (IOException e) {
-          log.debug("closing {}: {}", path, e.getMessage());
-        }
+    /** It is closed when everybody has left it. */
+    void retire() {
+      retired = true;
+      if (isDone()) {
+        stored.close();
       }
     }
   }

@@ -11,6 +11,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -82,10 +83,13 @@ public final class DirectoryTier implements Tier {
     this.lock = lock(settings.directory());
     files.clearIncoming();
     this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(files.incoming()) : null;
-    this.room = new Room(settings, Files.getFileStore(settings.directory()));
+    FileStore disk = Files.getFileStore(settings.directory());
+    this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk::getUsableSpace);
     this.bundles =
         new Bundles(
-            settings.directory().resolve("bundles"), bundleBytes(settings.capacityBytes()), room);
+            new BundleFiles(settings.directory().resolve("bundles")),
+            bundleBytes(settings.capacityBytes()),
+            room);
     boolean counted = usage != null || (files.isEmpty() && bundles.isEmpty());
     this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
     if (counted) {
@@ -94,17 +98,6 @@ public final class DirectoryTier implements Tier {
     }
     this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
     this.reason = counted ? null : "not yet compared with the records";
-  }
-
-  /**
-   * What the copies of a tier take.
-   *
-   * @param fileBytes what those take that are files
-   * @param copies how many there are, in bundles too
-   * @param bundles the bytes that are wanted of each bundle
-   */
-  public record Usage(long fileBytes, long copies, Map<Long, Long> bundles) {
-    public static final Usage NONE = new Usage(0, 0, Map.of());
   }
 
   private static long bundleBytes(long capacityBytes) {
@@ -347,7 +340,7 @@ public final class DirectoryTier implements Tier {
     return new Usage(bytes.get(), count.get(), wanted);
   }
 
-  /** What there is, to be given to the next session's tier; null if that is not known. */
+  @Override
   public synchronized @Nullable Usage usage() {
     if (state != TierStatus.State.ON && state != TierStatus.State.FULL) {
       return null;
@@ -471,7 +464,11 @@ public final class DirectoryTier implements Tier {
     public synchronized void append(ByteBuffer source) throws IOException {
       checkOpen();
       try {
-        extent = bundles.append(source, charge);
+        Extent appended = bundles.append(source, charge);
+        if (appended == null) {
+          throw new IOException("there is no bundle for it");
+        }
+        extent = appended;
         charge = 0;
       } catch (IOException e) {
         failed(e);

@@ -35,7 +35,7 @@ public sealed interface ReadResult {
     }
   }
 
-  /** A range of a mapped file: memory of the tier itself. */
+  /** A range of a mapping: memory of the tier itself. */
   record Mapping(ByteBuffer memory) implements ReadResult {
     @Override
     public int size() {
@@ -43,8 +43,13 @@ public sealed interface ReadResult {
     }
 
     @Override
-    public void copyTo(ByteBuffer destination) {
-      destination.put(memory.duplicate());
+    public void copyTo(ByteBuffer destination) throws IOException {
+      try {
+        destination.put(memory.duplicate());
+      } catch (InternalError e) {
+        // So the JVM reports SIGBUS: the memory is defective, or its file was cut short.
+        throw new IOException("the memory cannot be read", e);
+      }
     }
   }
 

@@ -1,7 +1,6 @@
 package io.pmfs.tier;
 
 import java.io.IOException;
-import java.nio.file.FileStore;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -14,7 +13,7 @@ final class Room {
 
   private final long capacityBytes;
   private final long keepFreeBytes;
-  private final FileStore disk;
+  private final Disk disk;
 
   /** Reservations included. INVARIANT: not above the capacity, but for what is {@link #move}d. */
   private final AtomicLong usedBytes = new AtomicLong();
@@ -22,9 +21,23 @@ final class Room {
   /** The part of {@link #usedBytes} that is perhaps not on the disk yet. */
   private final AtomicLong reservedBytes = new AtomicLong();
 
-  Room(TierSettings settings, FileStore disk) {
-    this.capacityBytes = settings.capacityBytes();
-    this.keepFreeBytes = settings.keepFreeBytes();
+  /** What the tier lies on, which others use as well. */
+  interface Disk {
+    /** Nobody else uses it. */
+    Disk OWN = () -> Long.MAX_VALUE;
+
+    /** Bytes that are free. */
+    long usableBytes() throws IOException;
+  }
+
+  /**
+   * Room of which nothing is used.
+   *
+   * @param keepFreeBytes what is left free on the disk, whoever uses the rest
+   */
+  Room(long capacityBytes, long keepFreeBytes, Disk disk) {
+    this.capacityBytes = capacityBytes;
+    this.keepFreeBytes = keepFreeBytes;
     this.disk = disk;
   }
 
@@ -44,7 +57,7 @@ final class Room {
 
   /** Whether the disk has more than what is to be left free, and a little. */
   boolean isDiskFree() throws IOException {
-    return disk.getUsableSpace() > keepFreeBytes + UNIT_BYTES;
+    return disk.usableBytes() > keepFreeBytes + UNIT_BYTES;
   }
 
   /** Sets bytes aside; false if there are not so many. */
@@ -69,7 +82,7 @@ final class Room {
     long reserved = reservedBytes.addAndGet(bytes);
     boolean fits = false;
     try {
-      fits = disk.getUsableSpace() - reserved >= keepFreeBytes;
+      fits = disk.usableBytes() - reserved >= keepFreeBytes;
       return fits;
     } finally {
       if (!fits) {

@@ -3,6 +3,7 @@ package io.pmfs.tier;
 import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -99,6 +100,22 @@ public interface Tier extends AutoCloseable {
   }
 
   TierStatus status();
+
+  /** What there is, to be given to the next session's tier; null if that is not known. */
+  default @Nullable Usage usage() {
+    return null;
+  }
+
+  /**
+   * What the copies of a tier take.
+   *
+   * @param fileBytes what those take that are not in bundles with others
+   * @param copies how many there are, in bundles too
+   * @param bundles the bytes that are wanted of each bundle
+   */
+  record Usage(long fileBytes, long copies, Map<Long, Long> bundles) {
+    public static final Usage NONE = new Usage(0, 0, Map.of());
+  }
 
   @Override
   void close();

@@ -20,6 +20,7 @@ import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
+import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
@@ -41,7 +42,7 @@ final class Dataset implements AutoCloseable {
   private final ExecutorService threads = Executors.newFixedThreadPool(4);
   private final long[] capacities;
   private final Bundling bundling;
-  private @Nullable List<DirectoryTier.@Nullable Usage> lastStop;
+  private @Nullable List<Tier.@Nullable Usage> lastStop;
 
   /** Far behind the source's last change, but for tests that set it. */
   Instant now = Instant.MAX.minus(Duration.ofDays(1));
@@ -94,7 +95,7 @@ final class Dataset implements AutoCloseable {
       directoryTiers.add(
           new DirectoryTier(
               new TierSettings("ssd:" + i, TierKind.SSD, place, capacities[i], 0),
-              lastStop == null ? DirectoryTier.Usage.NONE : lastStop.get(i)));
+              lastStop == null ? Tier.Usage.NONE : lastStop.get(i)));
       tiers.add(new FaultyTier(directoryTiers.get(i)));
       formats.add(new CopyFormat(Compression.NONE, bundling, null, Runnable::run, null));
     }

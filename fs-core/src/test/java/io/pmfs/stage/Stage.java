@@ -15,6 +15,7 @@ import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.ByteArrayOutputStream;
@@ -53,7 +54,7 @@ final class Stage implements AutoCloseable {
               new DirectoryTier(
                   new TierSettings(
                       "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
-                  DirectoryTier.Usage.NONE)));
+                  Tier.Usage.NONE)));
     }
     copies = copies();
     stager = new Stager(namespace, source, copies, eviction, settings);

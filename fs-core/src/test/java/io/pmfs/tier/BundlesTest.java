@@ -37,7 +37,7 @@ final class BundlesTest {
     }
   }
 
-  private DirectoryTier open(DirectoryTier.@Nullable Usage usage) throws IOException {
+  private DirectoryTier open(Tier.@Nullable Usage usage) throws IOException {
     close();
     opened =
         new DirectoryTier(
@@ -47,7 +47,7 @@ final class BundlesTest {
   }
 
   private DirectoryTier newTier() throws IOException {
-    return open(DirectoryTier.Usage.NONE);
+    return open(Tier.Usage.NONE);
   }
 
   private static byte[] content(long seed, int size) {
@@ -222,7 +222,7 @@ final class BundlesTest {
     Extent kept = put(tier, 7, content(1, 40_000));
     Extent removed = put(tier, 8, content(2, 10_000));
     tier.remove(8, removed);
-    DirectoryTier.Usage usage = tier.usage();
+    Tier.Usage usage = tier.usage();
 
     tier = open(usage);
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
@@ -268,7 +268,7 @@ final class BundlesTest {
     DirectoryTier tier = newTier();
     Extent first = put(tier, 7, content(1, 1000));
     Extent second = put(tier, 8, content(2, 1000));
-    DirectoryTier.Usage usage = tier.usage();
+    Tier.Usage usage = tier.usage();
     tier.close();
     try (FileChannel file = FileChannel.open(files().get(0), StandardOpenOption.WRITE)) {
       file.truncate(1500);

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 final class DirectoryTierTest extends TierContract {
-  private static final DirectoryTier.Usage EMPTY = DirectoryTier.Usage.NONE;
+  private static final Tier.Usage EMPTY = Tier.Usage.NONE;
 
   @TempDir private Path temporary;
   private @Nullable DirectoryTier opened;
@@ -35,8 +35,7 @@ final class DirectoryTierTest extends TierContract {
     return temporary.resolve("tier");
   }
 
-  private DirectoryTier open(
-      long capacityBytes, long keepFreeBytes, DirectoryTier.@Nullable Usage usage)
+  private DirectoryTier open(long capacityBytes, long keepFreeBytes, Tier.@Nullable Usage usage)
       throws IOException {
     return open(
         new TierSettings("ssd:test", TierKind.SSD, directory(), capacityBytes, keepFreeBytes),
@@ -44,8 +43,7 @@ final class DirectoryTierTest extends TierContract {
   }
 
   /** As a new session does: what is open is closed. */
-  private DirectoryTier open(TierSettings settings, DirectoryTier.@Nullable Usage usage)
-      throws IOException {
+  private DirectoryTier open(TierSettings settings, Tier.@Nullable Usage usage) throws IOException {
     if (opened != null) {
       opened.close();
     }
@@ -113,7 +111,7 @@ final class DirectoryTierTest extends TierContract {
     DirectoryTier first = newTier(1 << 20);
     put(first, 7, content(1, 5000));
     put(first, 8, content(2, 1));
-    DirectoryTier.Usage before = first.usage();
+    Tier.Usage before = first.usage();
     first.close();
 
     DirectoryTier second = open(1 << 20, 0, before);

@@ -3,14 +3,18 @@ package io.pmfs.tier;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -33,20 +37,43 @@ public abstract class TierContract {
     return Objects.requireNonNull(tier.create(number, size), "no room");
   }
 
-  /** Puts a whole copy. */
-  protected static void put(Tier tier, long number, byte[] content) throws IOException {
+  /** Where the copies are that are not files, as records say it. */
+  private final Map<Long, Extent> places = new ConcurrentHashMap<>();
+
+  /** Puts a whole copy, as a file or with an allocation of its own. */
+  protected void put(Tier tier, long number, byte[] content) throws IOException {
     CopyWriter writer = create(tier, number, content.length);
     try {
       writer.write(0, ByteBuffer.wrap(content));
-      writer.commit();
+      commit(tier, number, writer);
     } finally {
       writer.close();
     }
   }
 
+  /** Commits a copy in place of the one there was, as who keeps the records does. */
+  private void commit(Tier tier, long number, CopyWriter writer) throws IOException {
+    synchronized (places) {
+      Extent extent = writer.commit();
+      Extent replaced = extent == null ? null : places.put(number, extent);
+      if (replaced != null) {
+        tier.remove(number, replaced);
+      }
+    }
+  }
+
+  /** Opens the copy of an inode; null if there is none. */
+  protected @Nullable CopyReader open(Tier tier, long number) throws IOException {
+    return tier.open(number, places.get(number));
+  }
+
+  protected void remove(Tier tier, long number) {
+    tier.remove(number, places.get(number));
+  }
+
   /** The whole copy of an inode; fails if there is none. */
-  protected static byte[] get(Tier tier, long number) throws IOException {
-    try (CopyReader reader = Objects.requireNonNull(tier.open(number, null), "no copy")) {
+  protected byte[] get(Tier tier, long number) throws IOException {
+    try (CopyReader reader = Objects.requireNonNull(open(tier, number), "no copy")) {
       return read(reader);
     }
   }
@@ -78,7 +105,7 @@ public abstract class TierContract {
   void read_range_isThatRange() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 10_000));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
+      try (CopyReader reader = Objects.requireNonNull(open(tier, 7))) {
         assertThat(reader.size()).isEqualTo(10_000);
         assertThat(bytes(reader.read(9_999, 1))).isEqualTo(FakeStore.content(1, 9_999, 1));
         assertThat(bytes(reader.read(4_000, 500))).isEqualTo(FakeStore.content(1, 4_000, 500));
@@ -90,7 +117,7 @@ public abstract class TierContract {
   void copyTo_withinLargerBuffer_keepsItsLimit() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 100));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
+      try (CopyReader reader = Objects.requireNonNull(open(tier, 7))) {
         ByteBuffer destination = ByteBuffer.allocateDirect(300).position(50).limit(250);
         reader.read(10, 20).copyTo(destination);
 
@@ -106,7 +133,7 @@ public abstract class TierContract {
   @Test
   void open_absent_null() throws Exception {
     try (Tier tier = newTier()) {
-      assertThat(tier.open(7, null)).isNull();
+      assertThat(open(tier, 7)).isNull();
       assertThat(tier.hasFailed()).isFalse();
     }
   }
@@ -115,7 +142,7 @@ public abstract class TierContract {
   void remove_absent_changesNothing() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 6, content(1, 1));
-      tier.remove(7, null);
+      remove(tier, 7);
 
       assertThat(tier.status().copies()).isEqualTo(1);
       assertThat(tier.status().usedBytes()).isEqualTo(4096);
@@ -129,10 +156,10 @@ public abstract class TierContract {
       CopyWriter writer = create(tier, 7, 5000);
       writer.write(0, ByteBuffer.wrap(content(1, 5000)));
 
-      assertThat(tier.open(7, null)).isNull();
+      assertThat(open(tier, 7)).isNull();
       assertThat(tier.status().copies()).isZero();
       writer.close();
-      assertThat(tier.open(7, null)).isNull();
+      assertThat(open(tier, 7)).isNull();
     }
   }
 
@@ -158,7 +185,7 @@ public abstract class TierContract {
 
       assertThat(bytes(writer.read(6000, 100))).isEqualTo(FakeStore.content(1, 1000, 100));
       writer.write(0, ByteBuffer.wrap(content(2, 5000)));
-      writer.commit();
+      commit(tier, 7, writer);
       assertThat(bytes(writer.read(0, 5000))).isEqualTo(content(2, 5000));
       writer.close();
       assertThat(writer.tier()).isSameAs(tier);
@@ -180,7 +207,7 @@ public abstract class TierContract {
   void commit_copyThere_replacesIt() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 5000));
-      try (CopyReader old = Objects.requireNonNull(tier.open(7, null))) {
+      try (CopyReader old = Objects.requireNonNull(open(tier, 7))) {
         put(tier, 7, content(2, 100));
 
         assertThat(get(tier, 7)).isEqualTo(content(2, 100));
@@ -195,10 +222,10 @@ public abstract class TierContract {
   void remove_openReader_goesOn() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 5000));
-      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
-        tier.remove(7, null);
+      try (CopyReader reader = Objects.requireNonNull(open(tier, 7))) {
+        remove(tier, 7);
 
-        assertThat(tier.open(7, null)).isNull();
+        assertThat(open(tier, 7)).isNull();
         assertThat(read(reader)).isEqualTo(content(1, 5000));
         assertThat(tier.status().usedBytes()).isZero();
         assertThat(tier.status().copies()).isZero();
@@ -246,7 +273,7 @@ public abstract class TierContract {
     try (Tier tier = newTier(8192)) {
       put(tier, 7, content(1, 8000));
       assertThat(tier.create(8, 1)).isNull();
-      tier.remove(7, null);
+      remove(tier, 7);
 
       put(tier, 8, content(1, 8192));
     }
@@ -281,9 +308,9 @@ public abstract class TierContract {
       tier.fail("it smokes");
 
       assertThat(tier.hasFailed()).isTrue();
-      assertThat(tier.open(7, null)).isNull();
+      assertThat(open(tier, 7)).isNull();
       assertThat(tier.create(8, 1)).isNull();
-      tier.remove(7, null);
+      remove(tier, 7);
       assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
       assertThat(tier.status().reason()).isEqualTo("it smokes");
     }
@@ -305,7 +332,7 @@ public abstract class TierContract {
             });
       }
       threads.join();
-      writer.commit();
+      commit(tier, 7, writer);
       writer.close();
 
       assertThat(get(tier, 7)).isEqualTo(content(1, block * count));
@@ -343,19 +370,19 @@ public abstract class TierContract {
                 if (writer != null) {
                   writer.write(0, ByteBuffer.wrap(content(number, size)));
                   if (i % 3 > 0) {
-                    writer.commit();
+                    commit(tier, number, writer);
                   }
                   writer.close();
                 }
                 if (i % 5 == 0) {
-                  tier.remove(number - 1, null);
+                  remove(tier, number - 1);
                 }
                 assertThat(tier.status().usedBytes()).isBetween(0L, capacity);
               }
               for (int i = 0; i < 10; i++) {
-                tier.remove(first + i, null);
+                remove(tier, first + i);
               }
-              tier.remove(first - 1, null);
+              remove(tier, first - 1);
             });
       }
       threads.join();

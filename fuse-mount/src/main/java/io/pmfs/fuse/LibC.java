@@ -58,6 +58,19 @@ public interface LibC {
       long size,
       int flags);
 
+  int flock(int file, int operation);
+
+  int ftruncate(int file, long size);
+
+  int fallocate(int file, int mode, long offset, long size);
+
+  /** The address as a pointer: of six numbers jnr-ffi 2.2.19 loses the last. */
+  long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
+
+  int munmap(long address, long size);
+
+  int msync(long address, long size, int flags);
+
   int dup2(int file, int number);
 
   int ioctl(int file, long request, long argument);

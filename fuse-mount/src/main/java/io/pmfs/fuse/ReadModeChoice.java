@@ -76,7 +76,7 @@ final class ReadModeChoice {
     }
     Chosen now =
         rawCount < count / 2
-            ? new Chosen(ReadMode.PAGE_CACHE, "most copies are small or compressed")
+            ? new Chosen(ReadMode.PAGE_CACHE, "most copies are small, compressed or in a pool")
             : choose(copied.files(), copied.bytes(), availableMemory.getAsLong());
     synchronized (this) {
       if (chosen == null) {

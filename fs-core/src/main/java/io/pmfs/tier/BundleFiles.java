@@ -1,0 +1,155 @@
+package io.pmfs.tier;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Bundles as files of a directory. {@link Bundles} calls one method at a time. */
+final class BundleFiles implements BundleStore {
+  private static final Logger log = LoggerFactory.getLogger(BundleFiles.class);
+
+  private final Path directory;
+
+  /** None is used twice: an extent that is looked at late must not be another copy's. */
+  private long lastNumber;
+
+  /** In a directory, made if absent. */
+  BundleFiles(Path directory) throws IOException {
+    this.directory = directory;
+    Files.createDirectories(directory, DirectoryTier.DIRECTORY_MODE);
+  }
+
+  @Override
+  public List<StoredBundle> list() throws IOException {
+    List<StoredBundle> bundles = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+      for (Path file : files) {
+        long number = number(file);
+        if (number > 0) {
+          bundles.add(new BundleFile(file, number, Files.size(file)));
+          lastNumber = Math.max(lastNumber, number);
+        }
+      }
+    }
+    bundles.sort(Comparator.comparingLong(StoredBundle::number));
+    return bundles;
+  }
+
+  @Override
+  public StoredBundle create() throws IOException {
+    lastNumber++;
+    BundleFile bundle = new BundleFile(directory.resolve(name(lastNumber)), lastNumber, 0);
+    bundle.create();
+    return bundle;
+  }
+
+  private static String name(long number) {
+    return "%06x".formatted(number);
+  }
+
+  /** The number that a file is named after; -1 for a foreign file. */
+  private static long number(Path file) {
+    String name = file.getFileName().toString();
+    try {
+      long number = Long.parseLong(name, 16);
+      return number > 0 && name.equals(name(number)) ? number : -1;
+    } catch (NumberFormatException e) {
+      return -1;
+    }
+  }
+
+  /** A file, open from its first use until it is closed. */
+  private static final class BundleFile implements StoredBundle {
+    private final Path path;
+    private final long number;
+    private final long size;
+    private @Nullable FileChannel file; // GUARDED_BY(this)
+
+    BundleFile(Path path, long number, long size) {
+      this.path = path;
+      this.number = number;
+      this.size = size;
+    }
+
+    synchronized void create() throws IOException {
+      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE), DirectoryTier.FILE_MODE);
+    }
+
+    @Override
+    public long number() {
+      return number;
+    }
+
+    @Override
+    public long size() {
+      return size;
+    }
+
+    @Override
+    public long limit() {
+      return Long.MAX_VALUE;
+    }
+
+    @Override
+    public long charge(long sizeBytes) {
+      return Room.charge(sizeBytes);
+    }
+
+    @Override
+    public void write(long offset, ByteBuffer source) throws IOException {
+      DirectoryTier.writeAll(file(), source, offset);
+    }
+
+    @Override
+    public Ranges open() throws IOException {
+      FileChannel open = file();
+      return (offset, count) -> new ReadResult.FileRange(open, offset, count);
+    }
+
+    /** The file; opened again if an interrupted thread had it closed. */
+    private synchronized FileChannel file() throws IOException {
+      FileChannel open = file;
+      if (open == null || !open.isOpen()) {
+        open = FileChannel.open(path, READ, WRITE);
+        file = open;
+      }
+      return open;
+    }
+
+    @Override
+    public void delete() {
+      try {
+        Files.deleteIfExists(path);
+      } catch (IOException e) {
+        log.warn("{} is not removed: {}", path, e.getMessage());
+      }
+    }
+
+    @Override
+    public synchronized void close() {
+      FileChannel open = file;
+      file = null;
+      if (open != null) {
+        try {
+          open.close();
+        } catch (IOException e) {
+          log.debug("closing {}: {}", path, e.getMessage());
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+package io.pmfs.tier;
+
+import io.pmfs.tier.PoolTable.Allocation;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A mapped memory that is unmapped when the last of those who use it has left. Safe for use by many
+ * threads.
+ */
+final class MemoryUse {
+  private final MappedMemory memory;
+  private final AtomicInteger users = new AtomicInteger(1);
+
+  /** In use by the caller, who leaves it. */
+  MemoryUse(MappedMemory memory) {
+    this.memory = memory;
+  }
+
+  /**
+   * Keeps it mapped until {@link #leave}.
+   *
+   * @throws IOException if it is unmapped
+   */
+  void enter() throws IOException {
+    int count;
+    do {
+      count = users.get();
+      if (count == 0) {
+        throw new IOException("the pool is closed");
+      }
+    } while (!users.compareAndSet(count, count + 1));
+  }
+
+  void leave() {
+    if (users.decrementAndGet() == 0) {
+      memory.close();
+    }
+  }
+
+  /** Writes all remaining bytes into an allocation, and persists them. */
+  void write(Allocation allocation, long offset, ByteBuffer source) throws IOException {
+    int size = source.remaining();
+    if (offset < 0 || offset > allocation.length() - size) {
+      throw new IOException("the copy is larger than what was reserved for it");
+    }
+    long at = allocation.offset() + offset;
+    try {
+      memory.slice(at, size).put(source);
+    } catch (InternalError e) {
+      throw new IOException("the memory cannot be written", e);
+    }
+    memory.persist(at, size);
+  }
+
+  /** A range of an allocation. */
+  ReadResult read(Allocation allocation, long offset, int size) {
+    if (offset < 0 || size < 0 || offset > allocation.length() - size) {
+      throw new IndexOutOfBoundsException("%d bytes at %d".formatted(size, offset));
+    }
+    return new ReadResult.Mapping(memory.slice(allocation.offset() + offset, size));
+  }
+}

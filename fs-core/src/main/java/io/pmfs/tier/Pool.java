@@ -1,0 +1,272 @@
+package io.pmfs.tier;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.tier.PoolTable.Allocation;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import java.util.UUID;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Allocations in a mapped memory that survive whatever happens: an allocation is there once its
+ * entry was persisted, and until that was made void, which is one store.
+ *
+ * <p>INVARIANT: no two entries that count, and no entry and an allocation that is only reserved,
+ * have a byte in common. Memory is free again only when the entry was persisted to be void and
+ * {@link #release} was called. Safe for use by many threads.
+ */
+final class Pool {
+  private static final Logger log = LoggerFactory.getLogger(Pool.class);
+
+  /** What must be zero of a memory that is taken for an empty one, at both ends. */
+  static final int EMPTY_BYTES = 1 << 20;
+
+  /** Serial numbers that a session may give out before it notes more. */
+  private static final long SERIALS = 1L << 20;
+
+  private final MappedMemory memory;
+  private final PoolTable table;
+  private final PoolSpace space; // GUARDED_BY(this)
+  private final BitSet slots = new BitSet(); // GUARDED_BY(this); taken
+
+  private PoolSuperblock superblock; // GUARDED_BY(this)
+  private long nextSerial; // GUARDED_BY(this)
+  private int nextSlot; // GUARDED_BY(this)
+
+  private Pool(MappedMemory memory, PoolSuperblock superblock) {
+    this.memory = memory;
+    this.superblock = superblock;
+    this.nextSerial = superblock.nextSerial();
+    this.table = new PoolTable(memory, superblock);
+    this.space = new PoolSpace(superblock.dataOffset(), superblock.dataBytes());
+  }
+
+  /**
+   * Opens a pool, or makes one of memory that is empty.
+   *
+   * @param dataset whose copies are in it
+   * @param random for what a new pool is told from others by
+   * @throws PoolException if it is something else, and must not be written to
+   */
+  static Pool open(MappedMemory memory, String dataset, RandomGenerator random) throws IOException {
+    PoolSuperblock found = find(memory);
+    if (found == null) {
+      found = initialise(memory, dataset, random);
+    } else if (!found.dataset().equals(dataset)) {
+      throw new PoolException(
+          "holds copies of another dataset, %s; name another pool, or have it initialised: --format"
+              .formatted(found.dataset()));
+    } else if (found.sizeBytes() > memory.size()) {
+      throw new PoolException(
+          "has %d bytes of the %d it was made with; give it its size back, or have it initialised:"
+                  .formatted(memory.size(), found.sizeBytes())
+              + " --format");
+    }
+    memory.fill();
+    Pool pool = new Pool(memory, found);
+    pool.noteSerials();
+    pool.readTable();
+    return pool;
+  }
+
+  /** What the memory says it is; null if it is empty. */
+  private static @Nullable PoolSuperblock find(MappedMemory memory) throws PoolException {
+    if (memory.size() < EMPTY_BYTES) {
+      throw new PoolException(
+          "has %d bytes, too few for a pool; give it 8MiB at least".formatted(memory.size()));
+    }
+    PoolSuperblock latest = null;
+    boolean isPool = false;
+    int version = PoolSuperblock.VERSION;
+    for (long place : PoolSuperblock.PLACES) {
+      ByteBuffer bytes = memory.slice(place, PoolSuperblock.SIZE);
+      if (PoolSuperblock.hasMagic(bytes)) {
+        isPool = true;
+        version = PoolSuperblock.version(bytes);
+      }
+      PoolSuperblock block = PoolSuperblock.decode(bytes);
+      if (block != null && (latest == null || block.update() > latest.update())) {
+        latest = block;
+      }
+    }
+    if (latest != null || (!isPool && isEmpty(memory))) {
+      return latest;
+    }
+    if (!isPool) {
+      throw new PoolException(
+          "is neither empty nor a pool, so it is left as it is; --format overwrites what is in it");
+    }
+    throw new PoolException(
+        version == PoolSuperblock.VERSION
+            ? "is a pool that is damaged; --format makes it an empty one"
+            : "is a pool of format %d, and this version knows %d; use the version that made it, or"
+                    .formatted(version, PoolSuperblock.VERSION)
+                + " have it initialised: --format");
+  }
+
+  private static boolean isEmpty(MappedMemory memory) {
+    return isZero(memory.slice(0, EMPTY_BYTES))
+        && isZero(memory.slice(memory.size() - EMPTY_BYTES, EMPTY_BYTES));
+  }
+
+  private static boolean isZero(ByteBuffer bytes) {
+    for (int at = 0; at < bytes.limit(); at += Long.BYTES) {
+      if (bytes.getLong(at) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static PoolSuperblock initialise(
+      MappedMemory memory, String dataset, RandomGenerator random) throws IOException {
+    if (dataset.getBytes(UTF_8).length > PoolSuperblock.LARGEST_NAME_BYTES) {
+      throw new IllegalArgumentException(dataset);
+    }
+    // Records of an earlier pool, if there are any, shall not name what will be in this one.
+    long serial = 1 + (random.nextLong() & (PoolTable.SERIAL_MASK >>> 1));
+    PoolSuperblock made =
+        PoolSuperblock.of(
+            new UUID(random.nextLong(), random.nextLong()), dataset, memory.size(), serial);
+    if (made == null) {
+      throw new PoolException(
+          "has %d bytes, too few for a pool; give it 8MiB at least".formatted(memory.size()));
+    }
+    memory.fill();
+    write(memory, made);
+    return made;
+  }
+
+  /** One after the other: whenever the power goes, one of them is whole. */
+  private static void write(MappedMemory memory, PoolSuperblock block) throws IOException {
+    for (long place : PoolSuperblock.PLACES) {
+      block.encode(memory.slice(place, PoolSuperblock.SIZE));
+      memory.sync(place, PoolSuperblock.SIZE);
+    }
+  }
+
+  /**
+   * Has the memory taken for an empty one by the next {@link #open}, whatever is in it.
+   *
+   * @throws IOException if it could not be written
+   */
+  static void wipe(MappedMemory memory) throws IOException {
+    for (long offset : new long[] {0, Math.max(0, memory.size() - EMPTY_BYTES)}) {
+      int size = (int) Math.min(EMPTY_BYTES, memory.size() - offset);
+      memory.slice(offset, size).put(new byte[size]);
+      memory.sync(offset, size);
+    }
+  }
+
+  private synchronized void noteSerials() throws IOException {
+    superblock = superblock.next(PoolTable.serial(nextSerial + SERIALS));
+    write(memory, superblock);
+  }
+
+  private synchronized void readTable() {
+    long dropped = 0;
+    for (int slot = 0; slot < table.slots(); slot++) {
+      if (table.isVoid(slot)) {
+        continue;
+      }
+      Allocation found = table.read(slot);
+      if (found != null && space.take(found.offset(), found.length())) {
+        slots.set(slot);
+      } else {
+        // Of an entry that was cut short or is of a pool that was here before nothing is to be
+        // said.
+        dropped += found == null ? 0 : 1;
+        table.erase(slot);
+      }
+    }
+    if (dropped > 0) {
+      log.warn("{} allocations of the pool overlap others and are dropped", dropped);
+    }
+  }
+
+  /** Bytes for allocations. */
+  synchronized long dataBytes() {
+    return superblock.dataBytes();
+  }
+
+  /** Whether nothing is allocated or reserved. */
+  synchronized boolean isEmpty() {
+    return slots.isEmpty();
+  }
+
+  /**
+   * Reserves an allocation, which is gone with the process until it is {@link #publish published}.
+   *
+   * @param isSmall whether it is to lie with the small ones
+   * @return null if there is no room for it, or for its entry
+   */
+  synchronized @Nullable Allocation reserve(long bytes, boolean isSmall, boolean isBundle)
+      throws IOException {
+    int slot = slots.nextClearBit(nextSlot);
+    if (slot >= table.slots()) {
+      slot = slots.nextClearBit(0);
+    }
+    long offset = slot < table.slots() ? space.take(bytes, isSmall) : -1;
+    if (offset < 0) {
+      return null;
+    }
+    slots.set(slot);
+    nextSlot = slot + 1;
+    if (nextSerial == superblock.nextSerial()) {
+      noteSerials();
+    }
+    long number = PoolTable.number(nextSerial, slot);
+    nextSerial = PoolTable.serial(nextSerial + 1);
+    return new Allocation(number, offset, Room.charge(bytes), 0, isBundle);
+  }
+
+  /** Gives back what a reservation has beyond so many bytes. */
+  synchronized Allocation shrink(Allocation reserved, long bytes) {
+    long length = Room.charge(bytes);
+    space.free(reserved.offset() + length, reserved.length() - length);
+    return reserved.with(length, reserved.size());
+  }
+
+  /** Makes an allocation last; its bytes were written and persisted. */
+  void publish(Allocation allocation) {
+    table.write(allocation);
+  }
+
+  /** Has an allocation be there no more; its memory stays as it is until {@link #release}. */
+  void withdraw(Allocation allocation) {
+    table.erase(PoolTable.slot(allocation.number()));
+  }
+
+  /** The memory of an allocation that was withdrawn, or never published, may be used again. */
+  synchronized void release(Allocation allocation) {
+    slots.clear(PoolTable.slot(allocation.number()));
+    space.free(allocation.offset(), allocation.length());
+  }
+
+  /** The allocation that was published with that number; null if there is none. */
+  @Nullable Allocation find(long number) {
+    return table.find(number);
+  }
+
+  /** Shows all that are published. */
+  void forEach(Consumer<Allocation> visitor) {
+    int slot = 0;
+    while ((slot = nextTaken(slot)) >= 0) {
+      Allocation found = table.read(slot);
+      if (found != null) {
+        visitor.accept(found);
+      }
+      slot++;
+    }
+  }
+
+  private synchronized int nextTaken(int from) {
+    return slots.nextSetBit(from);
+  }
+}

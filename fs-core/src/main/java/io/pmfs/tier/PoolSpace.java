@@ -1,0 +1,115 @@
+package io.pmfs.tier;
+
+import java.util.BitSet;
+
+/**
+ * Which units of a pool's data are taken, a bit for each. Small ranges are taken from the end, so
+ * that they do not come to lie between large ones; both go on where the last was found. Not safe
+ * for use by many threads.
+ */
+final class PoolSpace {
+  private final long start;
+  private final int units;
+  private final BitSet taken = new BitSet();
+
+  /** Large ranges are looked for from here on. */
+  private int next;
+
+  /** Small ranges are looked for below this. */
+  private int last;
+
+  /** All of it free; what there is beyond 8 TiB is not used. */
+  PoolSpace(long start, long bytes) {
+    this.start = start;
+    this.units = (int) Math.min(bytes / PoolSuperblock.UNIT_BYTES, Integer.MAX_VALUE - 8);
+    this.last = units;
+  }
+
+  /** Takes a range of whole units; its offset, or -1 if there is none as long as that. */
+  long take(long bytes, boolean fromEnd) {
+    int count = units(bytes);
+    if (count > units) {
+      return -1;
+    }
+    int found = fromEnd ? findFromEnd(count) : find(count);
+    if (found < 0) {
+      return -1;
+    }
+    taken.set(found, found + count);
+    if (fromEnd) {
+      last = found;
+    } else {
+      next = found + count;
+    }
+    return start + (long) found * PoolSuperblock.UNIT_BYTES;
+  }
+
+  private int find(int count) {
+    int found = find(next, units, count);
+    return found >= 0 ? found : find(0, (int) Math.min(units, (long) next + count), count);
+  }
+
+  private int find(int from, int to, int count) {
+    int at = from;
+    while (at + (long) count <= to) {
+      int free = taken.nextClearBit(at);
+      if (free + (long) count > to) {
+        return -1;
+      }
+      int end = taken.nextSetBit(free);
+      if (end < 0 || end - free >= count) {
+        return free;
+      }
+      at = end;
+    }
+    return -1;
+  }
+
+  private int findFromEnd(int count) {
+    int found = findFromEnd(0, last, count);
+    return found >= 0 ? found : findFromEnd(Math.max(0, last - count), units, count);
+  }
+
+  private int findFromEnd(int from, int to, int count) {
+    int end = to;
+    while (end - (long) count >= from) {
+      int free = taken.previousClearBit(end - 1) + 1;
+      if (free - (long) count < from) {
+        return -1;
+      }
+      int first = taken.previousSetBit(free - 1) + 1;
+      if (free - first >= count) {
+        return free - count;
+      }
+      end = first;
+    }
+    return -1;
+  }
+
+  /** Takes a given range; false if a part of it is taken. */
+  boolean take(long offset, long bytes) {
+    int first = units(offset - start);
+    int count = units(bytes);
+    if (first + (long) count > units) {
+      return false;
+    }
+    int other = taken.nextSetBit(first);
+    if (other >= 0 && other < first + count) {
+      return false;
+    }
+    taken.set(first, first + count);
+    return true;
+  }
+
+  void free(long offset, long bytes) {
+    int first = units(offset - start);
+    int end = first + units(bytes);
+    taken.clear(first, end);
+    last = Math.max(last, end);
+  }
+
+  private static int units(long bytes) {
+    long count = (bytes + PoolSuperblock.UNIT_BYTES - 1) / PoolSuperblock.UNIT_BYTES;
+    return (int) Math.min(count, Integer.MAX_VALUE);
+  }
+}

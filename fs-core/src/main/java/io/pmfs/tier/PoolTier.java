@@ -1,0 +1,532 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.Extent;
+import io.pmfs.tier.PoolTable.Allocation;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Copies in one mapped memory, from which they are read without being copied: small ones together
+ * in {@link Bundles}, others in an allocation of their own. None is a file; all have extents.
+ *
+ * <p>A copy is there once it was persisted and then its entry. What becomes of that in a crash, and
+ * the rest of the format, is in docs/formats.md.
+ */
+public final class PoolTier implements Tier {
+  private static final Logger log = LoggerFactory.getLogger(PoolTier.class);
+
+  /** A pool has some 128 bundles, or thousands: a few hundred bytes of heap each. */
+  private static final int BUNDLES = 128;
+
+  private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
+  private static final long LARGEST_BUNDLE_BYTES = 64 << 20;
+  private static final int COUNTING_ATTEMPTS = 5;
+
+  private final Settings settings;
+  private final TierStatus.Dax dax;
+  private final MemoryUse memory;
+  private final Pool pool;
+  private final long bundleBytes;
+  private final long capacityBytes;
+  private final Room room;
+  private final PoolBundles spares;
+  private final Bundles bundles;
+
+  private final AtomicLong copyCount = new AtomicLong();
+
+  // LOCK ORDER: PoolTier < Bundles < PoolBundles < Pool.
+  private final Map<Long, Readers> open = new HashMap<>(); // GUARDED_BY(this)
+  private long removedInRecovery; // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
+
+  private volatile TierStatus.State state;
+  private volatile @Nullable String reason;
+
+  /**
+   * What a pool is told.
+   *
+   * @param name how it is known, for example {@code pm:/dev/dax0.0}
+   * @param path of the device or file, for users
+   * @param dataset whose copies are in it: at most 256 bytes of UTF-8
+   * @param capacityBytes the most that copies may take; less if the pool is smaller
+   */
+  public record Settings(String name, String path, String dataset, long capacityBytes) {}
+
+  /**
+   * Opens a pool, or makes one if the memory is empty.
+   *
+   * @param memory taken over; closed when this is, and the last reader
+   * @param usage what the last clean stop counted; null to count anew, for which {@link #recover}
+   *     must be called
+   * @throws PoolException if the memory is not to be written to, for a reason in its message
+   * @throws IOException if it could not be written
+   */
+  public PoolTier(
+      Settings settings, MappedMemory memory, @Nullable Usage usage, RandomGenerator random)
+      throws IOException {
+    boolean opened = false;
+    try {
+      this.settings = settings;
+      this.dax = memory.dax();
+      this.pool = Pool.open(memory, settings.dataset(), random);
+      this.memory = new MemoryUse(memory);
+      this.bundleBytes = bundleBytes(pool.dataBytes());
+      this.capacityBytes =
+          Math.max(0, Math.min(settings.capacityBytes(), pool.dataBytes() - bundleBytes));
+      this.room = new Room(capacityBytes, 0, Room.Disk.OWN);
+      this.spares = new PoolBundles(pool, this.memory, room, bundleBytes);
+      boolean isEmpty = pool.isEmpty();
+      this.bundles = new Bundles(spares, bundleBytes, room);
+      spares.keepSpare();
+      long alone = aloneBytes();
+      boolean counted = isEmpty || (usage != null && isOf(usage, alone));
+      if (counted) {
+        room.found(alone + bundles.count(usage == null || isEmpty ? Map.of() : usage.bundles()));
+        copyCount.set(usage == null || isEmpty ? 0 : usage.copies());
+      }
+      this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
+      this.reason = counted ? null : "not yet compared with the records";
+      opened = true;
+    } finally {
+      if (!opened) {
+        memory.close();
+      }
+    }
+  }
+
+  /** Has the memory be an empty pool for the next that opens it, whatever is in it. */
+  public static void wipe(MappedMemory memory) throws IOException {
+    Pool.wipe(memory);
+  }
+
+  private static long bundleBytes(long dataBytes) {
+    long bytes = Math.max(SMALLEST_BUNDLE_BYTES, dataBytes / BUNDLES);
+    return Room.charge(Math.min(bytes, LARGEST_BUNDLE_BYTES));
+  }
+
+  private long aloneBytes() {
+    long[] bytes = {0};
+    pool.forEach(allocation -> bytes[0] += allocation.isBundle() ? 0 : allocation.length());
+    return bytes[0];
+  }
+
+  /** Whether what was counted is what is there: somebody may have changed it since. */
+  private boolean isOf(Usage usage, long alone) {
+    return usage.fileBytes() == alone && bundles.numbers().equals(usage.bundles().keySet());
+  }
+
+  @Override
+  public String name() {
+    return settings.name();
+  }
+
+  @Override
+  public @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException {
+    if (extent == null || state == TierStatus.State.FAILED) {
+      return null;
+    }
+    synchronized (this) {
+      Allocation allocation = closed ? null : pool.find(extent.bundle());
+      if (allocation == null) {
+        return null;
+      }
+      if (!allocation.isBundle()) {
+        return extent.offset() == 0 ? openAlone(allocation) : null;
+      }
+    }
+    return bundles.open(extent);
+  }
+
+  private synchronized AloneReader openAlone(Allocation allocation) throws IOException {
+    memory.enter();
+    open.computeIfAbsent(allocation.number(), n -> new Readers()).users++;
+    return new AloneReader(allocation);
+  }
+
+  @Override
+  public @Nullable CopyWriter create(long number, long sizeBytes) {
+    if (state != TierStatus.State.ON || !couldHold(sizeBytes)) {
+      return null;
+    }
+    long charge = Room.charge(sizeBytes);
+    try {
+      if (!room.reserve(charge)) {
+        return null;
+      }
+      Allocation reserved = pool.reserve(charge, charge <= bundleBytes, false);
+      if (reserved == null) {
+        room.release(charge);
+        return null;
+      }
+      memory.enter();
+      return new IncomingCopy(reserved);
+    } catch (IOException e) {
+      failed(e);
+      return null;
+    }
+  }
+
+  @Override
+  public synchronized void remove(long number, @Nullable Extent extent) {
+    if (extent == null || closed || state == TierStatus.State.FAILED) {
+      return;
+    }
+    Allocation allocation = pool.find(extent.bundle());
+    if (allocation == null) {
+      return;
+    }
+    if (allocation.isBundle()) {
+      bundles.drop(extent);
+    } else {
+      withdraw(allocation);
+    }
+    if (state == TierStatus.State.RECOVERING) {
+      removedInRecovery++;
+    } else {
+      room.free(allocation.isBundle() ? 0 : allocation.length());
+      copyCount.decrementAndGet();
+    }
+    keepSpare();
+  }
+
+  private void withdraw(Allocation allocation) { // GUARDED_BY(this)
+    pool.withdraw(allocation);
+    Readers readers = open.get(allocation.number());
+    if (readers == null) {
+      pool.release(allocation);
+    } else {
+      readers.withdrawn = true;
+    }
+  }
+
+  private void keepSpare() {
+    try {
+      spares.keepSpare();
+    } catch (IOException e) {
+      failed(e);
+    }
+  }
+
+  private synchronized void leave(Allocation allocation) {
+    Readers readers = open.get(allocation.number());
+    if (readers != null && --readers.users == 0) {
+      open.remove(allocation.number());
+      if (readers.withdrawn) {
+        pool.release(allocation);
+      }
+    }
+    memory.leave();
+  }
+
+  @Override
+  public Set<Long> sparseBundles() {
+    return state == TierStatus.State.ON ? bundles.sparse() : Set.of();
+  }
+
+  @Override
+  public @Nullable Extent move(Extent extent) {
+    if (state != TierStatus.State.ON || extent.size() > bundleBytes) {
+      return null;
+    }
+    try (CopyReader reader = bundles.open(extent)) {
+      if (reader == null || reader.size() != extent.size()) {
+        return null;
+      }
+      ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(extent.size()));
+      reader.read(0, bytes.capacity()).copyTo(bytes);
+      Extent moved = bundles.append(bytes.flip(), 0);
+      if (moved == null && spares.useSpare()) {
+        moved = bundles.append(bytes, 0);
+      }
+      if (moved != null) {
+        copyCount.incrementAndGet();
+      }
+      return moved;
+    } catch (IOException e) {
+      failed(e);
+      return null;
+    }
+  }
+
+  @Override
+  public boolean couldHold(long sizeBytes) {
+    return room.couldHold(sizeBytes);
+  }
+
+  @Override
+  public void fail(String why) {
+    synchronized (this) {
+      if (state == TierStatus.State.FAILED) {
+        return;
+      }
+      reason = why;
+      state = TierStatus.State.FAILED;
+    }
+    log.warn("tier {} is FAILED: {}; reads go on from the next tier", name(), why);
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return state == TierStatus.State.FAILED;
+  }
+
+  @Override
+  public void recover(CopyRecords records) {
+    // What is removed while it is counted may be in the count or not: count again then.
+    for (int attempt = 1; state == TierStatus.State.RECOVERING; attempt++) {
+      long removedBefore;
+      synchronized (this) {
+        removedBefore = removedInRecovery;
+      }
+      Recorded recorded = new Recorded();
+      records.forEachExtent(recorded::add);
+      synchronized (this) {
+        if (removedInRecovery == removedBefore || attempt == COUNTING_ATTEMPTS) {
+          take(recorded);
+        }
+      }
+    }
+  }
+
+  private void take(Recorded recorded) { // GUARDED_BY(this)
+    if (closed || state != TierStatus.State.RECOVERING) {
+      return;
+    }
+    pool.forEach(
+        allocation -> {
+          if (allocation.isBundle()) {
+            return;
+          }
+          if (recorded.slots.get(PoolTable.slot(allocation.number()))) {
+            room.found(allocation.length());
+          } else {
+            withdraw(allocation);
+          }
+        });
+    try {
+      room.found(bundles.count(recorded.wanted));
+      copyCount.addAndGet(recorded.copies);
+      reason = null;
+      state = TierStatus.State.ON;
+    } catch (IOException e) {
+      failed(e);
+    }
+    keepSpare();
+  }
+
+  /** What the records name of what is there. */
+  private final class Recorded {
+    final BitSet slots = new BitSet();
+    final Map<Long, Long> wanted = new HashMap<>();
+    long copies;
+
+    void add(Extent extent) {
+      Allocation allocation = pool.find(extent.bundle());
+      if (allocation == null) {
+        return;
+      }
+      copies++;
+      if (allocation.isBundle()) {
+        wanted.merge(extent.bundle(), extent.size(), Long::sum);
+      } else {
+        slots.set(PoolTable.slot(extent.bundle()));
+      }
+    }
+  }
+
+  @Override
+  public synchronized @Nullable Usage usage() {
+    return state == TierStatus.State.ON
+        ? new Usage(
+            room.used() - bundles.bytes(), copyCount.get(), Map.copyOf(bundles.wantedBytes()))
+        : null;
+  }
+
+  @Override
+  public TierStatus status() {
+    return new TierStatus(
+        name(),
+        TierKind.PM,
+        settings.path(),
+        state,
+        reason,
+        dax,
+        capacityBytes,
+        room.used(),
+        copyCount.get());
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    bundles.close();
+    memory.leave();
+  }
+
+  /** Those of an allocation. */
+  private static final class Readers {
+    int users;
+    boolean withdrawn;
+  }
+
+  /** A copy that has an allocation of its own. */
+  private final class AloneReader implements CopyReader {
+    private final Allocation allocation;
+    private boolean left; // GUARDED_BY(this)
+
+    AloneReader(Allocation allocation) {
+      this.allocation = allocation;
+    }
+
+    @Override
+    public long size() {
+      return allocation.size();
+    }
+
+    @Override
+    public ReadResult read(long offset, int size) {
+      return memory.read(allocation, offset, size);
+    }
+
+    @Override
+    public void close() {
+      synchronized (this) {
+        if (left) {
+          return;
+        }
+        left = true;
+      }
+      leave(allocation);
+    }
+  }
+
+  /** A copy in the making, with an allocation that it gives back if it goes to a bundle. */
+  private final class IncomingCopy implements CopyWriter {
+    private Allocation allocation; // GUARDED_BY(this)
+    private boolean reserved = true; // GUARDED_BY(this); whether the allocation is ours
+    private long end; // GUARDED_BY(this)
+    private @Nullable Extent extent; // GUARDED_BY(this)
+    private @Nullable CopyReader reader; // GUARDED_BY(this); once it is committed or in a bundle
+    private boolean committed; // GUARDED_BY(this)
+    private boolean ended; // GUARDED_BY(this)
+
+    IncomingCopy(Allocation allocation) {
+      this.allocation = allocation;
+    }
+
+    @Override
+    public Tier tier() {
+      return PoolTier.this;
+    }
+
+    @Override
+    public void write(long offset, ByteBuffer source) throws IOException {
+      Allocation target;
+      synchronized (this) {
+        checkOpen();
+        target = allocation;
+        end = Math.max(end, offset + source.remaining());
+      }
+      try {
+        memory.write(target, offset, source);
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
+    }
+
+    @Override
+    public synchronized void append(ByteBuffer source) throws IOException {
+      checkOpen();
+      // Alone if it is too large for a bundle, or there is no room for another one.
+      Extent bundled =
+          source.remaining() > bundleBytes ? null : bundles.append(source, allocation.length());
+      if (bundled == null) {
+        write(0, source);
+        return;
+      }
+      pool.release(allocation);
+      reserved = false;
+      extent = bundled;
+      reader = bundles.open(bundled);
+    }
+
+    @Override
+    public synchronized ReadResult read(long offset, int size) throws IOException {
+      checkOpen();
+      CopyReader open = reader;
+      return open == null ? memory.read(allocation, offset, size) : open.read(offset, size);
+    }
+
+    private synchronized void checkOpen() throws IOException {
+      if (ended) {
+        throw new IOException("the copy was closed");
+      }
+    }
+
+    @Override
+    public synchronized void shrink(long sizeBytes) {
+      long surplus = allocation.length() - Room.charge(sizeBytes);
+      if (surplus > 0 && reserved && !ended) {
+        allocation = pool.shrink(allocation, sizeBytes);
+        room.release(surplus);
+      }
+    }
+
+    @Override
+    public synchronized Extent commit() throws IOException {
+      checkOpen();
+      Extent placed = extent;
+      if (placed == null) {
+        placed = commitAlone();
+        extent = placed;
+      }
+      committed = true;
+      copyCount.incrementAndGet();
+      return placed;
+    }
+
+    private Extent commitAlone() throws IOException { // GUARDED_BY(this)
+      Allocation whole = allocation.with(allocation.length(), end);
+      pool.publish(whole);
+      allocation = whole;
+      reader = openAlone(whole);
+      reserved = false;
+      room.settle(whole.length());
+      return new Extent(whole.number(), 0, end);
+    }
+
+    @Override
+    public synchronized void close() {
+      if (ended) {
+        return;
+      }
+      ended = true;
+      if (reader != null) {
+        reader.close();
+      }
+      if (reserved) {
+        pool.release(allocation);
+        room.release(allocation.length());
+        keepSpare();
+      } else if (!committed && extent != null) {
+        bundles.drop(extent);
+      }
+      memory.leave();
+    }
+  }
+}
