@@ -38,6 +38,7 @@ final class Bundles implements AutoCloseable {
 
   private final Path directory;
   private final long fullBytes;
+  private final boolean synced;
   private final Room room;
 
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
@@ -53,10 +54,12 @@ final class Bundles implements AutoCloseable {
    *
    * @param directory made if absent
    * @param fullBytes a bundle of so many bytes or more is not appended to
+   * @param synced whether a copy is to outlive a loss of power once it is appended
    */
-  Bundles(Path directory, long fullBytes, Room room) throws IOException {
+  Bundles(Path directory, long fullBytes, boolean synced, Room room) throws IOException {
     this.directory = directory;
     this.fullBytes = fullBytes;
+    this.synced = synced;
     this.room = room;
     Files.createDirectories(directory, DirectoryTier.DIRECTORY_MODE);
     try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
@@ -131,7 +134,11 @@ final class Bundles implements AutoCloseable {
     }
     boolean written = false;
     try {
-      DirectoryTier.writeAll(bundle.file(), copy, extent.offset());
+      FileChannel file = bundle.file();
+      DirectoryTier.writeAll(file, copy, extent.offset());
+      if (synced) {
+        file.force(false);
+      }
       written = true;
       return extent;
     } finally {
