@@ -50,6 +50,7 @@ final class ServedDataset implements MountedDataset {
   private final KeptTasks tasks;
   private final Bridge bridge;
   private final String bridgeReason;
+  private final String directReason;
   private final Deque<AutoCloseable> opened;
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
@@ -59,6 +60,7 @@ final class ServedDataset implements MountedDataset {
    * Takes over everything.
    *
    * @param owned the directories that belong to this dataset alone
+   * @param directReason why passthrough was chosen at once; empty if it was not
    * @param opened what must be closed, in that order
    */
   ServedDataset(
@@ -74,6 +76,7 @@ final class ServedDataset implements MountedDataset {
       KeptTasks tasks,
       Bridge bridge,
       String bridgeReason,
+      String directReason,
       Deque<AutoCloseable> opened) {
     this.settings = settings;
     this.state = state;
@@ -87,6 +90,7 @@ final class ServedDataset implements MountedDataset {
     this.tasks = tasks;
     this.bridge = bridge;
     this.bridgeReason = bridgeReason;
+    this.directReason = directReason;
     this.opened = opened;
   }
 
@@ -148,6 +152,9 @@ final class ServedDataset implements MountedDataset {
     String reason = bridge.readModeReason();
     if (!reason.isEmpty()) {
       return reason;
+    }
+    if (bridge.readMode() == ReadMode.PASSTHROUGH && !directReason.isEmpty()) {
+      return directReason;
     }
     boolean leftToPageCache =
         !settings.readMode().equals(ReadMode.PAGE_CACHE.word())
