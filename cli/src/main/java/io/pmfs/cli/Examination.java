@@ -1,11 +1,16 @@
 package io.pmfs.cli;
 
+import io.pmfs.tier.BlockDevice;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -158,16 +163,83 @@ final class Examination {
   }
 
   private void dax(MountTable mounts) {
-    List<String> dax =
-        mounts.all().stream()
-            .filter(m -> m.hasOption("dax") || m.hasOption("dax=always"))
-            .map(m -> m.mountpoint() + " (" + m.type() + ")")
-            .toList();
-    if (dax.isEmpty()) {
-      ok("DAX", "no file system is mounted with it; --tier pm:PATH is for those");
-    } else {
-      ok("DAX", String.join(", ", dax) + ": a place for --tier pm:PATH");
+    List<String> places = new ArrayList<>();
+    Set<String> mounted = new HashSet<>();
+    for (MountTable.Mount mount : mounts.all()) {
+      BlockDevice device = device(mount.source());
+      String place = "%s (%s)".formatted(mount.mountpoint(), mount.type());
+      if (device != null) {
+        mounted.add(device.name());
+      }
+      if (mount.hasOption("dax") || mount.hasOption("dax=always")) {
+        places.add(place);
+      } else if (device != null && Boolean.TRUE.equals(device.offersDax())) {
+        warn("DAX", place + " is mounted without it: mount it with -o dax=always");
+      }
     }
+    if (!places.isEmpty()) {
+      ok("DAX", String.join(", ", places) + ": a place for --tier pm:PATH");
+    }
+    boolean found = unmountedMemory(mounted) || !places.isEmpty();
+    if (!found && findings.stream().noneMatch(finding -> finding.subject().equals("DAX"))) {
+      ok("DAX", "no persistent memory with a file system; --tier pm:PATH is for that");
+    }
+  }
+
+  /** Persistent memory without a mounted file system, partitions apart; whether there is any. */
+  private boolean unmountedMemory(Set<String> mounted) {
+    boolean found = false;
+    Path devices = surroundings.root().resolve("sys/block");
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(devices, "pmem*")) {
+      for (Path entry : entries) {
+        BlockDevice device = BlockDevice.read(entry);
+        if (device == null || isUsed(entry, device, mounted)) {
+          continue;
+        }
+        found = true;
+        if (Boolean.FALSE.equals(device.offersDax())) {
+          warn(
+              "DAX",
+              "/dev/%s is not in mode fsdax: ndctl create-namespace --mode=fsdax makes it anew"
+                  .formatted(device.name()));
+        } else {
+          warn(
+              "DAX",
+              "/dev/%s is not mounted: make ext4 or xfs, and mount it with -o dax=always"
+                  .formatted(device.name()));
+        }
+      }
+    } catch (IOException e) {
+      // No sysfs, or nothing of the kind.
+      return found;
+    }
+    return found;
+  }
+
+  /**
+   * Whether a file system on it, or on a partition of it, is mounted, or another device uses it.
+   */
+  private static boolean isUsed(Path entry, BlockDevice device, Set<String> mounted)
+      throws IOException {
+    for (String name : mounted) {
+      if (name.equals(device.name()) || name.startsWith(device.name() + "p")) {
+        return true;
+      }
+    }
+    try (DirectoryStream<Path> holders = Files.newDirectoryStream(entry.resolve("holders"))) {
+      return holders.iterator().hasNext();
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  private @Nullable BlockDevice device(String source) {
+    if (!source.startsWith("/dev/")) {
+      return null;
+    }
+    Path root = surroundings.root();
+    Path node = surroundings.resolveLinks(root.resolve(source.substring(1)));
+    return BlockDevice.read(root.resolve("sys/class/block").resolve(node.getFileName()));
   }
 
   private void defaultTier(MountTable mounts) {

@@ -26,6 +26,11 @@ enum MountOption {
       "where copies are kept, fastest first; repeat for more. KIND is pm or ssd, CAPACITY a size or"
           + " a share of the disk, COMPRESSION as of --compression"),
   KEEP_FREE(Kind.VALUE, "SIZE", "10%", "always left free on each tier's disk"),
+  REQUIRE_DAX(
+      Kind.FLAG,
+      "",
+      "false",
+      "refuse to mount if a tier of kind pm is not on persistent memory that can be mapped itself"),
   COMPRESSION(
       Kind.VALUE,
       "HOW",
@@ -45,8 +50,8 @@ enum MountOption {
       "MODE",
       "auto",
       "what the kernel may answer alone: page-cache keeps what was read in memory; passthrough, for"
-          + " root, reads the copies' files, which suits large ones; auto chooses when copies are read"
-          + " again"),
+          + " root, reads the copies' files, which suits large ones; auto takes passthrough if the first"
+          + " tier is persistent memory, else it chooses when copies are read again"),
   EVICTION(Kind.VALUE, "POLICY", "none", "who goes when a tier is full: none or lru"),
   FETCH_THREADS(Kind.VALUE, "N", "4", "threads that copy files to the tiers, 1 to 256"),
   METADATA_THREADS(Kind.VALUE, "N", "8", "threads that ask the source for names, 1 to 256"),

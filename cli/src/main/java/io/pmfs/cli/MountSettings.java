@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param mountpoint where to mount it, absolute and without symbolic links
  * @param tiers fastest first; at least one
  * @param keepFree what is always left free on each tier's disk
+ * @param requireDax whether a pm tier must be persistent memory that can be mapped itself
  * @param compression how copies are stored in tiers that do not say so themselves
  * @param stateDirectory below which every dataset has its own state; with the last local tier when
  *     not configured; null only when no tier is on a local disk
@@ -39,6 +40,7 @@ record MountSettings(
     Path mountpoint,
     List<TierSpec> tiers,
     Capacity keepFree,
+    boolean requireDax,
     Compression compression,
     @Nullable Path stateDirectory,
     String bridge,

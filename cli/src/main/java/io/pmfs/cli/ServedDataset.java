@@ -51,6 +51,7 @@ final class ServedDataset implements MountedDataset {
   private final KeptTasks tasks;
   private final Bridge bridge;
   private final String bridgeReason;
+  private final String directReason;
   private final Deque<AutoCloseable> opened;
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
@@ -61,6 +62,7 @@ final class ServedDataset implements MountedDataset {
    *
    * @param owned the directories that belong to this dataset alone
    * @param pools the devices and files that do
+   * @param directReason why passthrough was chosen at once; empty if it was not
    * @param opened what must be closed, in that order
    */
   ServedDataset(
@@ -77,6 +79,7 @@ final class ServedDataset implements MountedDataset {
       KeptTasks tasks,
       Bridge bridge,
       String bridgeReason,
+      String directReason,
       Deque<AutoCloseable> opened) {
     this.settings = settings;
     this.state = state;
@@ -91,6 +94,7 @@ final class ServedDataset implements MountedDataset {
     this.tasks = tasks;
     this.bridge = bridge;
     this.bridgeReason = bridgeReason;
+    this.directReason = directReason;
     this.opened = opened;
   }
 
@@ -152,6 +156,9 @@ final class ServedDataset implements MountedDataset {
     String reason = bridge.readModeReason();
     if (!reason.isEmpty()) {
       return reason;
+    }
+    if (bridge.readMode() == ReadMode.PASSTHROUGH && !directReason.isEmpty()) {
+      return directReason;
     }
     boolean leftToPageCache =
         !settings.readMode().equals(ReadMode.PAGE_CACHE.word())

@@ -62,6 +62,7 @@ final class SettingsParser {
         mountpoint,
         tiers(),
         value(MountOption.KEEP_FREE, Capacity::parse),
+        value(MountOption.REQUIRE_DAX, SettingsParser::flag),
         value(MountOption.COMPRESSION, Compression::parse),
         path(MountOption.STATE_DIR),
         oneOf(MountOption.BRIDGE, BRIDGES),

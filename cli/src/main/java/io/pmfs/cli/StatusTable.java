@@ -44,7 +44,8 @@ final class StatusTable {
       count++;
       String dax =
           tier.kind().equals("pm")
-              ? tier.dax().real() ? ", DAX" : ", no DAX" + because(tier.dax().reason())
+              ? ", "
+                  + (tier.dax().real() ? "DAX" + because(tier.dax().reason()) : tier.dax().reason())
               : "";
       add(
           "tier " + count,

@@ -9,6 +9,7 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.LinuxDaxFiles;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.MountOptions;
 import io.pmfs.fuse.Priority;
@@ -128,12 +129,19 @@ final class Wiring implements MountOpener {
     for (TierSpec spec : settings.tiers()) {
       Tier tier = openTier(spec, settings.keepFree(), dataset, namespace);
       opened.push(tier);
+      checkDax(spec, tier, settings.requireDax());
       tiers.add(tier);
     }
+    BridgeChoice choice =
+        mountsForUser()
+            ? new BridgeChoice("kernel", "root mounts for this user")
+            : BridgeChoice.of(settings.bridge(), surroundings);
+    boolean isDirect = choice.isKernel() && isReadDirectly(settings, tiers.get(0));
     List<CopyFormat> formats = new ArrayList<>();
     for (int i = 0; i < tiers.size(); i++) {
+      Bundling bundling = bundling(settings, PoolPlace.isPool(settings.tiers().get(i)), isDirect);
       CopyFormat format =
-          format(settings, settings.tiers().get(i), tiers.get(i), dataset, state, namespace);
+          format(settings, settings.tiers().get(i), tiers.get(i), bundling, dataset, state, namespace);
       opened.push(format);
       formats.add(format);
     }
@@ -160,11 +168,8 @@ final class Wiring implements MountOpener {
     PmfsFileSystem fileSystem =
         new PmfsFileSystem(
             namespace, source, copies, stager, metadataThreads, InstantSource.system());
-    BridgeChoice choice =
-        mountsForUser()
-            ? new BridgeChoice("kernel", "root mounts for this user")
-            : BridgeChoice.of(settings.bridge(), surroundings);
-    Bridge bridge = bridge(choice, settings, fileSystem);
+    ReadMode readMode = readMode(settings, isDirect);
+    Bridge bridge = bridge(choice, settings, readMode, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
     if (!namespace.stoppedCleanly()) {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
@@ -198,7 +203,37 @@ final class Wiring implements MountOpener {
         tasks,
         bridge,
         choice.reason(),
+        isDirect ? tiers.get(0).name() + " is mapped memory, which the kernel reads itself" : "",
         opened);
+  }
+
+  /** What a pm tier is if it is not persistent memory: an error, or one line. */
+  private void checkDax(TierSpec spec, Tier tier, boolean required) throws MountFailure {
+    TierStatus.Dax dax = tier.status().dax();
+    if (dax == null || dax.real()) {
+      return;
+    }
+    String line = "%s: tier pm: %s".formatted(spec.path(), dax.reason());
+    if (required) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          line + "; choose a directory on persistent memory, or leave out --require-dax");
+    }
+    log.info("{}", line);
+    if (supervision == null || !supervision.isResumed()) {
+      notice.accept(line + "; its copies are kept as on a disk");
+    }
+  }
+
+  /** Whether the kernel is to read copies where they lie from the beginning, sparing its cache. */
+  private boolean isReadDirectly(MountSettings settings, Tier first) {
+    Compression own = settings.tiers().get(0).compression();
+    Compression compression = own == null ? settings.compression() : own;
+    boolean permitted = mountsForUser() ? settings.passthroughCapability() : surroundings.isRoot();
+    return first.isDirect()
+        && settings.readMode().equals(ReadMode.AUTO.word())
+        && compression.mode() == Compression.Mode.NONE
+        && permitted;
   }
 
   /** What is running goes on after this process only if the mount does. */
@@ -210,7 +245,8 @@ final class Wiring implements MountOpener {
     return kept;
   }
 
-  private Bridge bridge(BridgeChoice choice, MountSettings settings, PmfsFileSystem fileSystem)
+  private Bridge bridge(
+      BridgeChoice choice, MountSettings settings, ReadMode readMode, PmfsFileSystem fileSystem)
       throws MountException {
     MountOptions options =
         new MountOptions(
@@ -220,11 +256,11 @@ final class Wiring implements MountOpener {
             KERNEL_TIMEOUT);
     SharedSession session = supervision == null ? null : supervision.session();
     return choice.isKernel()
-        ? new KernelBridge(fileSystem, options, readMode(settings), WORKERS, session, kernelFlags)
+        ? new KernelBridge(fileSystem, options, readMode, WORKERS, session, kernelFlags)
         : new JnrBridge(fileSystem, options);
   }
 
-  private ReadMode readMode(MountSettings settings) {
+  private ReadMode readMode(MountSettings settings, boolean isDirect) {
     ReadMode resumed = supervision == null ? null : supervision.resumedMode();
     if (resumed != null) {
       return resumed;
@@ -239,7 +275,7 @@ final class Wiring implements MountOpener {
       }
       return ReadMode.PAGE_CACHE;
     }
-    return asked ? ReadMode.PASSTHROUGH : ReadMode.AUTO;
+    return asked || isDirect ? ReadMode.PASSTHROUGH : ReadMode.AUTO;
   }
 
   private boolean mountsForUser() {
@@ -292,7 +328,7 @@ final class Wiring implements MountOpener {
             spec.path().resolve(dataset),
             spec.capacity().on(diskBytes),
             keepFree.on(diskBytes));
-    return new DirectoryTier(settings, usage);
+    return new DirectoryTier(settings, usage, new LinuxDaxFiles());
   }
 
   private static Tier openPool(
@@ -310,6 +346,7 @@ final class Wiring implements MountOpener {
       MountSettings settings,
       TierSpec spec,
       Tier tier,
+      Bundling bundling,
       String dataset,
       Path state,
       RocksNamespace namespace)
@@ -320,7 +357,7 @@ final class Wiring implements MountOpener {
     boolean isPool = PoolPlace.isPool(spec);
     return new CopyFormat(
         own == null ? settings.compression() : own,
-        bundling(settings, isPool),
+        bundling,
         isPool ? dictionaryOfPool(state, tier.name()) : spec.path().resolve(dataset),
         Wiring::runInBackground,
         isEmpty ? Long.valueOf(0) : TierUsage.keptContent(namespace, tier.name()));
@@ -339,11 +376,11 @@ final class Wiring implements MountOpener {
   }
 
   /** Room for single files can only be made where copies are alone. */
-  private static Bundling bundling(MountSettings settings, boolean isPool) {
+  private static Bundling bundling(MountSettings settings, boolean isPool, boolean isDirect) {
     if (!settings.eviction().equals("none")) {
       return Bundling.NONE;
     }
-    return !isPool && settings.readMode().equals(ReadMode.PASSTHROUGH.word())
+    return !isPool && (isDirect || settings.readMode().equals(ReadMode.PASSTHROUGH.word()))
         ? Bundling.COMPRESSED
         : Bundling.ALL;
   }

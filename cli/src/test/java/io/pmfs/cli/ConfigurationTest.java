@@ -142,6 +142,7 @@ final class ConfigurationTest {
                 world.directory.resolve("mnt"),
                 List.of(new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
                 Capacity.ofPercent(10),
+                false,
                 Compression.NONE,
                 world.directory.resolve("cache/state"),
                 "auto",

@@ -61,7 +61,7 @@ final class FakeDataset implements MountedDataset {
                 "/mnt/pmem0/pmfs",
                 "full",
                 "quota",
-                new StatusReport.Dax(false, "not a DAX file system"),
+                new StatusReport.Dax(false, "not DAX: ext4 on /dev/pmem0 mounted without dax"),
                 200L << 30,
                 200L << 30,
                 1234567,

@@ -17,7 +17,7 @@ final class StatusTableTest {
               bridge       jnr (as asked for)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
-              tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies of 500 GiB (2.50 to 1), zstd:3, no DAX (not a DAX file system) at /mnt/pmem0/pmfs
+              tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies of 500 GiB (2.50 to 1), zstd:3, not DAX: ext4 on /dev/pmem0 mounted without dax at /mnt/pmem0/pmfs
               tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
               reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted

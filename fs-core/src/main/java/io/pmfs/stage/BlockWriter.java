@@ -57,7 +57,7 @@ final class BlockWriter {
     }
   }
 
-  private synchronized void decide(int block, ByteBuffer bytes) {
+  private synchronized void decide(int block, ByteBuffer bytes) throws IOException {
     if (decided) {
       return;
     }
@@ -68,6 +68,8 @@ final class BlockWriter {
           new FrameWriter(file, codec, size, format.bundling().takesCompressed(size));
       content = new FramedContent(writer, codec, size, Frames.SIZE, pool);
       frames = writer;
+    } else if (!format.bundling().takesRaw(size)) {
+      file.allocate(size);
     }
     decided = true;
   }

@@ -23,13 +23,19 @@ final class BundleFiles implements BundleStore {
   private static final Logger log = LoggerFactory.getLogger(BundleFiles.class);
 
   private final Path directory;
+  private final boolean synced;
 
   /** None is used twice: an extent that is looked at late must not be another copy's. */
   private long lastNumber;
 
-  /** In a directory, made if absent. */
-  BundleFiles(Path directory) throws IOException {
+  /**
+   * In a directory, made if absent.
+   *
+   * @param synced whether what is written is to outlive a loss of power
+   */
+  BundleFiles(Path directory, boolean synced) throws IOException {
     this.directory = directory;
+    this.synced = synced;
     Files.createDirectories(directory, DirectoryTier.DIRECTORY_MODE);
   }
 
@@ -73,7 +79,7 @@ final class BundleFiles implements BundleStore {
   }
 
   /** A file, open from its first use until it is closed. */
-  private static final class BundleFile implements StoredBundle {
+  private final class BundleFile implements StoredBundle {
     private final Path path;
     private final long number;
     private final long size;
@@ -111,7 +117,11 @@ final class BundleFiles implements BundleStore {
 
     @Override
     public void write(long offset, ByteBuffer source) throws IOException {
-      DirectoryTier.writeAll(file(), source, offset);
+      FileChannel open = file();
+      DirectoryTier.writeAll(open, source, offset);
+      if (synced) {
+        open.force(false);
+      }
     }
 
     @Override

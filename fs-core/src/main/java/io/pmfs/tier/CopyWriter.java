@@ -15,6 +15,12 @@ public interface CopyWriter {
   Tier tier();
 
   /**
+   * Says that the copy will be a file of so many plain bytes, before any is written: where files
+   * are mapped, it gets its room in pieces that are good for that. Failures as of {@link #write}.
+   */
+  default void allocate(long sizeBytes) throws IOException {}
+
+  /**
    * Writes all remaining bytes at an offset. An IOException says that the tier is full or has
    * failed; abort the copy then.
    */

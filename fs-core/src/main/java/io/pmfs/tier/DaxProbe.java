@@ -10,31 +10,44 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import jdk.nio.mapmode.ExtendedMapMode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Tells whether a directory lies on persistent memory that can be mapped directly: the JDK maps
- * with MAP_SYNC (JEP 352), which the kernel refuses on everything else.
+ * Finds out whether a directory lies on persistent memory that can be mapped directly, by a file
+ * that is made there and removed: the JDK maps with MAP_SYNC (JEP 352), which the kernel refuses on
+ * everything else.
  */
 final class DaxProbe {
+  private static final Logger log = LoggerFactory.getLogger(DaxProbe.class);
+
   private static final int PROBE_BYTES = 4096;
 
   private DaxProbe() {}
 
-  static TierStatus.Dax probe(Path directory) {
+  /**
+   * Probes a directory.
+   *
+   * @param root {@code /} except in tests: below it lie proc and sys
+   */
+  static DaxEvidence probe(Path directory, DaxFiles files, Path root) throws IOException {
     Path file = directory.resolve("dax-probe");
+    try (FileChannel channel =
+        FileChannel.open(file, Set.of(CREATE, READ, WRITE), DirectoryTier.FILE_MODE)) {
+      return new DaxEvidence(
+          isMappedSync(channel), files.isDirect(channel), MountedFileSystem.of(directory, root));
+    } finally {
+      Files.deleteIfExists(file);
+    }
+  }
+
+  private static boolean isMappedSync(FileChannel channel) {
     try {
-      String type = Files.getFileStore(directory).type();
-      try (FileChannel channel = FileChannel.open(file, Set.of(CREATE, READ, WRITE))) {
-        channel.map(ExtendedMapMode.READ_WRITE_SYNC, 0, PROBE_BYTES);
-        return new TierStatus.Dax(true, type + " maps persistent memory directly");
-      } catch (IOException | UnsupportedOperationException e) {
-        return new TierStatus.Dax(
-            false, "emulated: " + type + " is not mounted on persistent memory with dax");
-      } finally {
-        Files.deleteIfExists(file);
-      }
-    } catch (IOException e) {
-      return new TierStatus.Dax(false, "could not be probed: " + e.getMessage());
+      channel.map(ExtendedMapMode.READ_WRITE_SYNC, 0, PROBE_BYTES);
+      return true;
+    } catch (IOException | UnsupportedOperationException e) {
+      log.debug("MAP_SYNC: {}", e.toString());
+      return false;
     }
   }
 }

@@ -30,8 +30,8 @@ import org.slf4j.LoggerFactory;
  * files, or small ones together in {@link Bundles}. Survives restart; anything unreadable counts as
  * absent.
  *
- * <p>Nothing is synced: after a crash of the machine a file may hold other bytes than were written,
- * which its checksums tell.
+ * <p>On persistent memory a copy is synced before it is made visible. Elsewhere nothing is: after a
+ * crash of the machine a file may hold other bytes than were written, which its checksums tell.
  */
 public final class DirectoryTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
@@ -60,7 +60,12 @@ public final class DirectoryTier implements Tier {
   private final FileChannel lock;
   private final Room room;
   private final Bundles bundles;
-  private final TierStatus.@Nullable Dax dax;
+  private final @Nullable DaxEvidence dax;
+
+  /** For files that are mapped: nothing of it where they are not. */
+  private final DaxFiles daxFiles;
+
+  private final boolean synced;
 
   private final AtomicLong copyCount;
   private long removedInRecovery; // GUARDED_BY(this)
@@ -68,6 +73,11 @@ public final class DirectoryTier implements Tier {
   private volatile TierStatus.State state;
   private volatile @Nullable String reason;
   private volatile long fullSinceNanos;
+
+  /** A tier that asks the system for nothing that the JDK has no call for. */
+  public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
+    this(settings, usage, DaxFiles.NONE);
+  }
 
   /**
    * Opens the directory, making it if it is not there, and drops what an earlier session left half
@@ -77,17 +87,23 @@ public final class DirectoryTier implements Tier {
    *     must be called
    * @throws IOException if the directory cannot be made, read or written
    */
-  public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
+  public DirectoryTier(TierSettings settings, @Nullable Usage usage, DaxFiles daxFiles)
+      throws IOException {
     this.settings = settings;
     this.files = new CopyFiles(settings.directory());
     this.lock = lock(settings.directory());
     files.clearIncoming();
-    this.dax = settings.kind() == TierKind.PM ? DaxProbe.probe(files.incoming()) : null;
+    this.dax =
+        settings.kind() == TierKind.PM
+            ? DaxProbe.probe(files.incoming(), daxFiles, Path.of("/"))
+            : null;
+    this.synced = dax != null && dax.isReal();
+    this.daxFiles = isDirect() ? daxFiles : DaxFiles.NONE;
     FileStore disk = Files.getFileStore(settings.directory());
     this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk::getUsableSpace);
     this.bundles =
         new Bundles(
-            new BundleFiles(settings.directory().resolve("bundles")),
+            new BundleFiles(settings.directory().resolve("bundles"), synced),
             bundleBytes(settings.capacityBytes()),
             room);
     boolean counted = usage != null || (files.isEmpty() && bundles.isEmpty());
@@ -132,7 +148,7 @@ public final class DirectoryTier implements Tier {
       throw e;
     }
     try {
-      return new OpenFile(file, file.size());
+      return new OpenFile(file, daxFiles);
     } catch (IOException e) {
       file.close();
       failed(e);
@@ -143,6 +159,11 @@ public final class DirectoryTier implements Tier {
   @Override
   public @Nullable Path file(long number) {
     return state == TierStatus.State.FAILED ? null : files.path(number);
+  }
+
+  @Override
+  public boolean isDirect() {
+    return dax != null && dax.isDirect();
   }
 
   @Override
@@ -357,7 +378,7 @@ public final class DirectoryTier implements Tier {
         settings.directory().toString(),
         state,
         reason,
-        dax,
+        dax == null ? null : dax.verdict(),
         settings.capacityBytes(),
         room.used(),
         copyCount.get());
@@ -402,31 +423,6 @@ public final class DirectoryTier implements Tier {
     return e instanceof AtomicMoveNotSupportedException || message == null ? e.toString() : message;
   }
 
-  private static final class OpenFile implements CopyReader {
-    private final FileChannel file;
-    private final long size;
-
-    OpenFile(FileChannel file, long size) {
-      this.file = file;
-      this.size = size;
-    }
-
-    @Override
-    public long size() {
-      return size;
-    }
-
-    @Override
-    public ReadResult read(long offset, int size) {
-      return new ReadResult.FileRange(file, offset, size);
-    }
-
-    @Override
-    public void close() {
-      closeQuietly(file);
-    }
-  }
-
   /** A copy in the making: a file, or nothing before it is written whole to a bundle. */
   private final class IncomingCopy implements CopyWriter {
     private final long number;
@@ -448,6 +444,19 @@ public final class DirectoryTier implements Tier {
     @Override
     public Tier tier() {
       return DirectoryTier.this;
+    }
+
+    @Override
+    public void allocate(long sizeBytes) throws IOException {
+      if (sizeBytes < OpenFile.HUGE_PAGE_BYTES) {
+        return;
+      }
+      try {
+        daxFiles.allocate(channel(), sizeBytes);
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
     }
 
     @Override
@@ -532,7 +541,10 @@ public final class DirectoryTier implements Tier {
 
     private void commitFile() throws IOException {
       try {
-        channel();
+        FileChannel whole = channel();
+        if (synced) {
+          whole.force(false);
+        }
         // Together, so that of two copies of one inode the replaced one is always accounted for.
         synchronized (DirectoryTier.this) {
           remove(number, null);

@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where the bytes that a read asked for are. Zero copy is a property of the result, not of the
@@ -35,8 +36,17 @@ public sealed interface ReadResult {
     }
   }
 
-  /** A range of a mapping: memory of the tier itself. */
-  record Mapping(ByteBuffer memory) implements ReadResult {
+  /**
+   * A range of a mapping: memory of the tier itself.
+   *
+   * @param file the same range of the file that is mapped, to be read by whom touching the memory could end if the file was
+   *     cut short; null if nobody can do that
+   */
+  record Mapping(ByteBuffer memory, @Nullable FileRange file) implements ReadResult {
+    public Mapping(ByteBuffer memory) {
+      this(memory, null);
+    }
+
     @Override
     public int size() {
       return memory.remaining();
@@ -44,6 +54,10 @@ public sealed interface ReadResult {
 
     @Override
     public void copyTo(ByteBuffer destination) throws IOException {
+      if (file != null) {
+        file.copyTo(destination);
+        return;
+      }
       try {
         destination.put(memory.duplicate());
       } catch (InternalError e) {

@@ -35,6 +35,14 @@ public interface Tier extends AutoCloseable {
   }
 
   /**
+   * Whether a kernel that reads its files without us reads them where they lie, in memory that is
+   * mapped directly: then its page cache is spared.
+   */
+  default boolean isDirect() {
+    return false;
+  }
+
+  /**
    * Reserves room for a copy of so many bytes; null if there is none or the tier takes no copies.
    * Does not touch the disk.
    */

@@ -132,8 +132,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
   /** Sends an answer that lies in one place from there, if that is worth it. */
   private boolean sendWhole(ReadResult piece) throws IOException {
     if (piece instanceof ReadResult.Mapping mapping) {
-      sendFrom(mapping.memory());
-      return true;
+      return sendMapped(mapping);
     }
     if (piece instanceof ReadResult.Bytes bytes) {
       sendFrom(bytes.buffer());
@@ -149,9 +148,39 @@ final class KernelReply implements ReadSink, AutoCloseable {
     if (!pipe.fill(outAddress, BODY, range)) {
       return false;
     }
+    sendPipe(range.size());
+    Pipe.dropPages(range);
+    return true;
+  }
+
+  /**
+   * Memory of a file goes by a pipe, which takes hold of its pages before the kernel is told
+   * anything: where writev fails to read them, the kernel ends the request with EIO
+   * (fuse_dev_do_write), and the reader has it.
+   */
+  private boolean sendMapped(ReadResult.Mapping mapping) throws IOException {
+    ByteBuffer memory = mapping.memory();
+    int size = memory.remaining();
+    header(0, size);
+    if (size >= LEAST_PIPED_BYTES && pipe.fill(outAddress, BODY, address(memory), size)) {
+      sendPipe(size);
+      return true;
+    }
+    if (mapping.file() != null) {
+      return false;
+    }
+    sendFrom(memory);
+    return true;
+  }
+
+  private static long address(ByteBuffer memory) {
+    return Pointer.wrap(Posix.RUNTIME, memory.slice()).address();
+  }
+
+  private void sendPipe(int size) throws IOException {
     boolean taken = false;
     try {
-      taken = channel.sendPiped(pipe.output(), BODY + range.size());
+      taken = channel.sendPiped(pipe.output(), BODY + size);
     } catch (FsException e) {
       throw new IOException("the kernel did not take the answer: " + e.getMessage(), e);
     } finally {
@@ -160,9 +189,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
       }
     }
     answered = true;
-    collected = range.size();
-    Pipe.dropPages(range);
-    return true;
+    collected = size;
   }
 
   /** The whole answer lies in somebody's memory: the kernel copies it from there. */
@@ -170,7 +197,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     int size = memory.remaining();
     header(0, size);
     vector(0, outAddress, BODY);
-    vector(1, Pointer.wrap(Posix.RUNTIME, memory).address() + memory.position(), size);
+    vector(1, address(memory), size);
     try {
       sendVectors(size == 0 ? 1 : 2);
     } catch (FsException e) {

@@ -43,6 +43,16 @@ public interface LibC {
 
   long writev(int file, long vectors, int count);
 
+  /**
+   * Returns the address, or -1. The first argument is a pointer because jffi 1.3 passes the last of
+   * six numbers wrongly.
+   */
+  long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
+
+  int munmap(long address, long size);
+
+  int fallocate(int file, int mode, long offset, long size);
+
   int posix_fadvise(int file, long offset, long size, int advice);
 
   int pipe2(@Out int[] ends, int flags);
@@ -62,14 +72,9 @@ public interface LibC {
 
   int ftruncate(int file, long size);
 
-  int fallocate(int file, int mode, long offset, long size);
-
-  /** The address as a pointer: of six numbers jnr-ffi 2.2.19 loses the last. */
-  long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
-
-  int munmap(long address, long size);
-
   int msync(long address, long size, int flags);
+
+  long vmsplice(int pipe, long vectors, long count, int flags);
 
   int dup2(int file, int number);
 

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
-import jnr.posix.JavaLibCHelper;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +22,7 @@ final class Pipe implements AutoCloseable {
   private static final LibC LIBC = LibC.INSTANCE;
   private static final int POSIX_FADV_DONTNEED = 4;
   private static final int F_SETPIPE_SZ = 1031; // fcntl(2)
+  private static final int SPLICE_F_NONBLOCK = 2;
 
   /**
    * A request of 1 MiB with its header, if we may; else what everybody may have for as many workers
@@ -44,6 +44,8 @@ final class Pipe implements AutoCloseable {
   private final int[] ends = {CLOSED, CLOSED};
   private final ByteBuffer offset = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
   private final Pointer offsetPointer = Pointer.wrap(Posix.RUNTIME, offset);
+  private final ByteBuffer vector = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
+  private final long vectorAddress = Pointer.wrap(Posix.RUNTIME, vector).address();
   private int capacity;
 
   /** The end to take an answer from. */
@@ -63,7 +65,7 @@ final class Pipe implements AutoCloseable {
     if (!usable || !(isOpen() || open()) || range.size() > capacity) {
       return false;
     }
-    int file = descriptor(range);
+    int file = Posix.descriptor(range.file());
     if (file < 0) {
       log.warn(
           "this Java tells no descriptors (--add-opens java.base/sun.nio.ch): copies are read");
@@ -79,6 +81,51 @@ final class Pipe implements AutoCloseable {
         close();
       }
     }
+  }
+
+  /**
+   * The same with mapped memory, whose pages are held by the pipe from then on, whatever becomes of
+   * the file.
+   *
+   * @param memory its address
+   * @throws EOFException if it cannot be read: its file was cut short, or it is damaged
+   */
+  boolean fill(long header, int headerSize, long memory, int size) throws IOException {
+    if (!usable || !(isOpen() || open()) || size > capacity) {
+      return false;
+    }
+    boolean filled = false;
+    try {
+      filled = LIBC.write(ends[1], header, headerSize) == headerSize && vmsplice(memory, size);
+      return filled;
+    } finally {
+      if (!filled) {
+        close();
+      }
+    }
+  }
+
+  private boolean vmsplice(long memory, int size) throws IOException {
+    int done = 0;
+    while (done < size) {
+      vector.putLong(0, memory + done).putLong(Long.BYTES, size - done);
+      long count = LIBC.vmsplice(ends[1], vectorAddress, 1, SPLICE_F_NONBLOCK);
+      if (count >= 0) {
+        done += (int) count;
+        continue;
+      }
+      Errno errno = Posix.errno();
+      switch (errno) {
+        case EINTR -> {}
+        case EFAULT -> throw new EOFException("the memory cannot be read at " + done);
+        default -> {
+          // EAGAIN would be a pipe with fewer slots than it has pages.
+          log.debug("vmsplice: {}", errno);
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   private boolean splice(int file, ReadResult.FileRange range) throws IOException {
@@ -111,15 +158,10 @@ final class Pipe implements AutoCloseable {
    * as many files fit.
    */
   static void dropPages(ReadResult.FileRange range) {
-    int file = descriptor(range);
+    int file = Posix.descriptor(range.file());
     if (file >= 0) {
       LIBC.posix_fadvise(file, range.position(), range.size(), POSIX_FADV_DONTNEED);
     }
-  }
-
-  private static int descriptor(ReadResult.FileRange range) {
-    return JavaLibCHelper.getfdFromDescriptor(
-        JavaLibCHelper.getDescriptorFromChannel(range.file()));
   }
 
   private boolean isOpen() {

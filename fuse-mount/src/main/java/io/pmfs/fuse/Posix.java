@@ -7,12 +7,14 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
+import java.nio.channels.FileChannel;
 import java.time.Instant;
 import jnr.constants.platform.OpenFlags;
 import jnr.ffi.LastError;
 import jnr.ffi.Platform;
 import jnr.ffi.Pointer;
 import jnr.ffi.Runtime;
+import jnr.posix.JavaLibCHelper;
 
 /**
  * Numbers and layouts of Linux's system call interface, and the one place where errno becomes an
@@ -54,6 +56,11 @@ final class Posix {
 
   static Errno errno() {
     return Errno.of(LastError.getLastError(RUNTIME));
+  }
+
+  /** The number of an open file; below zero where the JDK does not tell ({@code --add-opens}). */
+  static int descriptor(FileChannel file) {
+    return JavaLibCHelper.getfdFromDescriptor(JavaLibCHelper.getDescriptorFromChannel(file));
   }
 
   static FsException failure(FileName what) {

@@ -1,0 +1,60 @@
+package io.pmfs.tier;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A block device as sysfs shows it.
+ *
+ * @param name without the directory, for example {@code pmem0}
+ * @param offersDax whether file systems on it can have DAX ({@code queue/dax} of
+ *     Documentation/ABI/stable/sysfs-block); null if that is not told
+ * @param isVirtio whether it is memory that a hypervisor lends by virtio-pmem
+ * @param isSetAside whether it is ordinary memory that the kernel's option {@code memmap=} set
+ *     aside
+ */
+public record BlockDevice(
+    String name, @Nullable Boolean offersDax, boolean isVirtio, boolean isSetAside) {
+
+  /**
+   * Reads what stands there of a device or a partition.
+   *
+   * @param link its place, such as {@code /sys/dev/block/259:0} or {@code /sys/class/block/pmem0}
+   * @return null if there is none
+   */
+  public static @Nullable BlockDevice read(Path link) {
+    try {
+      Path directory = link.toRealPath();
+      String place = directory.toString();
+      return new BlockDevice(
+          directory.getFileName().toString(),
+          offersDax(directory),
+          place.contains("/virtio"),
+          place.contains("/e820_pmem"));
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  /** Whether it is persistent memory, in whatever mode, going by its name (nd_pmem's driver). */
+  public boolean isPmem() {
+    return name.startsWith("pmem");
+  }
+
+  /** The queue is the disk's, one directory above a partition. */
+  private static @Nullable Boolean offersDax(Path directory) {
+    for (Path queue :
+        new Path[] {directory.resolve("queue/dax"), directory.resolveSibling("queue/dax")}) {
+      try {
+        return Files.readString(queue, US_ASCII).strip().equals("1");
+      } catch (IOException e) {
+        // Not this one.
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,69 @@
+package io.pmfs.tier;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An open copy that is a file of its own. On memory that is mapped directly a large one is answered
+ * from its mapping; a small one costs less to read than to map (docs/decisions/0008).
+ */
+final class OpenFile implements CopyReader {
+  private static final Logger log = LoggerFactory.getLogger(OpenFile.class);
+
+  /** What the kernel can map in one piece (PMD_SIZE of x86-64, and of AArch64 with 4 KiB pages). */
+  static final long HUGE_PAGE_BYTES = 2 << 20;
+
+  private final FileChannel file;
+  private final long size;
+  private final DaxFiles dax;
+  private boolean tried; // GUARDED_BY(this)
+  private DaxFiles.@Nullable FileMapping mapping; // GUARDED_BY(this)
+
+  /**
+   * Takes over a file.
+   *
+   * @param dax for mapping it; {@link DaxFiles#NONE} for it to be read
+   */
+  OpenFile(FileChannel file, DaxFiles dax) throws IOException {
+    this.file = file;
+    this.size = file.size();
+    this.dax = dax;
+  }
+
+  @Override
+  public long size() {
+    return size;
+  }
+
+  @Override
+  public ReadResult read(long offset, int count) {
+    ReadResult.FileRange range = new ReadResult.FileRange(file, offset, count);
+    DaxFiles.FileMapping mapped = size < HUGE_PAGE_BYTES ? null : mapping();
+    return mapped == null ? range : new ReadResult.Mapping(mapped.range(offset, count), range);
+  }
+
+  private synchronized DaxFiles.@Nullable FileMapping mapping() {
+    if (!tried) {
+      mapping = dax.map(file, size);
+      tried = true;
+    }
+    return mapping;
+  }
+
+  @Override
+  public synchronized void close() {
+    tried = true;
+    if (mapping != null) {
+      mapping.close();
+      mapping = null;
+    }
+    try {
+      file.close();
+    } catch (IOException e) {
+      log.debug("closing a copy: {}", e.getMessage());
+    }
+  }
+}

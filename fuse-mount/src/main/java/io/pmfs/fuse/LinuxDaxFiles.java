@@ -1,0 +1,131 @@
+package io.pmfs.fuse;
+
+import io.pmfs.tier.DaxFiles;
+import io.pmfs.tier.Errno;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Files on persistent memory by Linux's system calls. Descriptors are the JDK's, which it tells
+ * only with {@code --add-opens}: without that nothing is known, allocated or mapped.
+ */
+public final class LinuxDaxFiles implements DaxFiles {
+  private static final Logger log = LoggerFactory.getLogger(LinuxDaxFiles.class);
+
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final byte[] EMPTY_PATH = {0};
+
+  // struct statx, linux/stat.h.
+  private static final int STATX_ATTRIBUTES = 8;
+  private static final int STATX_ATTRIBUTES_MASK = 56;
+  private static final long STATX_ATTR_DAX = 0x200000;
+
+  private static final long HUGE_PAGE_BYTES = 2 << 20;
+
+  private static final int PROT_READ = 1;
+  private static final int MAP_SHARED = 1;
+
+  @Override
+  public @Nullable Boolean isDirect(FileChannel file) {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    int descriptor = Posix.descriptor(file);
+    if (descriptor < 0
+        || LIBC.statx(descriptor, EMPTY_PATH, Posix.AT_EMPTY_PATH, 0, statx) != 0
+        || (statx.getLongLong(STATX_ATTRIBUTES_MASK) & STATX_ATTR_DAX) == 0) {
+      // Kernels before 5.8 do not tell.
+      return null;
+    }
+    return (statx.getLongLong(STATX_ATTRIBUTES) & STATX_ATTR_DAX) != 0;
+  }
+
+  /**
+   * In whole huge pages, of which the end is given back: ext4 aligns those, and not the odd sizes
+   * of files (docs/decisions/0022).
+   */
+  @Override
+  public void allocate(FileChannel file, long sizeBytes) throws IOException {
+    int descriptor = Posix.descriptor(file);
+    if (descriptor < 0) {
+      return;
+    }
+    long whole = (sizeBytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    Errno failure = allocate(descriptor, whole);
+    if (failure == null) {
+      file.truncate(sizeBytes);
+      return;
+    }
+    if (failure == Errno.ENOSPC) {
+      failure = allocate(descriptor, sizeBytes);
+    }
+    if (failure == Errno.ENOSPC) {
+      // As the JDK says it of a write.
+      throw new IOException("No space left on device");
+    }
+    if (failure == Errno.EDQUOT) {
+      throw new IOException("Disk quota exceeded");
+    }
+    if (failure != null) {
+      log.debug("fallocate of {} bytes: {}", sizeBytes, failure);
+    }
+  }
+
+  private static @Nullable Errno allocate(int descriptor, long sizeBytes) {
+    while (LIBC.fallocate(descriptor, 0, 0, sizeBytes) != 0) {
+      Errno errno = Posix.errno();
+      if (errno != Errno.EINTR) {
+        return errno;
+      }
+    }
+    return null;
+  }
+
+  @Override
+  public @Nullable FileMapping map(FileChannel file, long sizeBytes) {
+    int descriptor = Posix.descriptor(file);
+    if (descriptor < 0) {
+      return null;
+    }
+    long address = LIBC.mmap(null, sizeBytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (address == -1) {
+      log.debug("mmap of {} bytes: {}", sizeBytes, Posix.errno());
+      return null;
+    }
+    return new Mapping(address, sizeBytes);
+  }
+
+  private static final class Mapping implements FileMapping {
+    private final long address;
+    private final long size;
+    private volatile boolean closed;
+
+    Mapping(long address, long size) {
+      this.address = address;
+      this.size = size;
+    }
+
+    @Override
+    public ByteBuffer range(long offset, int count) {
+      if (closed) {
+        throw new IllegalStateException("the file is not mapped any more");
+      }
+      if (offset < 0 || count < 0 || offset > size - count) {
+        throw new IndexOutOfBoundsException(count + " bytes at " + offset + " of " + size);
+      }
+      return NativeMemory.view(address + offset, count);
+    }
+
+    @Override
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        LIBC.munmap(address, size);
+      }
+    }
+  }
+}

@@ -1,0 +1,213 @@
+package io.pmfs.fuse;
+
+import static java.nio.file.StandardOpenOption.WRITE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.DaxFiles.FileMapping;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.PersistentMemory;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierContract;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The contract of tiers, and what only memory can show, on real fsdax. */
+@Tag("fsdax")
+final class FsdaxTierTest extends TierContract {
+  private static final int LARGE = (15 << 20) + 12_345;
+
+  private final LinuxDaxFiles files = new LinuxDaxFiles();
+  private Path directory;
+
+  @BeforeEach
+  void makeDirectory() throws IOException {
+    directory = PersistentMemory.directory();
+  }
+
+  @AfterEach
+  void remove() throws Exception {
+    if (directory != null) {
+      Shell.run(directory, "rm -rf \"$PWD\"");
+    }
+  }
+
+  @Override
+  protected Tier newTier(long capacityBytes) throws IOException {
+    return new DirectoryTier(
+        new TierSettings("pm:test", TierKind.PM, directory, capacityBytes, 0),
+        DirectoryTier.Usage.NONE,
+        files);
+  }
+
+  /** As a large file is copied: room first, then blocks out of order by pieces. */
+  private static void putLarge(Tier tier, long number, byte[] content) throws IOException {
+    CopyWriter writer = create(tier, number, content.length);
+    try {
+      writer.allocate(content.length);
+      int block = 1 << 20;
+      for (int first : new int[] {block, 0}) {
+        for (int at = first; at < content.length; at += 2 * block) {
+          int size = Math.min(block, content.length - at);
+          writer.write(at, ByteBuffer.wrap(content, at, size).slice());
+        }
+      }
+      writer.commit();
+    } finally {
+      writer.close();
+    }
+  }
+
+  @Test
+  void status_onMemory_isRealForAReason() throws Exception {
+    try (Tier tier = newTier(64 << 20)) {
+      assertThat(Objects.requireNonNull(tier.status().dax()).real()).isTrue();
+      assertThat(tier.status().dax().reason()).containsPattern("^(ext4|xfs) on /dev/pmem");
+      assertThat(tier.isDirect()).isTrue();
+    }
+  }
+
+  /** The kernel marks a mapping that was made with MAP_SYNC (proc(5), VmFlags). */
+  @Test
+  void mapping_madeWithSync_isMarkedBySf() throws Exception {
+    Path file = directory.resolve("file");
+    try (FileChannel channel =
+        FileChannel.open(
+            file,
+            java.nio.file.StandardOpenOption.CREATE_NEW,
+            WRITE,
+            java.nio.file.StandardOpenOption.READ)) {
+      var memory = channel.map(jdk.nio.mapmode.ExtendedMapMode.READ_WRITE_SYNC, 0, 4096);
+      memory.put(0, (byte) 1);
+      memory.force();
+      assertThat(vmFlags(file)).contains(" sf");
+      assertThat(files.isDirect(channel)).isTrue();
+    }
+  }
+
+  private static String vmFlags(Path file) throws IOException {
+    String flags = "";
+    boolean here = false;
+    for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
+      if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+        here = line.endsWith(file.toString());
+      } else if (here && line.startsWith("VmFlags:")) {
+        flags = line;
+      }
+    }
+    return flags;
+  }
+
+  @Test
+  void read_largeCopy_isTheMemoryItself() throws Exception {
+    byte[] content = content(1, LARGE + 4097);
+    try (Tier tier = newTier(64 << 20)) {
+      putLarge(tier, 7, content);
+      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
+        ReadResult result = reader.read(0, content.length);
+        assertThat(((ReadResult.Mapping) result).memory()).isEqualTo(ByteBuffer.wrap(content));
+      }
+    }
+  }
+
+  @Test
+  void read_copyCutShort_endsAsAReadDoes() throws Exception {
+    byte[] content = content(1, LARGE);
+    try (Tier tier = newTier(64 << 20)) {
+      putLarge(tier, 7, content);
+      try (CopyReader reader = Objects.requireNonNull(tier.open(7, null))) {
+        ReadResult.Mapping result = (ReadResult.Mapping) reader.read(LARGE - 65536, 65536);
+        try (FileChannel file = FileChannel.open(Objects.requireNonNull(tier.file(7)), WRITE)) {
+          file.truncate(4096);
+        }
+        assertThatThrownBy(() -> result.copyTo(ByteBuffer.allocate(65536)))
+            .isInstanceOf(EOFException.class);
+      }
+    }
+  }
+
+  /**
+   * Faults tell the size of what the kernel mapped: of a file's 4,096 pages each, or of each 2 MiB
+   * one. Files between which others were written are what tells an allocation at once from one that
+   * grew with the file.
+   */
+  @Test
+  void copies_writtenTogether_areMappedInPiecesOf2MiB() throws Exception {
+    assumeTrue(
+        !isXfsWithoutStripe(),
+        "XFS aligns files to 2 MiB only if it was made with mkfs.xfs -d su=2m,sw=1");
+    try (Tier tier = newTier(256 << 20)) {
+      byte[] content = content(1, LARGE);
+      CopyWriter[] writers = new CopyWriter[3];
+      for (int i = 0; i < writers.length; i++) {
+        writers[i] = create(tier, 10 + i, LARGE);
+        writers[i].allocate(LARGE);
+      }
+      int piece = 1 << 20;
+      for (int at = 0; at < LARGE; at += piece) {
+        for (CopyWriter writer : writers) {
+          writer.write(at, ByteBuffer.wrap(content, at, Math.min(piece, LARGE - at)).slice());
+        }
+      }
+      for (int i = 0; i < writers.length; i++) {
+        writers[i].commit();
+        writers[i].close();
+        long faults = faultsOf(Objects.requireNonNull(tier.file(10 + i)));
+        assertThat(faults)
+            .as("faults while each page of copy %d is touched once", i)
+            .isLessThan(LARGE / 4096 / 4);
+      }
+    }
+  }
+
+  private boolean isXfsWithoutStripe() throws IOException {
+    String place = System.getenv("PMEM_DIR");
+    return Files.readAllLines(Path.of("/proc/self/mounts")).stream()
+        .map(line -> line.split(" ", -1))
+        .anyMatch(
+            fields ->
+                place.startsWith(fields[1])
+                    && fields[2].equals("xfs")
+                    && !fields[3].contains("sunit=4096"));
+  }
+
+  private long faultsOf(Path file) throws IOException {
+    try (FileChannel channel = FileChannel.open(file);
+        FileMapping mapping = Objects.requireNonNull(files.map(channel, LARGE))) {
+      ByteBuffer memory = mapping.range(0, LARGE);
+      touch(memory.duplicate().limit(4096));
+      long before = minorFaults();
+      touch(memory);
+      return minorFaults() - before;
+    }
+  }
+
+  private static void touch(ByteBuffer memory) {
+    int sum = 0;
+    for (int i = 0; i < memory.limit(); i += 4096) {
+      sum += memory.get(i);
+    }
+    assertThat(sum).isNotEqualTo(Integer.MIN_VALUE);
+  }
+
+  /** The tenth field of proc_pid_stat(5), of this thread. */
+  private static long minorFaults() throws IOException {
+    String stat = Files.readString(Path.of("/proc/thread-self/stat"));
+    return Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[7]);
+  }
+}
