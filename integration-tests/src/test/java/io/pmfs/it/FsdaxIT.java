@@ -43,7 +43,8 @@ final class FsdaxIT {
   }
 
   private MountedPmfs mount(String... options) {
-    List<String> all = new java.util.ArrayList<>(List.of("--tier", "pm:" + memory, "--ready-timeout", "5m"));
+    List<String> all =
+        new java.util.ArrayList<>(List.of("--tier", "pm:" + memory, "--ready-timeout", "5m"));
     all.addAll(List.of(options));
     return pmfs.mount(java.time.Duration.ofMinutes(9), dataset.root(), all.toArray(String[]::new));
   }
