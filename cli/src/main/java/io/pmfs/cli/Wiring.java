@@ -141,7 +141,8 @@ final class Wiring implements MountOpener {
     for (int i = 0; i < tiers.size(); i++) {
       Bundling bundling = bundling(settings, PoolPlace.isPool(settings.tiers().get(i)), isDirect);
       CopyFormat format =
-          format(settings, settings.tiers().get(i), tiers.get(i), bundling, dataset, state, namespace);
+          format(
+              settings, settings.tiers().get(i), tiers.get(i), bundling, dataset, state, namespace);
       opened.push(format);
       formats.add(format);
     }

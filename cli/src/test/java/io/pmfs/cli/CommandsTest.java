@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
@@ -217,6 +218,46 @@ final class CommandsTest {
     assertThat(world.output())
         .containsPattern("warn +passthrough +unlikely")
         .containsPattern("ok +DAX +/mnt/pmem0 \\(ext4\\)");
+  }
+
+  /** A disk of sysfs, whose name links to itself here. */
+  private void device(String name, String offersDax) throws IOException {
+    world.write("sys/block/" + name + "/queue/dax", offersDax + "\n");
+    Path links = Files.createDirectories(world.root.resolve("sys/class/block"));
+    Files.createSymbolicLink(links.resolve(name), world.root.resolve("sys/block/" + name));
+  }
+
+  @Test
+  void doctor_pmemMountedWithoutDax_saysTheOption() throws Exception {
+    device("pmem0", "1");
+    world.mountinfo("9 1 259:0 / /mnt/pmem0 rw - xfs /dev/pmem0 rw");
+
+    assertThat(world.execute("doctor")).isZero();
+    assertThat(world.output())
+        .containsPattern("warn +DAX +/mnt/pmem0 \\(xfs\\) .* mount it with -o dax=always")
+        .doesNotContain("no persistent memory", "is not mounted:");
+  }
+
+  @Test
+  void doctor_pmemThatIsNotMounted_saysWhatToDo() throws Exception {
+    device("pmem0", "1");
+    device("pmem1s", "0");
+    device("pmem2", "1");
+    world.write("sys/block/pmem2/holders/dm-0/dev", "");
+    world.mountinfo("9 1 259:0 / /mnt/d rw - ext4 /dev/pmem0p1 rw,dax=always");
+    device("pmem0p1", "1");
+
+    assertThat(world.execute("doctor")).isZero();
+    assertThat(world.output())
+        .containsPattern("ok +DAX +/mnt/d \\(ext4\\): a place")
+        .containsPattern("warn +DAX +/dev/pmem1s is not in mode fsdax: ndctl")
+        .doesNotContain("/dev/pmem0 is", "/dev/pmem2 is");
+  }
+
+  @Test
+  void doctor_withoutPersistentMemory_saysSo() {
+    assertThat(world.execute("doctor")).isZero();
+    assertThat(world.output()).containsPattern("ok +DAX +no persistent memory");
   }
 
   @Test

@@ -39,8 +39,8 @@ public sealed interface ReadResult {
   /**
    * A range of a mapping: memory of the tier itself.
    *
-   * @param file the same range of the file that is mapped, to be read by whom touching the memory could end if the file was
-   *     cut short; null if nobody can do that
+   * @param file the same range of the file that is mapped, to be read by whom touching the memory
+   *     could end if the file was cut short; null if nobody can do that
    */
   record Mapping(ByteBuffer memory, @Nullable FileRange file) implements ReadResult {
     public Mapping(ByteBuffer memory) {

@@ -45,8 +45,8 @@ public final class LinuxDaxFiles implements DaxFiles {
   }
 
   /**
-   * In whole huge pages, of which the end is given back: ext4 aligns those, and not the odd sizes
-   * of files (docs/decisions/0022).
+   * One huge page after the other, and the end given back: ext4 aligns requests of that size, and
+   * not those of files (docs/decisions/0022).
    */
   @Override
   public void allocate(FileChannel file, long sizeBytes) throws IOException {
@@ -54,14 +54,14 @@ public final class LinuxDaxFiles implements DaxFiles {
     if (descriptor < 0) {
       return;
     }
-    long whole = (sizeBytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-    Errno failure = allocate(descriptor, whole);
-    if (failure == null) {
-      file.truncate(sizeBytes);
-      return;
+    Errno failure = null;
+    long done = 0;
+    while (done < sizeBytes && failure == null) {
+      failure = allocate(descriptor, done, HUGE_PAGE_BYTES);
+      done += failure == null ? HUGE_PAGE_BYTES : 0;
     }
     if (failure == Errno.ENOSPC) {
-      failure = allocate(descriptor, sizeBytes);
+      failure = allocate(descriptor, done, sizeBytes - done);
     }
     if (failure == Errno.ENOSPC) {
       // As the JDK says it of a write.
@@ -73,10 +73,11 @@ public final class LinuxDaxFiles implements DaxFiles {
     if (failure != null) {
       log.debug("fallocate of {} bytes: {}", sizeBytes, failure);
     }
+    file.truncate(sizeBytes);
   }
 
-  private static @Nullable Errno allocate(int descriptor, long sizeBytes) {
-    while (LIBC.fallocate(descriptor, 0, 0, sizeBytes) != 0) {
+  private static @Nullable Errno allocate(int descriptor, long offset, long sizeBytes) {
+    while (LIBC.fallocate(descriptor, 0, offset, sizeBytes) != 0) {
       Errno errno = Posix.errno();
       if (errno != Errno.EINTR) {
         return errno;

@@ -1,5 +1,7 @@
 package io.pmfs.fuse;
 
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -22,6 +24,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
+import jdk.nio.mapmode.ExtendedMapMode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -82,17 +85,21 @@ final class FsdaxTierTest extends TierContract {
     }
   }
 
+  @Test
+  void allocate_moreThanThereIs_saysThatThereIsNoRoom() throws Exception {
+    try (FileChannel channel = FileChannel.open(directory.resolve("large"), CREATE_NEW, WRITE)) {
+      assertThatThrownBy(() -> files.allocate(channel, 1L << 40))
+          .isInstanceOf(IOException.class)
+          .hasMessage("No space left on device");
+    }
+  }
+
   /** The kernel marks a mapping that was made with MAP_SYNC (proc(5), VmFlags). */
   @Test
   void mapping_madeWithSync_isMarkedBySf() throws Exception {
     Path file = directory.resolve("file");
-    try (FileChannel channel =
-        FileChannel.open(
-            file,
-            java.nio.file.StandardOpenOption.CREATE_NEW,
-            WRITE,
-            java.nio.file.StandardOpenOption.READ)) {
-      var memory = channel.map(jdk.nio.mapmode.ExtendedMapMode.READ_WRITE_SYNC, 0, 4096);
+    try (FileChannel channel = FileChannel.open(file, CREATE_NEW, WRITE, READ)) {
+      var memory = channel.map(ExtendedMapMode.READ_WRITE_SYNC, 0, 4096);
       memory.put(0, (byte) 1);
       memory.force();
       assertThat(vmFlags(file)).contains(" sf");
@@ -152,6 +159,9 @@ final class FsdaxTierTest extends TierContract {
         !isXfsWithoutStripe(),
         "XFS aligns files to 2 MiB only if it was made with mkfs.xfs -d su=2m,sw=1");
     try (Tier tier = newTier(256 << 20)) {
+      for (int i = 0; i < 7; i++) {
+        put(tier, 100 + i, content(i, 4096 * (2 * i + 1)));
+      }
       byte[] content = content(1, LARGE);
       CopyWriter[] writers = new CopyWriter[3];
       for (int i = 0; i < writers.length; i++) {

@@ -1,0 +1,95 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Mounts with a tier on a file system with DAX, which the environment variable PMEM_DIR names. */
+@Tag("fsdax")
+final class FsdaxIT {
+  private static final int MIB = 1 << 20;
+
+  private Installation pmfs;
+  private Path memory;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() throws IOException {
+    String place = System.getenv("PMEM_DIR");
+    assumeTrue(place != null, "needs PMEM_DIR to name a directory on a file system with DAX");
+    Machine.requireFuse();
+    Machine.requireRoot();
+    pmfs = new Installation();
+    memory = Files.createTempDirectory(Path.of(place), "pmfs-it-");
+    dataset = Dataset.create(pmfs.directory("source"), 20_000, 5 * MIB + 1, 3000, 2 * MIB);
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+    if (memory != null) {
+      Faults.delete(memory);
+    }
+  }
+
+  private MountedPmfs mount(String... options) {
+    List<String> all =
+        new java.util.ArrayList<>(List.of("--tier", "pm:" + memory, "--ready-timeout", "5m"));
+    all.addAll(List.of(options));
+    return pmfs.mount(java.time.Duration.ofMinutes(9), dataset.root(), all.toArray(String[]::new));
+  }
+
+  private Path copy(int size) throws IOException {
+    return Installation.files(memory).stream()
+        .filter(file -> file.toString().contains("/copies/") && file.toFile().length() == size)
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Passthrough from the first copy on, small ones included; nothing is in a bundle. */
+  @Test
+  void auto_onMemory_isPassthroughAtOnce() throws IOException {
+    try (MountedPmfs mount = mount("--require-dax")) {
+      Status fresh = mount.status();
+      assertThat(fresh.flag("tiers.0.dax.real")).isTrue();
+      assertThat(fresh.text("tiers.0.dax.reason")).containsPattern("^(ext4|xfs) on /dev/pmem");
+      assertThat(fresh.text("readMode")).isEqualTo("passthrough");
+      assertThat(fresh.text("readModeReason")).contains("mapped memory");
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(4);
+      assertThat(copy(3000)).isNotEmptyFile();
+      Machine.dropCaches();
+      long asked = mount.status().number("reads.requests");
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("reads.requests")).as("read by the kernel").isEqualTo(asked);
+    }
+  }
+
+  /** What the daemon answers, it answers from the mapping; a copy that is cut short is no error. */
+  @Test
+  void pageCache_onMemory_isRightAlsoWhenACopyIsCutShort() throws IOException {
+    try (MountedPmfs mount = mount("--read-mode", "page-cache")) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(4);
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      String maps = Files.readString(Path.of("/proc/" + mount.pid() + "/maps"));
+      assertThat(maps).as("the daemon maps the copy").contains(copy(5 * MIB + 1).toString());
+      Faults.truncate(copy(5 * MIB + 1), MIB);
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("reads.errors")).isZero();
+      assertThat(mount.status().number("staging.mismatches")).isPositive();
+    }
+  }
+}
