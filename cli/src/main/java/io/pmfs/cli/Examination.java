@@ -1,8 +1,10 @@
 package io.pmfs.cli;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +46,7 @@ final class Examination {
     try {
       MountTable mounts = surroundings.mounts();
       dax(mounts);
+      daxDevices();
       defaultTier(mounts);
       pmfsMounts(mounts);
     } catch (MountFailure e) {
@@ -167,6 +170,30 @@ final class Examination {
       ok("DAX", "no file system is mounted with it; --tier pm:PATH is for those");
     } else {
       ok("DAX", String.join(", ", dax) + ": a place for --tier pm:PATH");
+    }
+  }
+
+  /** Those that the system uses as memory of its own have no device file. */
+  private void daxDevices() {
+    List<String> found = new ArrayList<>();
+    Path devices = surroundings.root().resolve("sys/bus/dax/devices");
+    try (DirectoryStream<Path> names = Files.newDirectoryStream(devices)) {
+      for (Path device : names) {
+        String name = String.valueOf(device.getFileName());
+        if (Files.exists(surroundings.root().resolve("dev").resolve(name))) {
+          long size = Long.parseLong(Files.readString(device.resolve("size")).trim());
+          found.add("/dev/%s (%s)".formatted(name, ByteSize.format(size)));
+        }
+      }
+    } catch (NoSuchFileException e) {
+      return;
+    } catch (IOException | NumberFormatException e) {
+      warn("dax devices", Reason.of(e));
+      return;
+    }
+    if (!found.isEmpty()) {
+      found.sort(null);
+      ok("dax devices", String.join(", ", found) + ": pools for --tier pm:DEVICE");
     }
   }
 

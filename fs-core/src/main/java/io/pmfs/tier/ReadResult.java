@@ -35,8 +35,33 @@ public sealed interface ReadResult {
     }
   }
 
-  /** A range of a mapping: memory of the tier itself. */
-  record Mapping(ByteBuffer memory) implements ReadResult {
+  /**
+   * A range of a mapping: memory of the tier itself, which is to be {@link #readable} when it is
+   * read.
+   */
+  record Mapping(ByteBuffer memory, Check check) implements ReadResult {
+    /** Tells whether memory can be read. */
+    public interface Check {
+      /**
+       * Returns if it can.
+       *
+       * @throws IOException if the memory is defective or its file was cut short: a signal would
+       *     meet who reads it, and the kernel would end the request with an error
+       */
+      void run() throws IOException;
+    }
+
+    /** Memory that can always be read. */
+    public Mapping(ByteBuffer memory) {
+      this(memory, () -> {});
+    }
+
+    /** The memory, having looked whether it can be read. */
+    public ByteBuffer readable() throws IOException {
+      check.run();
+      return memory;
+    }
+
     @Override
     public int size() {
       return memory.remaining();
@@ -45,9 +70,9 @@ public sealed interface ReadResult {
     @Override
     public void copyTo(ByteBuffer destination) throws IOException {
       try {
-        destination.put(memory.duplicate());
+        destination.put(readable().duplicate());
       } catch (InternalError e) {
-        // So the JVM reports SIGBUS: the memory is defective, or its file was cut short.
+        // So the JVM reports SIGBUS; it came since the check.
         throw new IOException("the memory cannot be read", e);
       }
     }

@@ -132,7 +132,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
   /** Sends an answer that lies in one place from there, if that is worth it. */
   private boolean sendWhole(ReadResult piece) throws IOException {
     if (piece instanceof ReadResult.Mapping mapping) {
-      sendFrom(mapping.memory());
+      sendFrom(mapping.readable());
       return true;
     }
     if (piece instanceof ReadResult.Bytes bytes) {

@@ -67,6 +67,8 @@ public interface LibC {
   /** The address as a pointer: of six numbers jnr-ffi 2.2.19 loses the last. */
   long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
 
+  int madvise(long address, long size, int advice);
+
   int munmap(long address, long size);
 
   int msync(long address, long size, int flags);
