@@ -49,6 +49,7 @@ final class Examination {
     try {
       MountTable mounts = surroundings.mounts();
       dax(mounts);
+      daxDevices();
       defaultTier(mounts);
       pmfsMounts(mounts);
     } catch (MountFailure e) {
@@ -240,6 +241,30 @@ final class Examination {
     Path root = surroundings.root();
     Path node = surroundings.resolveLinks(root.resolve(source.substring(1)));
     return BlockDevice.read(root.resolve("sys/class/block").resolve(node.getFileName()));
+  }
+
+  /** Those that the system uses as memory of its own have no device file. */
+  private void daxDevices() {
+    List<String> found = new ArrayList<>();
+    Path devices = surroundings.root().resolve("sys/bus/dax/devices");
+    try (DirectoryStream<Path> names = Files.newDirectoryStream(devices)) {
+      for (Path device : names) {
+        String name = String.valueOf(device.getFileName());
+        if (Files.exists(surroundings.root().resolve("dev").resolve(name))) {
+          long size = Long.parseLong(Files.readString(device.resolve("size")).trim());
+          found.add("/dev/%s (%s)".formatted(name, ByteSize.format(size)));
+        }
+      }
+    } catch (NoSuchFileException e) {
+      return;
+    } catch (IOException | NumberFormatException e) {
+      warn("dax devices", Reason.of(e));
+      return;
+    }
+    if (!found.isEmpty()) {
+      found.sort(null);
+      ok("dax devices", String.join(", ", found) + ": pools for --tier pm:DEVICE");
+    }
   }
 
   private void defaultTier(MountTable mounts) {

@@ -178,10 +178,7 @@ final class MountChecks {
     }
     if (Files.exists(path) && !Files.isDirectory(path)) {
       throw usage(
-          path,
-          what,
-          "not a directory",
-          "name a directory; as pm:" + path + " it is a pool, which takes all of it");
+          path, what, "not a directory", "name a directory; as pm:" + path + " it is a pool");
     }
     makeDirectory(path, what, "choose another --tier");
     try {

@@ -151,7 +151,10 @@ final class MountChecksTest {
   void run_tierIsAFile_isUsage() throws Exception {
     Files.writeString(world.directory.resolve("file"), "x");
 
-    assertFails(tier("ssd:file"), ExitStatus.USAGE, "/file: tier ssd: cannot be used");
+    assertFails(
+        tier("ssd:file"),
+        ExitStatus.USAGE,
+        "/file: tier ssd: not a directory; name a directory; as pm:");
   }
 
   @Test

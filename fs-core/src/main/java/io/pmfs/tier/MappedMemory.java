@@ -37,6 +37,13 @@ public interface MappedMemory extends AutoCloseable {
   void sync(long offset, long size) throws IOException;
 
   /**
+   * Returns if a range can be read, or else written, as far as the system can tell.
+   *
+   * @throws IOException if it cannot: it is defective, or its file was cut short
+   */
+  default void check(long offset, long size, boolean write) throws IOException {}
+
+  /**
    * Has every byte have its place, before anything is written; what is in it stays.
    *
    * @throws PoolException if there is no room for that

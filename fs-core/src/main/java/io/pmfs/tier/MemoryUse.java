@@ -46,6 +46,7 @@ final class MemoryUse {
       throw new IOException("the copy is larger than what was reserved for it");
     }
     long at = allocation.offset() + offset;
+    memory.check(at, size, true);
     try {
       memory.slice(at, size).put(source);
     } catch (InternalError e) {
@@ -59,6 +60,18 @@ final class MemoryUse {
     if (offset < 0 || size < 0 || offset > allocation.length() - size) {
       throw new IndexOutOfBoundsException("%d bytes at %d".formatted(size, offset));
     }
-    return new ReadResult.Mapping(memory.slice(allocation.offset() + offset, size));
+    long at = allocation.offset() + offset;
+    return new ReadResult.Mapping(
+        memory.slice(at, size), destination -> copy(at, size, destination));
+  }
+
+  private void copy(long offset, int size, ByteBuffer destination) throws IOException {
+    memory.check(offset, size, false);
+    try {
+      destination.put(memory.slice(offset, size));
+    } catch (InternalError e) {
+      // So the JVM reports SIGBUS; it came since the check.
+      throw new IOException("the memory cannot be read", e);
+    }
   }
 }

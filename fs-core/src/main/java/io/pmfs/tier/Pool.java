@@ -171,10 +171,7 @@ final class Pool {
 
   private synchronized void readTable() {
     long dropped = 0;
-    for (int slot = 0; slot < table.slots(); slot++) {
-      if (table.isVoid(slot)) {
-        continue;
-      }
+    for (int slot = table.nextUsed(0); slot >= 0; slot = table.nextUsed(slot + 1)) {
       Allocation found = table.read(slot);
       if (found != null && space.take(found.offset(), found.length())) {
         slots.set(slot);

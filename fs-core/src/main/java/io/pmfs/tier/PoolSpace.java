@@ -56,11 +56,12 @@ final class PoolSpace {
       if (free + (long) count > to) {
         return -1;
       }
-      int end = taken.nextSetBit(free);
-      if (end < 0 || end - free >= count) {
+      // Looked for backwards, as what follows may be free as far as the pool goes.
+      int blocked = taken.previousSetBit(free + count - 1);
+      if (blocked < free) {
         return free;
       }
-      at = end;
+      at = blocked + 1;
     }
     return -1;
   }
@@ -77,11 +78,11 @@ final class PoolSpace {
       if (free - (long) count < from) {
         return -1;
       }
-      int first = taken.previousSetBit(free - 1) + 1;
-      if (free - first >= count) {
+      int blocked = taken.nextSetBit(free - count);
+      if (blocked < 0 || blocked >= free) {
         return free - count;
       }
-      end = first;
+      end = blocked;
     }
     return -1;
   }

@@ -21,6 +21,8 @@ final class PoolTable {
   /** Serial numbers go round after 34 thousand million allocations. */
   static final long SERIAL_MASK = (1L << (63 - SLOT_BITS)) - 1;
 
+  private static final int SCANNED_ENTRIES = 16 << 10;
+
   private static final int OFFSET = 8;
   private static final int LENGTH = 16;
   private static final int SIZE = 24;
@@ -115,9 +117,18 @@ final class PoolTable {
     persist(slot);
   }
 
-  /** Whether nothing is in a slot, not even anything that does not count. */
-  boolean isVoid(int slot) {
-    return entry(slot).getLong(0) == 0;
+  /** The next slot with anything in it, whether or not it counts; -1 if there is none. */
+  int nextUsed(int from) {
+    for (int slot = from; slot < slots(); slot += SCANNED_ENTRIES) {
+      int count = Math.min(SCANNED_ENTRIES, slots() - slot);
+      ByteBuffer entries = memory.slice(offset(slot), count * ENTRY_BYTES);
+      for (int i = 0; i < count; i++) {
+        if (entries.getLong(i * ENTRY_BYTES) != 0) {
+          return slot + i;
+        }
+      }
+    }
+    return -1;
   }
 
   private ByteBuffer entry(int slot) {

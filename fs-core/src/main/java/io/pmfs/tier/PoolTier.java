@@ -453,8 +453,7 @@ public final class PoolTier implements Tier {
     public synchronized void append(ByteBuffer source) throws IOException {
       checkOpen();
       // Alone if it is too large for a bundle, or there is no room for another one.
-      Extent bundled =
-          source.remaining() > bundleBytes ? null : bundles.append(source, allocation.length());
+      Extent bundled = source.remaining() > bundleBytes ? null : appendToBundle(source);
       if (bundled == null) {
         write(0, source);
         return;
@@ -463,6 +462,16 @@ public final class PoolTier implements Tier {
       reserved = false;
       extent = bundled;
       reader = bundles.open(bundled);
+    }
+
+    private @Nullable Extent appendToBundle(ByteBuffer source) throws IOException {
+      // GUARDED_BY(this)
+      try {
+        return bundles.append(source, allocation.length());
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
     }
 
     @Override

@@ -37,14 +37,20 @@ public sealed interface ReadResult {
   }
 
   /**
-   * A range of a mapping: memory of the tier itself.
+   * A range of a mapping: memory of the tier itself, for system calls.
    *
-   * @param file the same range of the file that is mapped, to be read by whom touching the memory
-   *     could end if the file was cut short; null if nobody can do that
+   * @param copy how the JVM copies it: whoever touches memory that is defective, or behind the end
+   *     of its file by now, ends with a signal
    */
-  record Mapping(ByteBuffer memory, @Nullable FileRange file) implements ReadResult {
+  record Mapping(ByteBuffer memory, Copy copy) implements ReadResult {
+    /** Copies the range to the destination's position, or fails as {@link #copyTo} does. */
+    public interface Copy {
+      void to(ByteBuffer destination) throws IOException;
+    }
+
+    /** Memory that can always be read. */
     public Mapping(ByteBuffer memory) {
-      this(memory, null);
+      this(memory, destination -> destination.put(memory.duplicate()));
     }
 
     @Override
@@ -54,16 +60,7 @@ public sealed interface ReadResult {
 
     @Override
     public void copyTo(ByteBuffer destination) throws IOException {
-      if (file != null) {
-        file.copyTo(destination);
-        return;
-      }
-      try {
-        destination.put(memory.duplicate());
-      } catch (InternalError e) {
-        // So the JVM reports SIGBUS: the memory is defective, or its file was cut short.
-        throw new IOException("the memory cannot be read", e);
-      }
+      copy.to(destination);
     }
   }
 

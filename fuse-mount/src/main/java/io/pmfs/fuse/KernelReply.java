@@ -154,22 +154,21 @@ final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /**
-   * Memory of a file goes by a pipe, which takes hold of its pages before the kernel is told
-   * anything: where writev fails to read them, the kernel ends the request with EIO
-   * (fuse_dev_do_write), and the reader has it.
+   * Memory goes by a pipe, which takes hold of its pages before the kernel is told anything: where
+   * writev fails to read them, the kernel ends the request with EIO (fuse_dev_do_write), and the
+   * reader has it. What is too little for a pipe is copied.
    */
   private boolean sendMapped(ReadResult.Mapping mapping) throws IOException {
     ByteBuffer memory = mapping.memory();
     int size = memory.remaining();
-    header(0, size);
-    if (size >= LEAST_PIPED_BYTES && pipe.fill(outAddress, BODY, address(memory), size)) {
-      sendPipe(size);
-      return true;
-    }
-    if (mapping.file() != null) {
+    if (size < LEAST_PIPED_BYTES) {
       return false;
     }
-    sendFrom(memory);
+    header(0, size);
+    if (!pipe.fill(outAddress, BODY, address(memory), size)) {
+      return false;
+    }
+    sendPipe(size);
     return true;
   }
 

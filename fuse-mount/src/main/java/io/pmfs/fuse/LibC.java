@@ -51,6 +51,8 @@ public interface LibC {
 
   int munmap(long address, long size);
 
+  int madvise(long address, long size, int advice);
+
   int fallocate(int file, int mode, long offset, long size);
 
   int posix_fadvise(int file, long offset, long size, int advice);

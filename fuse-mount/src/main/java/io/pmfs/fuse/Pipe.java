@@ -88,9 +88,9 @@ final class Pipe implements AutoCloseable {
    * the file.
    *
    * @param memory its address
-   * @throws EOFException if it cannot be read: its file was cut short, or it is damaged
+   * @return false also if it cannot be read: its file was cut short, or it is defective
    */
-  boolean fill(long header, int headerSize, long memory, int size) throws IOException {
+  boolean fill(long header, int headerSize, long memory, int size) {
     if (!usable || !(isOpen() || open()) || size > capacity) {
       return false;
     }
@@ -105,7 +105,7 @@ final class Pipe implements AutoCloseable {
     }
   }
 
-  private boolean vmsplice(long memory, int size) throws IOException {
+  private boolean vmsplice(long memory, int size) {
     int done = 0;
     while (done < size) {
       vector.putLong(0, memory + done).putLong(Long.BYTES, size - done);
@@ -117,9 +117,8 @@ final class Pipe implements AutoCloseable {
       Errno errno = Posix.errno();
       switch (errno) {
         case EINTR -> {}
-        case EFAULT -> throw new EOFException("the memory cannot be read at " + done);
         default -> {
-          // EAGAIN would be a pipe with fewer slots than it has pages.
+          // EFAULT: the memory cannot be read. EAGAIN: the pipe has fewer slots than it has pages.
           log.debug("vmsplice: {}", errno);
           return false;
         }

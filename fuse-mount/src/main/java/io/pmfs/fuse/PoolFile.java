@@ -35,6 +35,8 @@ public final class PoolFile implements MappedMemory {
   private static final int MAP_SHARED_VALIDATE = 3;
   private static final int MAP_SYNC = 0x80000;
   private static final int MS_SYNC = 4;
+  private static final int MADV_POPULATE_READ = 22;
+  private static final int MADV_POPULATE_WRITE = 23;
   private static final long PAGE_BYTES = 4096;
 
   private static final int S_IFMT = 0170000;
@@ -57,6 +59,7 @@ public final class PoolFile implements MappedMemory {
   private final boolean device;
   private final TierStatus.Dax dax;
   private final ByteBuffer[] buffers;
+  private volatile boolean checks = true;
 
   private PoolFile(
       int file,
@@ -286,6 +289,37 @@ public final class PoolFile implements MappedMemory {
     if (!device) {
       fill(file, size);
     }
+  }
+
+  @Override
+  public void check(long offset, long count, boolean write) throws IOException {
+    Objects.checkFromIndexSize(offset, count, size);
+    if (!checks || count == 0) {
+      return;
+    }
+    long start = offset / PAGE_BYTES * PAGE_BYTES;
+    int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    if (LIBC.madvise(address + start, offset + count - start, advice) == 0) {
+      return;
+    }
+    Errno errno = Posix.errno();
+    switch (errno) {
+      case EINVAL -> {
+        log.info("this kernel does not tell whether memory can be read (Linux 5.14 does)");
+        checks = false;
+      }
+      case EINTR, EAGAIN -> {}
+      default ->
+          throw new IOException(
+              "%d bytes at %d of the pool cannot be %s (%s): the memory is defective, or its file was"
+                      .formatted(count, offset, write ? "written" : "read", errno)
+                  + " cut short");
+    }
+  }
+
+  /** Whether this kernel tells. */
+  boolean checks() {
+    return checks;
   }
 
   @Override

@@ -47,8 +47,8 @@ final class MappedReplyTest {
   }
 
   private ReadResult.Mapping range(int offset, int size) {
-    return new ReadResult.Mapping(
-        mapping.range(offset, size), new ReadResult.FileRange(file, offset, size));
+    ReadResult range = new ReadResult.FileRange(file, offset, size);
+    return new ReadResult.Mapping(mapping.range(offset, size), range::copyTo);
   }
 
   private void answer(ReadResult piece) throws Exception {
@@ -85,14 +85,14 @@ final class MappedReplyTest {
   }
 
   @Test
-  void accept_smallRange_isReadFromTheFile() throws Exception {
+  void accept_smallRange_isCopied() throws Exception {
     answer(range(77, 1000));
     assertAnswer(77, 1000);
     assertThat(channel.piped).isFalse();
   }
 
   @Test
-  void accept_mappingWithoutAFile_isSentFromWhereItLies() throws Exception {
+  void accept_memoryWithoutAFile_isAnswered() throws Exception {
     answer(new ReadResult.Mapping(mapping.range(77, 1000)));
     assertAnswer(77, 1000);
     answer(new ReadResult.Mapping(mapping.range(77, 200_000).position(1)));

@@ -85,6 +85,27 @@ final class PoolFileTest {
   }
 
   @Test
+  void check_fileCutShort_saysSoBeforeASignalDoes() throws Exception {
+    Path path = temporary.resolve("a.pool");
+    PoolFile.create(path, 2 * MIB);
+    try (PoolFile memory = PoolFile.open(path)) {
+      memory.check(MIB - 10, 20, false);
+      memory.check(MIB - 10, 20, true);
+      assumeTrue(memory.checks(), "needs Linux 5.14");
+      try (var file = new java.io.RandomAccessFile(path.toFile(), "rw")) {
+        file.setLength(MIB);
+      }
+      memory.check(MIB - 20, 20, true);
+      assertThatThrownBy(() -> memory.check(MIB - 10, 20, false))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("cannot be read (");
+      assertThatThrownBy(() -> memory.check(MIB - 10, 20, true))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("cannot be written (");
+    }
+  }
+
+  @Test
   void open_inUse_isRefusedUntilItIsClosed() throws Exception {
     Path path = temporary.resolve("a.pool");
     PoolFile.create(path, MIB);

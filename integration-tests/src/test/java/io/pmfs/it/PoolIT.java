@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -250,6 +251,26 @@ final class PoolIT {
     Command formatted =
         pmfs.run(pmfs.mountArguments(dataset.root(), pmfs.mountpoint(), "--format"));
     assertRefused(formatted, 2, "so there is no pool");
+  }
+
+  @Test
+  void pool_cutShortWhileItIsRead_costsNoRead() throws IOException {
+    Machine.requireRoot();
+    String[] release = Files.readString(Path.of("/proc/sys/kernel/osrelease")).split("\\D+", 3);
+    assumeTrue(
+        Integer.parseInt(release[0]) * 1000 + Integer.parseInt(release[1]) >= 5014,
+        "needs Linux 5.14, which tells what memory can be read");
+    try (MountedPmfs mount = mount()) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(44);
+      Faults.truncate(pool, 3 * MIB);
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.status();
+      assertThat(status.text("tiers.0.state")).isEqualTo("failed");
+      assertThat(status.text("tiers.0.reason")).contains("its file was cut short");
+      assertThat(status.number("reads.errors")).isZero();
+    }
   }
 
   @Test
