@@ -42,7 +42,9 @@ final class OpenFile implements CopyReader {
   public ReadResult read(long offset, int count) {
     ReadResult.FileRange range = new ReadResult.FileRange(file, offset, count);
     DaxFiles.FileMapping mapped = size < HUGE_PAGE_BYTES ? null : mapping();
-    return mapped == null ? range : new ReadResult.Mapping(mapped.range(offset, count), range::copyTo);
+    return mapped == null
+        ? range
+        : new ReadResult.Mapping(mapped.range(offset, count), range::copyTo);
   }
 
   private synchronized DaxFiles.@Nullable FileMapping mapping() {

@@ -4,7 +4,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Where the bytes that a read asked for are. Zero copy is a property of the result, not of the
