@@ -19,7 +19,7 @@ final class PowerCutIT {
   void powerCut_whileStaging_losesNothingSyncedAndLeavesNothingWrong(String tier) {
     String script = Installation.launcherOfCheckout().resolveSibling("power-cuts").toString();
     Command cuts =
-        Command.run(Map.of(), Duration.ofMinutes(30), List.of(script, "--tier", tier, "2"));
+        Command.run(Map.of(), Duration.ofMinutes(30), List.of(script, "--tier", tier, "1"));
     assumeTrue(cuts.exit() != SKIPPED, () -> cuts.err().strip());
     assertThat(cuts.exit()).as("%s\n%s", cuts.out(), cuts.err()).isZero();
   }
