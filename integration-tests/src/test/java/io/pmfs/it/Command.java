@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
  * @param err the same of standard error
  */
 record Command(List<String> line, int exit, String out, String err) {
-  static final Duration DEADLINE = Duration.ofMinutes(2);
+  static final Duration DEADLINE = Duration.ofMinutes(Machine.isEmulated() ? 10 : 2);
 
   static Command run(String... line) {
     return run(Map.of(), DEADLINE, List.of(line));

@@ -25,7 +25,10 @@ import java.util.stream.Stream;
 final class Installation implements AutoCloseable {
   static {
     // As scripts/quickstart does. Without the archive daemons start more slowly, and that is all.
-    Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+    // A guest uses the one that its host has made.
+    if (!Machine.isEmulated()) {
+      Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+    }
   }
 
   private final Scratch scratch;
@@ -54,6 +57,9 @@ final class Installation implements AutoCloseable {
       if (inherited.startsWith("PMFS_") || inherited.startsWith("XDG_")) {
         environment.put(inherited, "");
       }
+    }
+    if (Machine.isEmulated()) {
+      environment.put("PMFS_WATCHDOG", "300");
     }
     environment.put("HOME", directory("home").toString());
     environment.put("PMFS_RUNTIME_DIR", privateDirectory("run").toString());
@@ -157,6 +163,9 @@ final class Installation implements AutoCloseable {
     }
     if (!given.contains("--keep-free")) {
       arguments.addAll(List.of("--keep-free", "0"));
+    }
+    if (Machine.isEmulated()) {
+      arguments.addAll(List.of("--ready-timeout", "300s"));
     }
     arguments.addAll(given);
     return arguments.toArray(String[]::new);

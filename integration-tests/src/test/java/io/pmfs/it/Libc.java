@@ -92,5 +92,7 @@ public interface Libc {
 
   int futimens(int fd, @In long[] times);
 
+  long syscall(long number, int fd, @In long[] in, @Out long[] out, int flags);
+
   int ioctl(int fd, long request, @In int[] argument);
 }

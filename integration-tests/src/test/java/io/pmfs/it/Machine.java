@@ -17,6 +17,11 @@ final class Machine {
 
   private Machine() {}
 
+  /** Whether it is the guest of {@code scripts/dax-vm}, where Java is 14 to 20 times slower. */
+  static boolean isEmulated() {
+    return System.getenv("PMEM_KIND") != null;
+  }
+
   static boolean isRoot() {
     return uid() == 0;
   }

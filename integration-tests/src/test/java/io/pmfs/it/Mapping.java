@@ -34,6 +34,15 @@ final class Mapping implements AutoCloseable {
     }
   }
 
+  long address() {
+    return memory.address();
+  }
+
+  /** Reads a byte, so that its page is there. */
+  void touch(long offset) {
+    memory.getByte(offset);
+  }
+
   void assertEquals(Dataset.Item item) {
     byte[] content = item.content();
     assertThat(readEquals(content)).as("open %s", item).isTrue();

@@ -114,7 +114,8 @@ final class MountedPmfs implements AutoCloseable {
 
   /** Asks the daemon itself, as {@code pmfs status} and the others do, which start a JVM for it. */
   private Command ask(String method, String uri) {
-    List<String> line = new ArrayList<>(List.of("curl", "-sSf", "--max-time", "30"));
+    List<String> line =
+        new ArrayList<>(List.of("curl", "-sSf", "--max-time", Machine.isEmulated() ? "300" : "30"));
     line.addAll(List.of("-X", method, "--unix-socket", controlSocket.toString()));
     line.add("http://pmfs" + uri);
     return Command.run(line.toArray(String[]::new));
