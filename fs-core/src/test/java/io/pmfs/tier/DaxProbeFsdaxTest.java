@@ -2,6 +2,7 @@ package io.pmfs.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,21 +31,21 @@ final class DaxProbeFsdaxTest {
     Files.deleteIfExists(directory);
   }
 
-  private static TierStatus.Dax probe(Path place) {
-    return DaxProbe.probe(place);
+  private static TierStatus.Dax probe(Path place) throws IOException {
+    return DaxProbe.probe(place, DaxFiles.NONE, Path.of("/")).verdict();
   }
 
   @Test
-  void probe_onPersistentMemory_isRealWhereMappingsAreSynchronous() {
+  void probe_onPersistentMemory_isRealWhereMappingsAreSynchronous() throws Exception {
     TierStatus.Dax dax = probe(directory);
 
     assertThat(dax.real()).as(dax.reason()).isEqualTo(SYNCHRONOUS);
-    assertThat(dax.reason()).containsIgnoringCase(SYNCHRONOUS ? "map" : "DAX");
+    assertThat(dax.reason()).contains(SYNCHRONOUS ? " on /dev/pmem" : "DAX");
     assertThat(directory).isEmptyDirectory();
   }
 
   @Test
-  void probe_ofTmpfsInTheSameMachine_isEmulated() {
+  void probe_ofTmpfsInTheSameMachine_isEmulated() throws Exception {
     TierStatus.Dax dax = probe(Path.of("/dev/shm"));
 
     assertThat(dax.real()).isFalse();

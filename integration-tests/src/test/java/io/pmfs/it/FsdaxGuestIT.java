@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -27,30 +27,48 @@ final class FsdaxGuestIT {
   /** Exit status of scripts/dax-vm where it cannot run. */
   private static final int SKIPPED = 77;
 
+  private static final List<String> MODULES = List.of("fs-core", "fuse-mount", "integration-tests");
+
   private static final Path ROOT = Installation.launcherOfCheckout().resolve("../..").normalize();
 
   /**
-   * Without a mount, which takes minutes there, on two of the three: the tier's own tests.
+   * What takes few minutes in all.
    *
-   * @param modules whose tests run
+   * @param classes whose tests run
    */
   @ParameterizedTest
   @CsvSource({
-    "nvdimm, ext4, fs-core fuse-mount cli integration-tests",
-    "nvdimm, xfs, fs-core fuse-mount",
-    "virtio-pmem, ext4, fs-core"
+    "nvdimm, ext4, DaxProbeFsdaxTest FsdaxTierTest ZeroCopyIT",
+    "nvdimm, xfs, DaxProbeFsdaxTest",
+    "virtio-pmem, ext4, DaxProbeFsdaxTest"
   })
-  void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String modules) {
+  void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String classes) {
+    run(device, fileSystem, "short", classes);
+  }
+
+  /** The rest of them. */
+  @ParameterizedTest
+  @EnabledIfSystemProperty(
+      named = "pmfs.vm",
+      matches = "all",
+      disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
+  @CsvSource({"nvdimm, ext4, FsdaxIT", "nvdimm, xfs, FsdaxTierTest ZeroCopyIT"})
+  void guest_withPersistentMemory_passesLongerTests(
+      String device, String fileSystem, String classes) {
+    run(device, fileSystem, "long", classes);
+  }
+
+  private static void run(String device, String fileSystem, String part, String classes) {
     Path reports =
         ROOT.resolve("integration-tests/target/fsdax")
-            .resolve(device + "-" + fileSystem)
+            .resolve(String.join("-", device, fileSystem, part))
             .resolve("failsafe-reports");
     List<String> line = new ArrayList<>(List.of(ROOT.resolve("scripts/dax-vm").toString()));
     line.addAll(List.of("--device", device, "--fs", fileSystem, "--out", reports.toString()));
     // Compiling well costs more there than it saves.
     line.addAll(List.of("--env", "JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1"));
     line.addAll(List.of("--timeout", Integer.toString(TIMEOUT_SECONDS), "--"));
-    line.addAll(junit(reports, List.of(modules.split(" ", -1))));
+    line.addAll(junit(reports, List.of(classes.split(" ", -1))));
 
     Command guest = Command.run(Map.of(), Duration.ofSeconds(TIMEOUT_SECONDS + 120), line);
     assumeTrue(guest.exit() != SKIPPED, () -> guest.err().strip());
@@ -58,16 +76,20 @@ final class FsdaxGuestIT {
   }
 
   /** JUnit's own launcher, on the class path that these tests have here. */
-  private static List<String> junit(Path reports, List<String> modules) {
+  private static List<String> junit(Path reports, List<String> classes) {
     String java = Path.of(System.getProperty("java.home"), "bin/java").toString();
     List<String> line = new ArrayList<>(List.of(java, "-Xmx512m", "-XX:+UseSerialGC"));
     line.addAll(List.of("-cp", classPath(), "--add-modules", "jdk.nio.mapmode"));
+    // As in fuse-mount/pom.xml.
+    line.add("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
+    line.add("--add-opens=java.base/java.io=ALL-UNNAMED");
+    line.add("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED");
     line.addAll(List.of("-Dpmfs.launcher=" + Installation.launcherOfCheckout()));
     line.addAll(List.of("org.junit.platform.console.ConsoleLauncher", "execute"));
     line.addAll(List.of("--disable-banner", "--details=tree", "--disable-ansi-colors"));
     line.addAll(List.of("--include-engine=junit-jupiter", "--include-classname=.*"));
     line.addAll(List.of("--include-tag=fsdax", "--fail-if-no-tests"));
-    testClasses(modules).forEach(name -> line.add("--select-class=" + name));
+    testClasses(classes).forEach(name -> line.add("--select-class=" + name));
     line.add("--reports-dir=" + reports);
     return line;
   }
@@ -77,19 +99,20 @@ final class FsdaxGuestIT {
     String given =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
     return given
-        + Stream.of("fs-core", "fuse-mount", "cli")
+        + MODULES.stream()
             .map(module -> ":" + ROOT.resolve(module).resolve("target/test-classes"))
             .collect(Collectors.joining());
   }
 
-  private static List<String> testClasses(List<String> modules) {
+  private static List<String> testClasses(List<String> simpleNames) {
     return new ClassFileImporter()
             .importPaths(
-                modules.stream()
+                MODULES.stream()
                     .map(module -> ROOT.resolve(module).resolve("target/test-classes"))
                     .toList())
             .stream()
             .filter(FsdaxGuestIT::hasTheTag)
+            .filter(test -> simpleNames.contains(test.getSimpleName()))
             .map(JavaClass::getName)
             .sorted()
             .toList();
