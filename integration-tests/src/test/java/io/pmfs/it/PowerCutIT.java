@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -15,7 +16,11 @@ final class PowerCutIT {
   private static final int SKIPPED = 77;
 
   @ParameterizedTest
-  @ValueSource(strings = {"pm:/pmem/tier"})
+  @EnabledIfSystemProperty(
+      named = "pmfs.vm",
+      matches = "all",
+      disabledReason = "takes minutes; asked for by -Dpmfs.vm=all")
+  @ValueSource(strings = {"pm:/pmem/tier", "pm:/pmem/x.pool:300M"})
   void powerCut_whileStaging_losesNothingSyncedAndLeavesNothingWrong(String tier) {
     String script = Installation.launcherOfCheckout().resolveSibling("power-cuts").toString();
     Command cuts =
