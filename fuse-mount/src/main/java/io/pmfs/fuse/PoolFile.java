@@ -39,6 +39,14 @@ public final class PoolFile implements MappedMemory {
   private static final int MADV_POPULATE_WRITE = 23;
   private static final long PAGE_BYTES = 4096;
 
+  // struct statx, linux/stat.h.
+  private static final int STATX_BLOCKS = 0x400;
+  private static final int STATX_BLOCKS_OFFSET = 48;
+  private static final int STATX_BLOCK_BYTES = 512;
+
+  private static final String NO_ROOM =
+      "there is no room for a pool of %d bytes; make it smaller or put it elsewhere";
+
   private static final int S_IFMT = 0170000;
   private static final int S_IFCHR = 0020000;
 
@@ -105,11 +113,28 @@ public final class PoolFile implements MappedMemory {
   public static void resize(Path path, long sizeBytes) throws IOException {
     int file = openFile(path);
     try {
-      long unit = isHuge(path) ? pageBytes(file) : PAGE_BYTES;
+      boolean huge = isHuge(path);
+      long unit = huge ? pageBytes(file) : PAGE_BYTES;
+      if (!huge) {
+        checkRoom(file, sizeBytes);
+      }
       check(LIBC.ftruncate(file, sizeBytes / unit * unit), "cannot be given its size");
       fill(file, sizeBytes / unit * unit);
     } finally {
       LIBC.close(file);
+    }
+  }
+
+  /** Looks before a file system is filled to its last block by what it has no room for. */
+  private static void checkRoom(int file, long size) throws IOException {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    check(
+        LIBC.statx(file, new byte[] {0}, Posix.AT_EMPTY_PATH, STATX_BLOCKS, statx),
+        "its file system does not say what it takes");
+    long taken = statx.getLongLong(STATX_BLOCKS_OFFSET) * STATX_BLOCK_BYTES;
+    StoreStatistics disk = statistics(file);
+    if ((size - taken) / disk.fragmentSize() > disk.blocksAvailable()) {
+      throw new PoolException(NO_ROOM.formatted(size));
     }
   }
 
@@ -119,9 +144,7 @@ public final class PoolFile implements MappedMemory {
       Errno errno = Posix.errno();
       throw new PoolException(
           switch (errno) {
-            case ENOSPC ->
-                "there is no room for a pool of %d bytes; make it smaller or put it elsewhere"
-                    .formatted(size);
+            case ENOSPC -> NO_ROOM.formatted(size);
             case EOPNOTSUPP -> "its file system cannot reserve room for a file; put it elsewhere";
             default -> "cannot be filled: " + errno;
           });
@@ -204,6 +227,7 @@ public final class PoolFile implements MappedMemory {
       throw new PoolException("has %d bytes, too few for a pool".formatted(Files.size(path)));
     }
     if (!huge) {
+      checkRoom(file, size);
       long direct = LIBC.mmap(null, size, PROT_READ_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, file, 0);
       if (direct != -1) {
         try {
@@ -239,10 +263,13 @@ public final class PoolFile implements MappedMemory {
   }
 
   private static long pageBytes(int file) throws IOException {
+    return statistics(file).blockSize();
+  }
+
+  private static StoreStatistics statistics(int file) throws IOException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
-    check(LIBC.fstatvfs(file, result), "its file system does not say how large its pages are");
-    StoreStatistics statistics = Posix.statistics(result);
-    return statistics.blockSize();
+    check(LIBC.fstatvfs(file, result), "its file system does not say how large it is");
+    return Posix.statistics(result);
   }
 
   private static long map(int file, long size, int flags) throws IOException {

@@ -36,6 +36,10 @@ final class PoolFileTest {
     Path path = temporary.resolve("a.pool");
 
     assertThatThrownBy(() -> PoolFile.create(path, 1L << 55)).isInstanceOf(IOException.class);
+    long free = temporary.toFile().getUsableSpace();
+    assertThatThrownBy(() -> PoolFile.create(path, free + (1L << 30)))
+        .isInstanceOf(PoolException.class)
+        .hasMessageContaining("no room");
     assertThat(path).doesNotExist();
   }
 

@@ -191,7 +191,7 @@ final class UserMountIT {
     if (aborted.exit() != 0) {
       mount.signal("TERM");
     }
-    assumeTrue(aborted.exit() == 0, "no fusectl: " + aborted.err());
+    assumeTrue(aborted.exit() == 0, "no fusectl: " + aborted.err().strip());
     mount.awaitGone();
     awaitUnmounted();
     awaitNoProcess();
