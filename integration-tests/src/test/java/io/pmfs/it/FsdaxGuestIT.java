@@ -65,6 +65,8 @@ final class FsdaxGuestIT {
             .resolve("failsafe-reports");
     List<String> line = new ArrayList<>(List.of(ROOT.resolve("scripts/dax-vm").toString()));
     line.addAll(List.of("--device", device, "--fs", fileSystem, "--out", reports.toString()));
+    // Enough for an XFS that lays files out for mappings of 2 MiB.
+    line.addAll(List.of("--size", part.equals("long") ? "1024" : "512"));
     // Compiling well costs more there than it saves.
     line.addAll(List.of("--env", "JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1"));
     line.addAll(List.of("--timeout", Integer.toString(TIMEOUT_SECONDS), "--"));

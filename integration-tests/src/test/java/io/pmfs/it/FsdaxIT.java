@@ -6,7 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
+import java.time.Duration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -43,10 +44,10 @@ final class FsdaxIT {
   }
 
   private MountedPmfs mount(String... options) {
-    List<String> all =
-        new java.util.ArrayList<>(List.of("--tier", "pm:" + memory, "--ready-timeout", "5m"));
-    all.addAll(List.of(options));
-    return pmfs.mount(java.time.Duration.ofMinutes(9), dataset.root(), all.toArray(String[]::new));
+    String[] all =
+        Stream.concat(Stream.of("--tier", "pm:" + memory), Stream.of(options))
+            .toArray(String[]::new);
+    return pmfs.mount(Duration.ofMinutes(9), dataset.root(), all);
   }
 
   private Path copy(int size) throws IOException {
