@@ -175,21 +175,36 @@ public final class PmfsFileSystem {
       if (offset < 0 || size < 0) {
         throw new FsException(Errno.EINVAL, "a negative offset or size");
       }
-      int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
-      sink.expect(total);
-      int done = 0;
-      while (done < total) {
-        done += stager.read(inode, offset + done, total - done, sink);
-      }
-      bytes.add(done);
       ReadObserver watching = observer;
-      if (watching != null) {
-        watching.read(number, inode.attributes().size(), offset, done);
-      }
-      return done;
+      return watching == null
+          ? deliver(inode, offset, size, sink)
+          : deliverWatched(inode, offset, size, sink, watching);
     } catch (FsException | RuntimeException e) {
       errors.increment();
       throw e;
+    }
+  }
+
+  private int deliver(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
+    sink.expect(total);
+    int done = 0;
+    while (done < total) {
+      done += stager.read(inode, offset + done, total - done, sink);
+    }
+    bytes.add(done);
+    return done;
+  }
+
+  private int deliverWatched(
+      Inode inode, long offset, int size, ReadSink sink, ReadObserver watching) throws FsException {
+    watching.began(inode.number());
+    try {
+      int done = deliver(inode, offset, size, sink);
+      watching.read(inode.number(), inode.attributes().size(), offset, done);
+      return done;
+    } finally {
+      watching.ended(inode.number());
     }
   }
 
@@ -256,6 +271,14 @@ public final class PmfsFileSystem {
 
   /** Is told what is read. Called on the reader's time, by many threads. */
   interface ReadObserver {
+    /**
+     * A read of a file begins; {@link #ended} follows, and before that {@link #read} if it is
+     * answered.
+     */
+    void began(long number);
+
+    void ended(long number);
+
     void read(long number, long fileSize, long offset, int count);
 
     /** A file is read by the kernel, without us. */

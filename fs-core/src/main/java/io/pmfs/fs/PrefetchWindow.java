@@ -35,6 +35,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private final Queue<Long> leaving = new ArrayDeque<>(); // GUARDED_BY(this)
   private final Map<Long, Reading> left = bounded(); // GUARDED_BY(this)
   private final Map<Long, Reading> ahead = bounded(); // GUARDED_BY(this)
+  private final Map<Long, Integer> beingRead = new HashMap<>(); // GUARDED_BY(this)
   private long usedBytes; // GUARDED_BY(this)
   private long enteredBytes; // GUARDED_BY(this)
   private long position; // GUARDED_BY(this); in bytes of all files before it
@@ -113,6 +114,21 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
       endIfRead(entry);
     }
     return true;
+  }
+
+  @Override
+  public synchronized void began(long number) {
+    beingRead.merge(number, 1, Integer::sum);
+  }
+
+  @Override
+  public synchronized void ended(long number) {
+    beingRead.computeIfPresent(number, (n, readers) -> readers == 1 ? null : readers - 1);
+  }
+
+  /** Whether somebody reads a file at this moment, and may be the last who needs it. */
+  synchronized boolean isBeingRead(long number) {
+    return beingRead.containsKey(number);
   }
 
   @Override

@@ -16,7 +16,7 @@ final class PrefetchWork implements RunningTask.Work {
   /** Paths that are looked up at once. */
   private static final int BATCH = 4096;
 
-  /** A file that finds no room is tried again, so often and so long after each other. */
+  /** A file that cannot be copied now is tried again, so often and so long after each other. */
   private static final int ATTEMPTS = 20;
 
   private static final long PAUSE_MS = 50;
@@ -145,13 +145,21 @@ final class PrefetchWork implements RunningTask.Work {
     task.counts.files.increment();
   }
 
-  /** Readers that run ahead of the window take room too, until their files' turns come. */
+  /**
+   * Readers that run ahead of the window take room too, until their files' turns come. What finds
+   * none while it is read comes from the source to its reader alone, and is not to come twice.
+   */
   private Staging.Outcome stagePatiently(RunningTask task, long number) throws FsException {
-    Staging.Outcome outcome = stageOnce(task, number);
+    Staging.Outcome outcome = stageUnlessRead(task, number);
     try {
-      for (int i = 0; i < ATTEMPTS && isNoRoom(outcome) && isWanted(task, number); i++) {
+      for (int i = 1; i < ATTEMPTS && isToBeTriedAgain(task, number, outcome); i++) {
         Thread.sleep(PAUSE_MS);
-        outcome = stageOnce(task, number);
+        outcome = stageUnlessRead(task, number);
+      }
+      if (isToBeTriedAgain(task, number, outcome)) {
+        // Somebody reads it all the time.
+        Thread.sleep(PAUSE_MS);
+        outcome = staging.stageIf(source.checked(number), () -> isWanted(task, number));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -160,8 +168,13 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   /** The reader may have read it, and it may have been dropped, since somebody looked last. */
-  private Staging.Outcome stageOnce(RunningTask task, long number) throws FsException {
-    return staging.stageIf(source.checked(number), () -> isWanted(task, number));
+  private Staging.Outcome stageUnlessRead(RunningTask task, long number) throws FsException {
+    return staging.stageIf(
+        source.checked(number), () -> isWanted(task, number) && !window.isBeingRead(number));
+  }
+
+  private boolean isToBeTriedAgain(RunningTask task, long number, Staging.Outcome outcome) {
+    return (isNoRoom(outcome) || isCancelled(outcome)) && isWanted(task, number);
   }
 
   private boolean isWanted(RunningTask task, long number) {

@@ -6,15 +6,18 @@ import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FakeStore.Operation;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -195,6 +198,53 @@ final class PrefetchWorkTest {
 
       assertThat(task.progress().isComplete()).isTrue();
       assertThat(dataset.copyCount()).isLessThan(20);
+    }
+  }
+
+  /** A reader that found no room reads for itself; when there is some, the file is on its way. */
+  @Test
+  void prefetch_fileThatAReaderReadsWithoutACopy_isNotReadTwice() throws Exception {
+    try (Dataset dataset = dataset(2L * SIZE)) {
+      CountDownLatch asked = new CountDownLatch(1);
+      CountDownLatch answer = new CountDownLatch(1);
+      AtomicInteger reads = new AtomicInteger();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.READ && path.equals(FileName.of(name(2)))) {
+              reads.incrementAndGet();
+              asked.countDown();
+              await(answer);
+            }
+          });
+      read(dataset, 0);
+      read(dataset, 1);
+      Await.until("a full tier", () -> dataset.copyCount() == 2);
+      FileTask task = start(dataset, List.of(0, 1, 2));
+      Await.until("two are there", () -> task.progress().present() == 2);
+      ExecutorService reader = Executors.newSingleThreadExecutor();
+      try {
+        Future<byte[]> read = reader.submit(() -> dataset.read(name(2)));
+        await(asked);
+        dataset.copies.evict(dataset.inode(name(0)).number());
+        Thread.sleep(300); // in which it would be tried again some times
+        answer.countDown();
+        assertThat(read.get()).isEqualTo(FakeStore.content(2, 0, SIZE));
+        Await.until("it is passed by", () -> task.progress().files() == 3);
+      } finally {
+        answer.countDown();
+        reader.shutdownNow();
+      }
+
+      assertThat(reads).hasValue(1);
+      assertThat(task.progress().noRoom()).isZero();
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 }
