@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /** How a file's content is cut: the unit that is fetched, checksummed and verified. */
-final class Blocks {
+public final class Blocks {
   /**
    * Bytes in a block, but for the last of a file. One request of the kernel at most (1 MiB,
    * FUSE_MAX_MAX_PAGES), and large enough that a source with latency is asked rarely.
