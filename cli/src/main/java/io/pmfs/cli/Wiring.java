@@ -24,6 +24,7 @@ import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
@@ -162,6 +163,7 @@ final class Wiring implements MountOpener {
                 settings.fetchThreads(),
                 Math.toIntExact(Math.min(settings.bufferMemoryBytes(), 1L << 30)),
                 QUEUE_LENGTH),
+            Share.ALL,
             Priority::lower);
     opened.push(stager);
     ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());

@@ -4,20 +4,23 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Copies;
 import io.pmfs.tier.FsException;
 import java.util.List;
+import java.util.function.Predicate;
 
 /** Saying which of a request's files have no copy. */
 final class CheckWork implements RunningTask.Work {
   private final TaskSource source;
   private final Copies copies;
+  private final Predicate<Inode> included;
 
-  CheckWork(TaskSource source, Copies copies) {
+  CheckWork(TaskSource source, Copies copies, Predicate<Inode> included) {
     this.source = source;
     this.copies = copies;
+    this.included = included;
   }
 
   @Override
   public void run(RunningTask task) throws InterruptedException {
-    RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs());
+    RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs(), included);
     List<Thread> counting = files.startCounting(source.jobs());
     files.forEach(source.jobs(), number -> check(task, number));
     task.join(counting);

@@ -1,14 +1,17 @@
 package io.pmfs.fs;
 
+import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Pace;
 import io.pmfs.stage.Placement;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Tier;
 import java.time.Duration;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -72,11 +75,14 @@ public final class DatasetTasks implements FileTasks {
       Pace pace = pace(stage.limits());
       Placement placement = new Placement(stage.tier(), stage.pin());
       Staging staging = stager.staging(placement, pace, jobs, task.counts.bytes::add);
+      Predicate<Inode> included = included(stage.replicated() || stage.metadataOnly());
       return withSource(
-          jobs, pace, (by, t) -> new StageWork(by, staging, stage.metadataOnly()).run(t));
+          jobs, pace, (by, t) -> new StageWork(by, staging, stage.metadataOnly(), included).run(t));
     }
-    if (request instanceof TaskRequest.Check) {
-      return withSource(DEFAULT_JOBS, Pace.UNLIMITED, (by, t) -> new CheckWork(by, copies).run(t));
+    if (request instanceof TaskRequest.Check check) {
+      Predicate<Inode> included = included(check.replicated());
+      return withSource(
+          DEFAULT_JOBS, Pace.UNLIMITED, (by, t) -> new CheckWork(by, copies, included).run(t));
     }
     if (request instanceof TaskRequest.Evict) {
       return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), stager);
@@ -91,6 +97,12 @@ public final class DatasetTasks implements FileTasks {
     Staging staging = stager.staging(Placement.ANYWHERE, pace, jobs, task.counts.bytes::add);
     return withSource(
         jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch).run(t));
+  }
+
+  /** Other nodes' files are theirs to copy. */
+  private Predicate<Inode> included(boolean replicated) {
+    Share share = stager.share();
+    return replicated || share == Share.ALL ? inode -> true : share::isOwn;
   }
 
   /** A task that asks the source. */

@@ -55,25 +55,33 @@ final class DirectoryReader {
   void read(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
     BatchFailure failure = new BatchFailure();
     pace.await(1, 0, hurries);
-    source.list(
-        directory,
-        names -> {
-          if (failure.cause == null) {
-            try {
-              batches.accept(look(directory, names, hurries));
-            } catch (FsException e) {
-              failure.cause = e;
-            }
-          }
-        });
+    if (!source.listWithStatus(
+        directory, entries -> failure.first(() -> batches.accept(entries)))) {
+      source.list(
+          directory, names -> failure.first(() -> batches.accept(look(directory, names, hurries))));
+    }
     if (failure.cause != null) {
       throw failure.cause;
     }
   }
 
-  /** Carries a failure out of a consumer. */
+  /** Carries the first failure out of a consumer; what comes after it is not done. */
   private static final class BatchFailure {
     private @Nullable FsException cause;
+
+    interface Step {
+      void run() throws FsException;
+    }
+
+    void first(Step step) {
+      if (cause == null) {
+        try {
+          step.run();
+        } catch (FsException e) {
+          cause = e;
+        }
+      }
+    }
   }
 
   SourceStatus status(FileName path, BooleanSupplier hurries) throws FsException {

@@ -11,6 +11,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The files that the paths of a request stand for, each once: a directory stands for all that is
@@ -23,10 +25,12 @@ final class RequestedFiles {
   private final Tree tree;
   private final InodeBytes named = new InodeBytes();
   private final long[] roots;
+  private final Predicate<Inode> included;
 
-  private RequestedFiles(RunningTask task, Tree tree, long[] numbers) {
+  private RequestedFiles(RunningTask task, Tree tree, long[] numbers, Predicate<Inode> included) {
     this.task = task;
     this.tree = tree;
+    this.included = included;
     this.roots =
         Arrays.stream(numbers)
             .filter(number -> number != 0 && named.compareAndSet(number, (byte) 0, NAMED))
@@ -35,6 +39,12 @@ final class RequestedFiles {
 
   /** Looks all paths up, by several threads, and reports those that are not there. */
   static RequestedFiles find(RunningTask task, Tree tree, int threads) throws InterruptedException {
+    return find(task, tree, threads, inode -> true);
+  }
+
+  /** The same, but for files that are not included. */
+  static RequestedFiles find(RunningTask task, Tree tree, int threads, Predicate<Inode> included)
+      throws InterruptedException {
     List<FileName> paths = task.request().paths();
     long[] numbers = new long[paths.size()];
     AtomicInteger next = new AtomicInteger();
@@ -47,7 +57,7 @@ final class RequestedFiles {
                 numbers[i] = find(task, tree, paths.get(i));
               }
             }));
-    return new RequestedFiles(task, tree, numbers);
+    return new RequestedFiles(task, tree, numbers, included);
   }
 
   /** Looks one path up; 0, and it is reported, if it is not there. */
@@ -149,6 +159,9 @@ final class RequestedFiles {
     }
 
     private void put(long number) {
+      if (!isIncluded(tree.inode(number))) {
+        return;
+      }
       try {
         queue.put(number);
       } catch (InterruptedException e) {
@@ -227,9 +240,17 @@ final class RequestedFiles {
 
     private void count(long number) {
       Inode inode = tree.inode(number);
+      if (!isIncluded(inode)) {
+        return;
+      }
       task.counts.totalFiles.increment();
       task.counts.totalBytes.add(inode == null ? 0 : inode.attributes().size());
     }
+  }
+
+  /** Whether the request is meant for a file; so it is for one that is gone, which is reported. */
+  boolean isIncluded(@Nullable Inode inode) {
+    return inode == null || included.test(inode);
   }
 
   /** Whether the request names that file or directory itself. */

@@ -89,7 +89,10 @@ final class SequencePass {
           return null;
         }
         Inode inode = source.checked(number);
-        boolean isMine = !staging.has(inode) && marks.compareAndSet(number, (byte) 0, TAKEN);
+        boolean isMine =
+            files.isIncluded(inode)
+                && !staging.has(inode)
+                && marks.compareAndSet(number, (byte) 0, TAKEN);
         return isMine ? inode : null;
       } catch (FsException e) {
         return null;

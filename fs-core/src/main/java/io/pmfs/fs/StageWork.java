@@ -5,6 +5,7 @@ import io.pmfs.stage.InodeBytes;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * Staging of a request's files: threads that count run ahead and import what is not known; behind
@@ -15,20 +16,27 @@ final class StageWork implements RunningTask.Work {
   private final TaskSource source;
   private final Staging staging;
   private final boolean metadataOnly;
+  private final Predicate<Inode> included;
 
   /** Files that are counted as staged already, marked until their first name comes by. */
   private final InodeBytes stagedInSequence = new InodeBytes();
 
-  StageWork(TaskSource source, Staging staging, boolean metadataOnly) {
+  /**
+   * Stages what is included.
+   *
+   * @param metadataOnly whether only names and attributes are imported
+   */
+  StageWork(TaskSource source, Staging staging, boolean metadataOnly, Predicate<Inode> included) {
     this.source = source;
     this.staging = staging;
     this.metadataOnly = metadataOnly;
+    this.included = included;
   }
 
   @Override
   public void run(RunningTask task) throws InterruptedException {
     task.whenCancelled(staging::cancel);
-    RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs());
+    RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs(), included);
     List<Thread> counting = files.startCounting(source.jobs());
     if (!metadataOnly) {
       new SequencePass(source, staging, task, files, stagedInSequence).run();

@@ -17,19 +17,44 @@ public sealed interface TaskRequest {
    * @param tier the name of the only tier to use; null for the first with room
    * @param pin whether the copies, new or there already, are never to be evicted
    * @param metadataOnly whether only names and attributes are to be imported
+   * @param replicated whether also the files that other nodes hold
    */
   record Stage(
-      List<FileName> paths, Limits limits, @Nullable String tier, boolean pin, boolean metadataOnly)
+      List<FileName> paths,
+      Limits limits,
+      @Nullable String tier,
+      boolean pin,
+      boolean metadataOnly,
+      boolean replicated)
       implements TaskRequest {
     public Stage {
       paths = List.copyOf(paths);
     }
+
+    /** Of this node's own files. */
+    public Stage(
+        List<FileName> paths,
+        Limits limits,
+        @Nullable String tier,
+        boolean pin,
+        boolean metadataOnly) {
+      this(paths, limits, tier, pin, metadataOnly, false);
+    }
   }
 
-  /** Says which files have no copy, or one of another version; copies nothing. */
-  record Check(List<FileName> paths) implements TaskRequest {
+  /**
+   * Says which files have no copy, or one of another version; copies nothing.
+   *
+   * @param replicated whether also of the files that other nodes hold
+   */
+  record Check(List<FileName> paths, boolean replicated) implements TaskRequest {
     public Check {
       paths = List.copyOf(paths);
+    }
+
+    /** Of this node's own files. */
+    public Check(List<FileName> paths) {
+      this(paths, false);
     }
   }
 

@@ -21,23 +21,31 @@ final class BlockWriter {
   private final Inode inode;
   private final CopyWriter file;
   private final CopyFormat format;
+  private final Bundling bundling;
   private final FramePool pool;
   private boolean decided; // GUARDED_BY(this)
   private volatile @Nullable FrameWriter frames; // null: raw
   private volatile @Nullable FramedContent content;
   private @Nullable CopyWriter ordered;
 
-  private BlockWriter(Inode inode, CopyWriter file, CopyFormat format, FramePool pool) {
+  private BlockWriter(
+      Inode inode, CopyWriter file, CopyFormat format, Bundling bundling, FramePool pool) {
     this.inode = inode;
     this.file = file;
     this.format = format;
+    this.bundling = bundling;
     this.pool = pool;
   }
 
-  /** Reserves room for a file's copy, whatever it will shrink to; null if there is none. */
-  static @Nullable BlockWriter create(Inode inode, Tier tier, CopyFormat format, FramePool pool) {
+  /**
+   * Reserves room for a file's copy, whatever it will shrink to; null if there is none.
+   *
+   * @param bundling whether it may be in a bundle
+   */
+  static @Nullable BlockWriter create(
+      Inode inode, Tier tier, CopyFormat format, Bundling bundling, FramePool pool) {
     CopyWriter file = tier.create(inode.number(), format.mostStored(inode.attributes().size()));
-    return file == null ? null : new BlockWriter(inode, file, format, pool);
+    return file == null ? null : new BlockWriter(inode, file, format, bundling, pool);
   }
 
   Tier tier() {
@@ -50,7 +58,7 @@ final class BlockWriter {
     FrameWriter compressed = frames;
     if (compressed != null) {
       compressed.write(block, bytes);
-    } else if (format.bundling().takesRaw(inode.attributes().size())) {
+    } else if (bundling.takesRaw(inode.attributes().size())) {
       file.append(bytes);
     } else {
       file.write(Blocks.offset(block), bytes);
@@ -64,11 +72,10 @@ final class BlockWriter {
     long size = inode.attributes().size();
     Codec codec = format.choose(block, bytes.duplicate(), size);
     if (codec != null) {
-      FrameWriter writer =
-          new FrameWriter(file, codec, size, format.bundling().takesCompressed(size));
+      FrameWriter writer = new FrameWriter(file, codec, size, bundling.takesCompressed(size));
       content = new FramedContent(writer, codec, size, Frames.SIZE, pool);
       frames = writer;
-    } else if (!format.bundling().takesRaw(size)) {
+    } else if (!bundling.takesRaw(size)) {
       file.allocate(size);
     }
     decided = true;

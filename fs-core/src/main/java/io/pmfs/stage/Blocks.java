@@ -14,7 +14,7 @@ public final class Blocks {
 
   private Blocks() {}
 
-  static int count(SourceVersion version) {
+  public static int count(SourceVersion version) {
     return Math.toIntExact((version.size() + SIZE - 1) / SIZE);
   }
 
@@ -32,7 +32,7 @@ public final class Blocks {
   }
 
   /** CRC32C (RFC 3720) of the remaining bytes, whose position stays. */
-  static int checksum(ByteBuffer bytes) {
+  public static int checksum(ByteBuffer bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate());
     return (int) crc.getValue();

@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
@@ -92,13 +93,31 @@ public final class Copies implements AutoCloseable {
     return mismatches.sum();
   }
 
-  /** Reserves room in a tier for a file's copy; null if there is none. */
-  @Nullable BlockWriter create(Inode inode, Tier tier) {
-    return BlockWriter.create(inode, tier, format(tier), frames);
+  /**
+   * Reserves room in a tier for a file's copy; null if there is none.
+   *
+   * @param alone whether it may not be in a bundle
+   */
+  @Nullable BlockWriter create(Inode inode, Tier tier, boolean alone) {
+    CopyFormat format = format(tier);
+    return BlockWriter.create(
+        inode, tier, format, alone ? Bundling.NONE : format.bundling(), frames);
   }
 
   CopyFormat format(Tier tier) {
     return index.format(tier);
+  }
+
+  /** The checksums of a file's {@link Blocks} as one of its copies has them; null if none has. */
+  public @Nullable Checksums checksums(Inode inode) {
+    for (CopyRecord copy : namespace.copies(inode.number())) {
+      if (copy.blockSize() == Blocks.SIZE
+          && copy.version().equals(inode.attributes().version())
+          && copy.checksums().count() == Blocks.count(copy.version())) {
+        return copy.checksums();
+      }
+    }
+    return null;
   }
 
   /**

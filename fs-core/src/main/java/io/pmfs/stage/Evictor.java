@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
@@ -29,16 +30,19 @@ final class Evictor {
   private final Namespace namespace;
   private final Copies copies;
   private final EvictionPolicy policy;
+  private final Guests guests;
   private final Executor thread;
   private final AtomicBoolean running = new AtomicBoolean();
   private final Lock compacting = new ReentrantLock();
   private final AtomicLong compactions = new AtomicLong();
   private final LongAdder evicted = new LongAdder();
 
-  Evictor(Namespace namespace, Copies copies, EvictionPolicy policy, Executor thread) {
+  Evictor(
+      Namespace namespace, Copies copies, EvictionPolicy policy, Guests guests, Executor thread) {
     this.namespace = namespace;
     this.copies = copies;
     this.policy = policy;
+    this.guests = guests;
     this.thread = thread;
   }
 
@@ -104,7 +108,8 @@ final class Evictor {
   }
 
   private void evictBelow(Tier tier, long usedBytes) {
-    boolean isNeeded = policy != EvictionPolicy.NONE || !tier.sparseBundles().isEmpty();
+    boolean isNeeded =
+        policy != EvictionPolicy.NONE || guests.mayBeThere() || !tier.sparseBundles().isEmpty();
     if (!isNeeded || !running.compareAndSet(false, true)) {
       return;
     }
@@ -115,17 +120,51 @@ final class Evictor {
     }
   }
 
+  /**
+   * Has guests of the first tier that may be used and could hold so much make room for it and some
+   * more; says whether any went. By the caller's thread.
+   */
+  boolean displaceGuests(long size, Placement placement) {
+    for (Tier tier : copies.tiers()) {
+      if (placement.allows(tier.name())
+          && tier.couldHold(size)
+          && tier.status().state() == TierStatus.State.ON) {
+        TierStatus status = tier.status();
+        return evict(tier, status.usedBytes() - headroom(status, size), EvictionPolicy.NONE);
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Guests go first. Those in bundles, from a time when they were this node's own, make no room
+   * before their bundles are compacted: so what goes is counted, too.
+   */
+  private boolean evict(Tier tier, long usedBytes, EvictionPolicy then) {
+    long surplus = tier.status().usedBytes() - usedBytes;
+    int gone = 0;
+    while (gone < MAXIMUM_AT_ONCE && surplus > 0 && tier.status().usedBytes() > usedBytes) {
+      long guest = guests.victim(tier);
+      long victim = guest == 0 ? then.victim(tier, namespace) : guest;
+      if (victim == 0) {
+        break;
+      }
+      CopyRecord copy = namespace.copy(victim, tier.name());
+      copies.evict(victim, tier);
+      surplus -= copy == null ? 0 : copy.storedSize();
+      evicted.increment();
+      gone++;
+    }
+    if (gone > 0 && !tier.sparseBundles().isEmpty()) {
+      compact(Placement.ANYWHERE);
+    }
+    return gone > 0;
+  }
+
   private void evict(Tier tier, long usedBytes) {
     try {
       compact(Placement.ANYWHERE);
-      for (int i = 0; i < MAXIMUM_AT_ONCE && tier.status().usedBytes() > usedBytes; i++) {
-        long victim = policy.victim(tier, namespace);
-        if (victim == 0) {
-          return;
-        }
-        copies.evict(victim, tier);
-        evicted.increment();
-      }
+      evict(tier, usedBytes, policy);
     } catch (RuntimeException e) {
       log.error("evicting from {} failed", tier.name(), e);
     } finally {

@@ -34,6 +34,7 @@ final class Fetches {
   private final OpenSources sources;
   private final Copies copies;
   private final Evictor evictor;
+  private final Guests guests;
 
   /**
    * INVARIANT: each fetch in here has a task in a pool, or a {@link Staging}, that will end it, or
@@ -55,11 +56,12 @@ final class Fetches {
 
   private volatile boolean stopping;
 
-  Fetches(Namespace namespace, OpenSources sources, Copies copies, Evictor evictor) {
+  Fetches(Namespace namespace, OpenSources sources, Copies copies, Evictor evictor, Guests guests) {
     this.namespace = namespace;
     this.sources = sources;
     this.copies = copies;
     this.evictor = evictor;
+    this.guests = guests;
   }
 
   /** The running fetch of a file, a new one, or null if it is not to be copied now. */
@@ -68,8 +70,12 @@ final class Fetches {
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
+    boolean isGuest = guests.isGuest(inode);
+    if (isGuest && guests.isOnlyRead()) {
+      return null;
+    }
     fetch = runningOrNew(inode, Placement.ANYWHERE, false, () -> true);
-    if (fetch == null && !copies.has(inode)) {
+    if (fetch == null && !isGuest && !copies.has(inode)) {
       noRoom(inode);
     }
     return fetch;
@@ -104,8 +110,12 @@ final class Fetches {
   }
 
   private @Nullable Fetch reserve(Inode inode, Placement placement, boolean staged) {
+    boolean isGuest = guests.isGuest(inode);
     for (Tier tier : copies.tiers()) {
-      BlockWriter writer = placement.allows(tier.name()) ? copies.create(inode, tier) : null;
+      boolean isAllowed =
+          placement.allows(tier.name())
+              && (!isGuest || staged || Guests.hasRoomToSpare(tier, inode.attributes().size()));
+      BlockWriter writer = isAllowed ? copies.create(inode, tier, isGuest) : null;
       if (writer != null) {
         active.incrementAndGet();
         return new Fetch(inode, writer, staged);
@@ -117,6 +127,11 @@ final class Fetches {
   /** Makes room by moving copies together; says whether there may be some now. */
   boolean compact(Placement placement) {
     return evictor.compact(placement);
+  }
+
+  /** Makes room for one of this node's own files; says whether there may be some now. */
+  boolean displaceGuests(Inode inode, Placement placement) {
+    return !guests.isGuest(inode) && evictor.displaceGuests(inode.attributes().size(), placement);
   }
 
   private void noRoom(Inode inode) {
@@ -207,6 +222,9 @@ final class Fetches {
       return;
     }
     completed.increment();
+    if (guests.isGuest(fetch.inode())) {
+      guests.changed();
+    }
     // Before the end: until eviction is under way there is something left to do.
     if (!fetch.isStaged()) {
       evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());

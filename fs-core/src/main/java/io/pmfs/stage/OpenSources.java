@@ -41,7 +41,7 @@ final class OpenSources implements AutoCloseable {
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + inode.number() + " has no path");
     }
-    return new OpenSource(inode, source.open(path));
+    return new OpenSource(inode, source.openVersion(path, inode.attributes().version()));
   }
 
   /** A file that the caller opened, and closes. */

@@ -37,14 +37,22 @@ public final class Stager implements AutoCloseable {
   private static final Duration STOP = Duration.ofSeconds(30);
 
   private final Copies copies;
+  private final Share share;
+  private final Guests guests;
   private final Evictor evictor;
   private final BufferPool buffers;
   private final OpenSources sources;
   private final Fetches fetches;
   private final FetchThreads fetchThreads;
   private final ExecutorService storeThreads;
-  private final LongAdder bytesFromTiers = new LongAdder();
-  private final LongAdder bytesFromSource = new LongAdder();
+  private final Served readers = new Served();
+  private final Served peers = new Served();
+
+  /** Bytes by where they came from. */
+  private static final class Served {
+    private final LongAdder fromTiers = new LongAdder();
+    private final LongAdder fromSource = new LongAdder();
+  }
 
   public Stager(
       Namespace namespace,
@@ -52,12 +60,13 @@ public final class Stager implements AutoCloseable {
       Copies copies,
       EvictionPolicy eviction,
       StagerSettings settings) {
-    this(namespace, source, copies, eviction, settings, () -> {});
+    this(namespace, source, copies, eviction, settings, Share.ALL, () -> {});
   }
 
   /**
    * The same.
    *
+   * @param share what of the dataset this node holds
    * @param threadStart what each thread that compresses copies does first
    */
   public Stager(
@@ -66,6 +75,7 @@ public final class Stager implements AutoCloseable {
       Copies copies,
       EvictionPolicy eviction,
       StagerSettings settings,
+      Share share,
       Runnable threadStart) {
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
@@ -73,8 +83,10 @@ public final class Stager implements AutoCloseable {
     this.storeThreads =
         Executors.newFixedThreadPool(
             StagerSettings.STORE_THREADS, FetchThreads.named("store", threadStart));
-    this.evictor = new Evictor(namespace, copies, eviction, storeThreads);
-    this.fetches = new Fetches(namespace, sources, copies, evictor);
+    this.share = share;
+    this.guests = new Guests(share, namespace);
+    this.evictor = new Evictor(namespace, copies, eviction, guests, storeThreads);
+    this.fetches = new Fetches(namespace, sources, copies, evictor, guests);
     this.fetchThreads = new FetchThreads(namespace, copies, fetches, settings, threadStart);
   }
 
@@ -104,15 +116,37 @@ public final class Stager implements AutoCloseable {
    * @throws FsException the source's own failure
    */
   public int read(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    return read(inode, offset, size, sink, readers);
+  }
+
+  /** The same for another node, of which our own readers' counts say nothing. */
+  public int readForPeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    return read(inode, offset, size, sink, peers);
+  }
+
+  /**
+   * Reads a range, which must lie within the file, for another node if a tier holds a copy; 0 if
+   * none does.
+   */
+  public int readCopyForPeer(Inode inode, long offset, int size, ReadSink sink) {
+    if (!copies.read(inode, offset, size, sink)) {
+      return 0;
+    }
+    peers.fromTiers.add(size);
+    return size;
+  }
+
+  private int read(Inode inode, long offset, int size, ReadSink sink, Served served)
+      throws FsException {
     // A copy may be committed or dropped between looking for it and using it; after a few rounds
     // nothing but the source is left.
     for (int round = 0; round < ROUNDS; round++) {
       if (copies.read(inode, offset, size, sink)) {
         evictor.touched(inode.number());
-        bytesFromTiers.add(size);
+        served.fromTiers.add(size);
         return size;
       }
-      int count = readThrough(inode, offset, size, sink);
+      int count = readThrough(inode, offset, size, sink, served);
       if (count > 0) {
         return count;
       }
@@ -120,14 +154,15 @@ public final class Stager implements AutoCloseable {
         break;
       }
     }
-    return readDirectly(inode, offset, size, sink);
+    return readDirectly(inode, offset, size, sink, served);
   }
 
   /**
    * Answers from a running or new fetch of the file; 0 if there is none or it ended before it
    * could.
    */
-  private int readThrough(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+  private int readThrough(Inode inode, long offset, int size, ReadSink sink, Served served)
+      throws FsException {
     Fetch fetch = fetches.forReader(inode);
     if (fetch == null || !fetch.enter()) {
       return 0;
@@ -136,7 +171,7 @@ public final class Stager implements AutoCloseable {
       int block = Blocks.index(offset);
       int start = Math.toIntExact(offset - Blocks.offset(block));
       int count = Math.min(size, fetch.blockSize(block) - start);
-      return readBlock(fetch, block, start, count, sink) ? count : 0;
+      return readBlock(fetch, block, start, count, sink, served) ? count : 0;
     } finally {
       fetch.exit();
     }
@@ -146,7 +181,8 @@ public final class Stager implements AutoCloseable {
    * Answers from a block of a fetch, reading it if need be; false if the caller must read for
    * itself.
    */
-  private boolean readBlock(Fetch fetch, int block, int start, int count, ReadSink sink)
+  private boolean readBlock(
+      Fetch fetch, int block, int start, int count, ReadSink sink, Served served)
       throws FsException {
     while (true) {
       switch (claim(fetch, block)) {
@@ -157,13 +193,13 @@ public final class Stager implements AutoCloseable {
             fetch.release(block);
             return false;
           }
-          return readAndHold(fetch, block, start, count, sink);
+          return readAndHold(fetch, block, start, count, sink, served);
         }
         case HELD -> {
           BufferPool.Loan loan = fetch.held(block);
           if (loan != null) {
             try {
-              bytesFromTiers.add(count);
+              served.fromTiers.add(count);
               return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
             } finally {
               loan.release();
@@ -173,7 +209,7 @@ public final class Stager implements AutoCloseable {
         case STORED -> {
           try {
             fetch.writer().read(Blocks.offset(block) + start, count, sink);
-            bytesFromTiers.add(count);
+            served.fromTiers.add(count);
             return true;
           } catch (MismatchException e) {
             fetches.giveUp(fetch);
@@ -200,7 +236,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /** Reads a claimed block into memory, answers from it, and leaves it to the store threads. */
-  private boolean readAndHold(Fetch fetch, int block, int start, int count, ReadSink sink)
+  private boolean readAndHold(
+      Fetch fetch, int block, int start, int count, ReadSink sink, Served served)
       throws FsException {
     BufferPool.Loan loan = buffers.tryAcquire(fetch.blockSize(block));
     if (loan == null) {
@@ -224,7 +261,7 @@ public final class Stager implements AutoCloseable {
     try {
       fetch.hold(block, loan);
       store(fetch, block);
-      bytesFromSource.add(count);
+      served.fromSource.add(count);
       return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
     } finally {
       loan.release();
@@ -241,7 +278,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /** Reads a range for one reader only. */
-  private int readDirectly(Inode inode, long offset, int count, ReadSink sink) throws FsException {
+  private int readDirectly(Inode inode, long offset, int count, ReadSink sink, Served served)
+      throws FsException {
     try (var lease = sources.acquire(inode)) {
       OpenSources.OpenSource open = lease.handle();
       if (!open.isTheFile()) {
@@ -255,7 +293,7 @@ public final class Stager implements AutoCloseable {
             fetches.name(inode)
                 + " is shorter than when it was looked up; unmount and mount it again");
       }
-      bytesFromSource.add(count);
+      served.fromSource.add(count);
       deliver(new ReadResult.Bytes(destination.flip()), sink);
       return count;
     }
@@ -318,14 +356,24 @@ public final class Stager implements AutoCloseable {
     return copies.evict(number);
   }
 
+  /** Other files are this node's to hold from now on. */
+  public void shareChanged() {
+    guests.changed();
+  }
+
+  /** What of the dataset this node holds. */
+  public Share share() {
+    return share;
+  }
+
   /** Bytes that readers got from copies, finished or in the making. */
   public long bytesFromTiers() {
-    return bytesFromTiers.sum();
+    return readers.fromTiers.sum();
   }
 
   /** Bytes that readers waited for the source for. */
   public long bytesFromSource() {
-    return bytesFromSource.sum();
+    return readers.fromSource.sum();
   }
 
   public StagerStatus status() {

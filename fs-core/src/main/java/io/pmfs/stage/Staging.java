@@ -132,7 +132,8 @@ public final class Staging {
           continue;
         }
         String failure = copies.failure(placement);
-        if (failure == null && fetches.compact(placement)) {
+        if (failure == null
+            && (fetches.compact(placement) || fetches.displaceGuests(inode, placement))) {
           continue;
         }
         return failure == null

@@ -1,6 +1,8 @@
 package io.pmfs.tier;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -17,10 +19,29 @@ public interface BackingStore extends AutoCloseable {
   /** Hands the names of a directory, but for . and .., in batches to the consumer. */
   void list(FileName directory, Consumer<List<FileName>> batches) throws FsException;
 
+  /**
+   * Hands names and what {@link #status} says of each, in the same order, where both come at once.
+   *
+   * @return false, and nothing was handed, if they do not: ask for each
+   */
+  default boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException {
+    return false;
+  }
+
   FileName readSymbolicLink(FileName path) throws FsException;
 
   /** Opens a regular file for reading. */
   SourceFile open(FileName path) throws FsException;
+
+  /**
+   * The same for a store that may know another version of the file than the caller.
+   *
+   * @param expected the version that is wanted; a store with the file itself opens what there is
+   */
+  default SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
+    return open(path);
+  }
 
   /** All extended attributes that the daemon may read; empty where the file system has none. */
   Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException;

@@ -1,6 +1,7 @@
 package io.pmfs.tier;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
@@ -48,6 +49,16 @@ public final class CountedBackingStore implements BackingStore {
   public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
     lists.increment();
     store.list(directory, batches);
+  }
+
+  @Override
+  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException {
+    boolean isListed = store.listWithStatus(directory, batches);
+    if (isListed) {
+      lists.increment();
+    }
+    return isListed;
   }
 
   @Override

@@ -36,7 +36,7 @@ final class BlockWriterTest {
   private final FramePool pool = new FramePool(4 << 20);
 
   private BlockWriter writer(Inode inode, Tier tier) {
-    return Objects.requireNonNull(BlockWriter.create(inode, tier, format, pool));
+    return Objects.requireNonNull(BlockWriter.create(inode, tier, format, format.bundling(), pool));
   }
 
   private static ByteBuffer block(byte[] content, int block) {

@@ -29,7 +29,17 @@ final class ArchitectureTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"cli", "fuse", "packing", "cluster", "fs", "stage", "tier", "metadata", "compression"})
+      strings = {
+        "cli",
+        "fuse",
+        "packing",
+        "cluster",
+        "fs",
+        "stage",
+        "tier",
+        "metadata",
+        "compression"
+      })
   void packages_areAllSeen(String name) {
     assertThat(CLASSES.stream().filter(c -> c.getPackageName().startsWith("io.pmfs." + name)))
         .as("classes of io.pmfs.%s on the class path", name)
@@ -40,7 +50,8 @@ final class ArchitectureTest {
   void packages_areAllKnownHere() {
     assertThat(CLASSES.stream().map(c -> c.getPackageName().split("\\.", -1)[2]).distinct())
         .as("a new package needs its place in these rules")
-        .isSubsetOf("cli", "fuse", "packing", "cluster", "fs", "stage", "tier", "metadata", "compression");
+        .isSubsetOf(
+            "cli", "fuse", "packing", "cluster", "fs", "stage", "tier", "metadata", "compression");
   }
 
   @Test

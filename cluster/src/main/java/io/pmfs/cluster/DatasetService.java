@@ -1,0 +1,190 @@
+package io.pmfs.cluster;
+
+import com.google.common.base.Suppliers;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.Checksums;
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Stager;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.SourceStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * Answers peers with the names and contents of a mounted dataset. Where a path leads may have to be
+ * asked of the owners of the directories above it; these are always closer to the root, so requests
+ * do not go in circles. Contents come from the tiers and the source only.
+ */
+final class DatasetService implements PeerService {
+  private static final int ENTRIES_AT_ONCE = 1024;
+
+  private final PmfsFileSystem fileSystem;
+  private final Namespace namespace;
+  private final Copies copies;
+  private final Stager stager;
+  private final Owners owners;
+
+  DatasetService(
+      PmfsFileSystem fileSystem, Namespace namespace, Copies copies, Stager stager, Owners owners) {
+    this.fileSystem = fileSystem;
+    this.namespace = namespace;
+    this.copies = copies;
+    this.stager = stager;
+    this.owners = owners;
+  }
+
+  @Override
+  public void list(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException, PeerException {
+    mustOwn(directory);
+    long number = find(directory);
+    long position = 0;
+    while (true) {
+      List<DirectoryEntry> entries = new ArrayList<>();
+      fileSystem.list(
+          number,
+          position,
+          entry -> {
+            entries.add(entry);
+            return entries.size() < ENTRIES_AT_ONCE;
+          });
+      if (entries.isEmpty()) {
+        return;
+      }
+      List<SourceEntry> batch = new ArrayList<>(entries.size());
+      for (DirectoryEntry entry : entries) {
+        Inode inode = fileSystem.inode(entry.inode());
+        batch.add(new SourceEntry(entry.name(), inode.identity(), inode.attributes()));
+      }
+      batches.accept(batch);
+      position = entries.get(entries.size() - 1).position();
+    }
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException, PeerException {
+    mustOwn(Paths.parent(path));
+    Inode inode = fileSystem.inode(find(path));
+    return new SourceStatus(inode.identity(), inode.attributes());
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException, PeerException {
+    mustOwn(Paths.parent(path));
+    return fileSystem.readSymbolicLink(find(path));
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException, PeerException {
+    mustOwn(Paths.parent(path));
+    return fileSystem.extendedAttributes(find(path));
+  }
+
+  @Override
+  public Content open(FileName path, SourceVersion expected, boolean onlyCopies)
+      throws FsException, PeerException {
+    long number = findKnown(path);
+    boolean reads = !onlyCopies && owners.isOwn(path);
+    if (number == 0 && !reads) {
+      throw refused(path + " is not known here");
+    }
+    Inode inode = fileSystem.inode(number == 0 ? find(path) : number);
+    Attributes attributes = inode.attributes();
+    switch (attributes.type()) {
+      case REGULAR -> {}
+      case DIRECTORY -> throw new FsException(Errno.EISDIR, path.toString());
+      default -> throw new FsException(Errno.EINVAL, path + " is not a file");
+    }
+    if (!attributes.version().equals(expected)) {
+      throw refused(path + " is of another version here");
+    }
+    if (!reads && !copies.has(inode)) {
+      throw refused(path + " has no copy here");
+    }
+    return new DatasetContent(inode, reads);
+  }
+
+  private void mustOwn(FileName directory) throws PeerException {
+    if (!owners.isOwn(directory)) {
+      throw refused("directory " + directory + " is another node's");
+    }
+  }
+
+  private static PeerException refused(String why) {
+    return new PeerException(PeerException.Kind.REFUSED, why);
+  }
+
+  private long find(FileName path) throws FsException {
+    long at = PmfsFileSystem.ROOT;
+    for (FileName name : Paths.names(path)) {
+      at = fileSystem.find(at, name).inode();
+    }
+    return at;
+  }
+
+  /** The same without asking anybody; 0 if it is not known. */
+  private long findKnown(FileName path) {
+    long at = PmfsFileSystem.ROOT;
+    for (FileName name : Paths.names(path)) {
+      DirectoryEntry entry = namespace.find(at, name);
+      if (entry == null) {
+        return 0;
+      }
+      at = entry.inode();
+    }
+    return at;
+  }
+
+  private final class DatasetContent implements Content {
+    private final Inode inode;
+    private final boolean reads;
+    private final Supplier<Optional<Checksums>> recorded;
+
+    DatasetContent(Inode inode, boolean reads) {
+      this.inode = inode;
+      this.reads = reads;
+      this.recorded = Suppliers.memoize(() -> Optional.ofNullable(copies.checksums(inode)));
+    }
+
+    @Override
+    public SourceStatus status() {
+      return new SourceStatus(inode.identity(), inode.attributes());
+    }
+
+    @Override
+    public OptionalInt checksum(int block) {
+      return recorded.get().stream().mapToInt(checksums -> checksums.get(block)).findFirst();
+    }
+
+    @Override
+    public void read(long offset, int size, ReadSink sink) throws FsException, PeerException {
+      int done = 0;
+      while (done < size) {
+        long from = offset + done;
+        int rest = size - done;
+        int count =
+            reads
+                ? PeerStore.answering(() -> stager.readForPeer(inode, from, rest, sink))
+                : stager.readCopyForPeer(inode, from, rest, sink);
+        if (count == 0) {
+          throw refused("its copy is gone");
+        }
+        done += count;
+      }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+package io.pmfs.cluster;
+
+import io.pmfs.metadata.FileName;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Paths below the dataset's root. */
+final class Paths {
+  static final FileName ROOT = FileName.of("");
+
+  private Paths() {}
+
+  /** The names on the way from the root. */
+  static List<FileName> names(FileName path) {
+    return Stream.of(path.toLatin1().split("/", -1))
+        .filter(name -> !name.isEmpty())
+        .map(FileName::ofLatin1)
+        .toList();
+  }
+
+  /** The directory that a path is in; the root's is the root. */
+  static FileName parent(FileName path) {
+    String text = path.toLatin1();
+    return FileName.ofLatin1(text.substring(0, Math.max(0, text.lastIndexOf('/'))));
+  }
+}

@@ -1,0 +1,74 @@
+package io.pmfs.cluster;
+
+import java.time.Duration;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Peers that failed lately: they are not asked for a while, which doubles with each failure, so
+ * that readers wait for a dead one once and not each time. Safe for use by many threads.
+ */
+final class Suspects {
+  private static final Logger log = LoggerFactory.getLogger(Suspects.class);
+
+  static final Duration FIRST = Duration.ofSeconds(1);
+  static final Duration LAST = Duration.ofSeconds(30);
+
+  private final LongSupplier nanoTime;
+  private final ConcurrentHashMap<UUID, Suspicion> suspicions = new ConcurrentHashMap<>();
+
+  /** A peer that is started again is another one. */
+  private record Suspicion(long instance, Duration pause, long until) {}
+
+  Suspects(LongSupplier nanoTime) {
+    this.nanoTime = nanoTime;
+  }
+
+  /** Whether to ask a peer now. When its time is up, one caller tries, and the others wait on. */
+  boolean mayAsk(Member peer) {
+    Suspicion suspicion = suspicions.get(peer.id());
+    if (suspicion == null || suspicion.instance != peer.instance()) {
+      return true;
+    }
+    long now = nanoTime.getAsLong();
+    return now - suspicion.until >= 0
+        && suspicions.replace(peer.id(), suspicion, suspicion(peer, suspicion.pause, now));
+  }
+
+  /** Whether a peer failed and has not answered since. */
+  boolean isSuspected(Member peer) {
+    Suspicion suspicion = suspicions.get(peer.id());
+    return suspicion != null && suspicion.instance == peer.instance();
+  }
+
+  private static Suspicion suspicion(Member peer, Duration pause, long now) {
+    return new Suspicion(peer.instance(), pause, now + pause.toNanos());
+  }
+
+  /** A peer did not answer, or not with what it said. */
+  void failed(Member peer, String why) {
+    long now = nanoTime.getAsLong();
+    suspicions.compute(
+        peer.id(),
+        (id, before) -> {
+          boolean isNew = before == null || before.instance != peer.instance();
+          if (isNew) {
+            log.warn("{} is not asked for a while: {}", peer, why);
+          } else if (now - before.until < 0) {
+            // Others that had asked it at the same time.
+            return before;
+          }
+          Duration twice = isNew ? FIRST : before.pause.multipliedBy(2);
+          return suspicion(peer, twice.compareTo(LAST) > 0 ? LAST : twice, now);
+        });
+  }
+
+  void answered(Member peer) {
+    if (suspicions.remove(peer.id()) != null) {
+      log.info("{} answers again", peer);
+    }
+  }
+}
