@@ -282,12 +282,14 @@ public final class Stager implements AutoCloseable {
       throws FsException {
     try (var lease = sources.acquire(inode)) {
       OpenSources.OpenSource open = lease.handle();
+      ByteBuffer destination = sink.buffer(count);
+      int read = open.read(offset, destination);
+      // Before it is served, and after it was read: then it is known where it came from.
       if (!open.isTheFile()) {
         throw new FsException(
             Errno.ESTALE, fetches.name(inode) + " was replaced while it is mounted");
       }
-      ByteBuffer destination = sink.buffer(count);
-      if (open.read(offset, destination) < count) {
+      if (read < count) {
         throw new FsException(
             Errno.EIO,
             fetches.name(inode)

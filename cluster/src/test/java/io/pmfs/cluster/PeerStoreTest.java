@@ -1,0 +1,277 @@
+package io.pmfs.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fs.FileTask;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import io.pmfs.stage.RemoteCopies;
+import io.pmfs.tier.SourceOperations;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class PeerStoreTest {
+  private static final int DIRECTORIES = 5;
+  private static final int FILES = 20;
+  private static final long AMPLE = 1L << 30;
+
+  @TempDir Path directory;
+
+  /** Directories with small files, some of several blocks. */
+  private static long tree(TestNodes nodes) {
+    long bytes = 0;
+    for (int d = 0; d < DIRECTORIES; d++) {
+      nodes.store.directory("d" + d);
+      for (int f = 0; f < FILES; f++) {
+        long size = f == 0 ? 2_500_000 : 5_000 + 100 * f;
+        nodes.store.file("d%d/f%02d".formatted(d, f), d * FILES + f, size);
+        bytes += size;
+      }
+    }
+    return bytes;
+  }
+
+  private static void readEverywhere(TestNodes nodes) throws Exception {
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try {
+      List<Future<Map<String, byte[]>>> reads = new ArrayList<>();
+      for (TestNodes.Node node : nodes.nodes) {
+        reads.add(threads.submit(node::readAll));
+      }
+      Map<String, byte[]> expected = nodes.expected();
+      for (Future<Map<String, byte[]>> read : reads) {
+        assertThat(TestNodes.difference(expected, read.get())).isNull();
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    for (TestNodes.Node node : nodes.nodes) {
+      node.awaitIdle();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(RemoteCopies.class)
+  void read_everythingOnFourNodesAtOnce_leavesTheSourceOnce(RemoteCopies copies) throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, copies, 1, AMPLE)) {
+      long bytes = tree(nodes);
+      for (int i = 0; i < 4; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      long rootLooks = nodes.asked(SourceOperations::stats);
+
+      readEverywhere(nodes);
+
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(bytes);
+      assertThat(nodes.asked(SourceOperations::lists)).isEqualTo(DIRECTORIES + 1);
+      // Each name, each directory once more after it was listed, and each file when it was read.
+      long files = (long) DIRECTORIES * FILES;
+      assertThat(nodes.asked(SourceOperations::stats) - rootLooks)
+          .isBetween(files, DIRECTORIES + files + DIRECTORIES + 1 + 3 * files);
+      long before = nodes.asked(SourceOperations::total);
+
+      readEverywhere(nodes);
+
+      assertThat(nodes.asked(SourceOperations::total)).isEqualTo(before);
+      for (TestNodes.Node node : nodes.nodes) {
+        boolean all = true;
+        for (String path : nodes.expected().keySet()) {
+          all &= node.hasCopy(path);
+        }
+        assertThat(all).as("has a copy of everything").isEqualTo(copies != RemoteCopies.NEVER);
+      }
+    }
+  }
+
+  @Test
+  void read_whenOnlyTheSumOfTheTiersFits_asksTheSourceForNothingInTheSecondEpoch()
+      throws Exception {
+    List<Integer> order = new ArrayList<>();
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, 40 * 8_192)) {
+      // 100 files of 8 KiB, in tiers of 40 each.
+      nodes.store.directory("d");
+      for (int i = 0; i < 100; i++) {
+        nodes.store.file("d/f%02d".formatted(i), i, 8_192);
+        order.add(i);
+      }
+      for (int i = 0; i < 4; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      for (int epoch = 0; epoch < 2; epoch++) {
+        for (TestNodes.Node node : nodes.nodes) {
+          Collections.shuffle(order, new Random(epoch * 10L + node.member.instance()));
+          for (int i : order) {
+            assertThat(node.read("d/f%02d".formatted(i)))
+                .isEqualTo(nodes.expected().get("d/f%02d".formatted(i)));
+            node.awaitIdle();
+          }
+        }
+      }
+      long before = nodes.asked(SourceOperations::bytes);
+      assertThat(before).isBetween(100L * 8_192, 102L * 8_192);
+
+      readEverywhere(nodes);
+
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(before);
+    }
+  }
+
+  @Test
+  void read_whenAPeerIsDead_isServedByTheSourceAndThePeerIsSuspected() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      tree(nodes);
+      TestNodes.Node reader = nodes.add();
+      TestNodes.Node dead = nodes.add();
+      nodes.meet();
+      dead.close();
+
+      assertThat(TestNodes.difference(nodes.expected(), reader.readAll())).isNull();
+
+      assertThat(reader.suspects.isSuspected(dead.member)).isTrue();
+      assertThat(reader.peers.statisticsOfPeers().misses()).isBetween(1L, 10L);
+    }
+  }
+
+  @Test
+  void read_afterTheOwnerLeft_isTheNewOwnersAndComesFromItsCopies() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      tree(nodes);
+      TestNodes.Node first = nodes.add();
+      TestNodes.Node second = nodes.add();
+      TestNodes.Node leaves = nodes.add();
+      nodes.meet();
+      assertThat(TestNodes.difference(nodes.expected(), first.readAll())).isNull();
+      assertThat(TestNodes.difference(nodes.expected(), second.readAll())).isNull();
+      first.awaitIdle();
+      second.awaitIdle();
+      leaves.close();
+      nodes.meet(first, second);
+      long before = first.asked().bytes() + second.asked().bytes();
+
+      assertThat(TestNodes.difference(nodes.expected(), first.readAll())).isNull();
+      assertThat(TestNodes.difference(nodes.expected(), second.readAll())).isNull();
+
+      assertThat(first.asked().bytes() + second.asked().bytes()).isEqualTo(before);
+    }
+  }
+
+  @Test
+  void read_byANodeThatJoinsLate_asksWhoOwnedTheFilesBefore() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      long bytes = tree(nodes);
+      TestNodes.Node first = nodes.add();
+      TestNodes.Node second = nodes.add();
+      nodes.meet(first, second);
+      assertThat(TestNodes.difference(nodes.expected(), first.readAll())).isNull();
+      first.awaitIdle();
+      second.awaitIdle();
+      TestNodes.Node late = nodes.add();
+      // It learns of the others before it is one of them.
+      late.see(new View(List.of(first.member, second.member)));
+      nodes.meet();
+
+      assertThat(TestNodes.difference(nodes.expected(), late.readAll())).isNull();
+
+      assertThat(late.asked().bytes()).isZero();
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(bytes);
+    }
+  }
+
+  @Test
+  void stage_onEachNode_copiesItsOwnFilesOnly() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      long bytes = tree(nodes);
+      for (int i = 0; i < 3; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      long files = 0;
+      for (TestNodes.Node node : nodes.nodes) {
+        FileTask task = node.tasks.start(stage(false));
+        assertThat(task.await(Duration.ofSeconds(30))).isTrue();
+        files += task.progress().done();
+      }
+      assertThat(files).isEqualTo(nodes.expected().size());
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(bytes);
+
+      TestNodes.Node node = nodes.nodes.get(0);
+      FileTask task = node.tasks.start(stage(true));
+      assertThat(task.await(Duration.ofSeconds(30))).isTrue();
+
+      assertThat(task.progress().done() + task.progress().present()).isEqualTo(nodes.expected().size());
+      for (String path : nodes.expected().keySet()) {
+        assertThat(node.hasCopy(path)).as(path).isTrue();
+      }
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(bytes);
+    }
+  }
+
+  private static TaskRequest.Stage stage(boolean replicated) {
+    return new TaskRequest.Stage(
+        List.of(FileName.of("")), new TaskRequest.Limits(4, 0, 0), null, false, false, replicated);
+  }
+
+  @Test
+  void read_whenThePeerHasAnotherVersion_isTheSources() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      tree(nodes);
+      TestNodes.Node old = nodes.add();
+      assertThat(TestNodes.difference(nodes.expected(), old.readAll())).isNull();
+      nodes.store.write("d1/f01", 4711, 9_000);
+      TestNodes.Node fresh = nodes.add();
+      // Names are imported before the others are known, contents after.
+      fresh.number("d1/f01");
+      nodes.meet();
+
+      assertThat(fresh.read("d1/f01")).isEqualTo(nodes.expected().get("d1/f01"));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void read_whilePeersFailAndViewsChange_isAlwaysTheSourcesBytes(int replicas) throws Exception {
+    long seed = System.nanoTime();
+    Random random = new Random(seed);
+    AtomicInteger asked = new AtomicInteger();
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, replicas, 6 << 20)) {
+      tree(nodes);
+      for (int i = 0; i < 4; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      nodes.fault =
+          (from, to) -> {
+            int question = asked.incrementAndGet();
+            if (question % 7 == 3) {
+              PeerException.Kind[] kinds = PeerException.Kind.values();
+              throw new PeerException(kinds[question / 7 % kinds.length], "as the test wants it");
+            }
+          };
+      for (int round = 0; round < 6; round++) {
+        List<TestNodes.Node> some = new ArrayList<>(nodes.nodes);
+        Collections.shuffle(some, random);
+        List<TestNodes.Node> met = some.subList(0, 1 + random.nextInt(4));
+        nodes.meet(met.toArray(TestNodes.Node[]::new));
+        readEverywhere(nodes);
+      }
+    } catch (AssertionError e) {
+      throw new AssertionError("with seed " + seed, e);
+    }
+  }
+}

@@ -1,0 +1,323 @@
+package io.pmfs.cluster;
+
+import io.pmfs.fs.DatasetTasks;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Bundling;
+import io.pmfs.stage.Compression;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
+import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.RemoteCopies;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.tier.Await;
+import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceOperations;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierKind;
+import io.pmfs.tier.TierSettings;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/** Nodes over one invented source, in one process: they ask each other by calling each other. */
+final class TestNodes implements AutoCloseable {
+  final FakeStore store = new FakeStore();
+  final List<Node> nodes = new ArrayList<>();
+  private final Path directory;
+  private final RemoteCopies remoteCopies;
+  private final int replicas;
+  private final long capacity;
+
+  /** What becomes of a question from one node to another. */
+  interface Fault {
+    void before(Node from, Node to) throws PeerException;
+  }
+
+  volatile Fault fault = (from, to) -> {};
+
+  TestNodes(Path directory, RemoteCopies remoteCopies, int replicas, long capacity) {
+    this.directory = directory;
+    this.remoteCopies = remoteCopies;
+    this.replicas = replicas;
+    this.capacity = capacity;
+  }
+
+  /** Adds a node that knows nobody yet. */
+  Node add() throws Exception {
+    Node node = new Node(nodes.size());
+    nodes.add(node);
+    return node;
+  }
+
+  /** Has all nodes, or those given, know each other. */
+  void meet(Node... which) {
+    List<Node> met = which.length == 0 ? nodes : List.of(which);
+    View view = new View(met.stream().map(node -> node.member).toList());
+    met.forEach(node -> node.see(view));
+  }
+
+  @Override
+  public void close() throws Exception {
+    for (Node node : nodes) {
+      node.close();
+    }
+  }
+
+  /** One of the nodes. */
+  final class Node implements AutoCloseable, PeerClient {
+    final Member member;
+    final CountedBackingStore source = new CountedBackingStore(store);
+    final Owners owners;
+    final PeerStore peers;
+    final Namespace namespace;
+    final Copies copies;
+    final Stager stager;
+    final PmfsFileSystem fs;
+    final DatasetTasks tasks;
+    final DatasetService service;
+    final Suspects suspects = new Suspects(System::nanoTime);
+    private final ExecutorService threads = Executors.newFixedThreadPool(4);
+    private final Map<UUID, Node> known = new ConcurrentHashMap<>();
+    private boolean closed;
+
+    Node(int index) throws IOException, FsException {
+      Path place = directory.resolve("node" + index);
+      member = new Member(new UUID(7, index * 0x9E3779B97F4A7C15L), index, "n" + index, "-", 0);
+      owners = new Owners(member.id(), replicas);
+      peers = new PeerStore(source, owners, this, suspects);
+      namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
+      Tier tier =
+          new DirectoryTier(
+              new TierSettings("ssd:0", TierKind.SSD, place.resolve("tier"), capacity, 0),
+              Tier.Usage.NONE);
+      copies =
+          new Copies(
+              namespace,
+              List.of(tier),
+              List.of(new CopyFormat(Compression.NONE, Bundling.ALL, null, Runnable::run, null)));
+      stager =
+          new Stager(
+              namespace,
+              peers,
+              copies,
+              EvictionPolicy.NONE,
+              new StagerSettings(2, 8 << 20, 10_000),
+              new ClusterShare(owners, namespace, remoteCopies),
+              () -> {});
+      fs =
+          new PmfsFileSystem(
+              namespace,
+              peers,
+              copies,
+              stager,
+              threads,
+              () -> Instant.MAX.minus(Duration.ofDays(1)));
+      tasks = new DatasetTasks(fs, namespace, peers, copies, stager, () -> {});
+      service = new DatasetService(fs, namespace, copies, stager, owners);
+    }
+
+    void see(View view) {
+      for (Node node : nodes) {
+        known.put(node.member.id(), node);
+      }
+      owners.change(view);
+      stager.shareChanged();
+    }
+
+    /** What this node asked the source for so far. */
+    SourceOperations asked() {
+      return source.operations();
+    }
+
+    /** All files below a directory with their contents, read to the end. */
+    Map<String, byte[]> readAll() throws FsException {
+      Map<String, byte[]> found = new TreeMap<>();
+      readBelow(PmfsFileSystem.ROOT, "", found);
+      return found;
+    }
+
+    private void readBelow(long directory, String path, Map<String, byte[]> found)
+        throws FsException {
+      List<DirectoryEntry> entries = new ArrayList<>();
+      fs.list(directory, 0, entries::add);
+      for (DirectoryEntry entry : entries) {
+        String name = path.isEmpty() ? entry.name().toString() : path + "/" + entry.name();
+        if (entry.type() == FileType.DIRECTORY) {
+          readBelow(entry.inode(), name, found);
+        } else if (entry.type() == FileType.REGULAR) {
+          found.put(name, read(entry.inode()));
+        }
+      }
+    }
+
+    byte[] read(String path) throws FsException {
+      return read(number(path));
+    }
+
+    byte[] read(long number) throws FsException {
+      CollectingSink sink = new CollectingSink();
+      int size = Math.toIntExact(fs.inode(number).attributes().size());
+      fs.read(number, 0, size, sink);
+      return sink.answer();
+    }
+
+    long number(String path) throws FsException {
+      long at = PmfsFileSystem.ROOT;
+      for (FileName name : Paths.names(FileName.of(path))) {
+        at = fs.find(at, name).inode();
+      }
+      return at;
+    }
+
+    boolean hasCopy(String path) throws FsException {
+      Inode inode = fs.inode(number(path));
+      return copies.has(inode);
+    }
+
+    void awaitIdle() throws Exception {
+      Await.until("staging is idle", () -> stager.status().idle());
+    }
+
+    private DatasetService ask(Member peer) throws PeerException {
+      Node node = Objects.requireNonNull(known.get(peer.id()));
+      fault.before(this, node);
+      if (node.closed) {
+        throw new PeerException(PeerException.Kind.UNREACHABLE, "it is gone");
+      }
+      return node.service;
+    }
+
+    private interface Call<T> {
+      T run() throws FsException, PeerException;
+    }
+
+    private <T> T call(Call<T> call) throws PeerException {
+      try {
+        return call.run();
+      } catch (FsException e) {
+        throw new PeerException(PeerException.Kind.FAILED, String.valueOf(e.getMessage()));
+      }
+    }
+
+    @Override
+    public List<SourceEntry> list(Member peer, FileName path) throws PeerException {
+      DatasetService other = ask(peer);
+      List<SourceEntry> entries = new ArrayList<>();
+      return call(
+          () -> {
+            other.list(path, entries::addAll);
+            return entries;
+          });
+    }
+
+    @Override
+    public SourceStatus status(Member peer, FileName path) throws PeerException {
+      DatasetService other = ask(peer);
+      return call(() -> other.status(path));
+    }
+
+    @Override
+    public FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
+      DatasetService other = ask(peer);
+      return call(() -> other.readSymbolicLink(path));
+    }
+
+    @Override
+    public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path)
+        throws PeerException {
+      DatasetService other = ask(peer);
+      return call(() -> other.extendedAttributes(path));
+    }
+
+    @Override
+    public SourceStatus read(
+        Member peer,
+        FileName path,
+        SourceVersion expected,
+        long offset,
+        ByteBuffer destination,
+        boolean onlyCopies)
+        throws PeerException {
+      DatasetService other = ask(peer);
+      return call(
+          () -> {
+            PeerService.Content content = other.open(path, expected, onlyCopies);
+            CollectingSink sink = new CollectingSink();
+            content.read(offset, destination.remaining(), sink);
+            destination.put(sink.answer());
+            return content.status();
+          });
+    }
+
+    /** Goes away; the others are not told. */
+    @Override
+    public void close() {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      tasks.close();
+      stager.close();
+      threads.shutdown();
+      copies.close();
+      namespace.close();
+    }
+  }
+
+  /** The contents of the source. */
+  Map<String, byte[]> expected() {
+    Map<String, byte[]> expected = new TreeMap<>();
+    for (FileName path : store.paths()) {
+      SourceStatus status = store.expectedStatus(path);
+      if (status.attributes().type() == FileType.REGULAR) {
+        int size = Math.toIntExact(status.attributes().size());
+        expected.put(path.toString(), store.expected(path, 0, size));
+      }
+    }
+    return expected;
+  }
+
+  long asked(ToLongFunction<SourceOperations> what) {
+    return nodes.stream().mapToLong(node -> what.applyAsLong(node.asked())).sum();
+  }
+
+  static @Nullable String difference(Map<String, byte[]> expected, Map<String, byte[]> found) {
+    if (!expected.keySet().equals(found.keySet())) {
+      return "names: " + found.keySet() + " instead of " + expected.keySet();
+    }
+    for (Map.Entry<String, byte[]> file : expected.entrySet()) {
+      if (!Arrays.equals(file.getValue(), found.get(file.getKey()))) {
+        return file.getKey() + " differs";
+      }
+    }
+    return null;
+  }
+}
