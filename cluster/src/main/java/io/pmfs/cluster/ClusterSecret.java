@@ -1,0 +1,130 @@
+package io.pmfs.cluster;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.security.GeneralSecurityException;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Set;
+import javax.crypto.Mac;
+import javax.crypto.SecretKey;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * What the members of a cluster have in common and nobody else knows. Never printed; what leaves
+ * this class are keys that were derived from it (HKDF with HMAC-SHA256, RFC 5869). Immutable.
+ */
+public final class ClusterSecret {
+  /** Sizes in bytes. */
+  static final int MIN_SIZE = 16;
+
+  static final int MAX_SIZE = 4_096;
+
+  private static final String HMAC = "HmacSHA256";
+  private static final byte[] SALT = "pmfs cluster".getBytes(UTF_8);
+  private static final Set<PosixFilePermission> ALLOWED =
+      EnumSet.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE);
+
+  /** The pseudorandom key of RFC 5869. */
+  private final byte[] extracted;
+
+  private ClusterSecret(byte[] secret, String origin) {
+    if (secret.length < MIN_SIZE || secret.length > MAX_SIZE) {
+      throw new IllegalArgumentException(
+          origin
+              + ": a secret has %,d to %,d bytes; make one with: head -c 32 /dev/urandom | base64"
+                  .formatted(MIN_SIZE, MAX_SIZE));
+    }
+    extracted = hmac(SALT, secret);
+  }
+
+  /**
+   * A text's, without the line end that it may have; for an environment variable.
+   *
+   * @param origin where it is from, for messages
+   */
+  public static ClusterSecret ofText(String text, String origin) {
+    return new ClusterSecret(withoutLineEnd(text.getBytes(UTF_8)), origin);
+  }
+
+  /**
+   * A file's, without its last line end.
+   *
+   * @throws IllegalArgumentException with one line, if the file cannot be read, is not a regular
+   *     one, belongs to another user or may be read or written by others
+   */
+  public static ClusterSecret ofFile(Path file) {
+    try {
+      check(file);
+      try (InputStream in = Files.newInputStream(file)) {
+        return new ClusterSecret(
+            withoutLineEnd(in.readNBytes(MAX_SIZE + 3)), file + ": cluster secret");
+      }
+    } catch (IOException e) {
+      throw new IllegalArgumentException(file + ": cluster secret: cannot be read: " + e, e);
+    }
+  }
+
+  private static void check(Path file) throws IOException {
+    Map<String, Object> attributes =
+        Files.readAttributes(file, "unix:uid,permissions,isRegularFile");
+    if (!Boolean.TRUE.equals(attributes.get("isRegularFile"))) {
+      throw new IllegalArgumentException(file + ": cluster secret: is not a regular file");
+    }
+    Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    if (!user.equals(attributes.get("uid"))) {
+      throw new IllegalArgumentException(
+          file + ": cluster secret: belongs to another user; chown it to the one who mounts");
+    }
+    if (!(attributes.get("permissions") instanceof Set<?> permissions)
+        || !ALLOWED.containsAll(permissions)) {
+      throw new IllegalArgumentException(
+          file + ": cluster secret: others may read or write it; chmod 600 " + file);
+    }
+  }
+
+  private static byte[] withoutLineEnd(byte[] bytes) {
+    int size = bytes.length;
+    if (size > 0 && bytes[size - 1] == '\n') {
+      size--;
+      if (size > 0 && bytes[size - 1] == '\r') {
+        size--;
+      }
+    }
+    return Arrays.copyOf(bytes, size);
+  }
+
+  /** The key that requests to peers are signed with: 32 bytes for HMAC-SHA256. */
+  public SecretKey requestKey() {
+    return new SecretKeySpec(derive("requests"), HMAC);
+  }
+
+  /** 32 bytes for one purpose, independent of those for any other. */
+  byte[] derive(String label) {
+    // RFC 5869, section 2.3: the first block of the expansion.
+    byte[] info = Arrays.copyOf(label.getBytes(UTF_8), label.getBytes(UTF_8).length + 1);
+    info[info.length - 1] = 1;
+    return hmac(extracted, info);
+  }
+
+  private static byte[] hmac(byte[] key, byte[] message) {
+    try {
+      Mac mac = Mac.getInstance(HMAC);
+      mac.init(new SecretKeySpec(key, HMAC));
+      return mac.doFinal(message);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(HMAC + ": every Java has it", e);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "ClusterSecret";
+  }
+}

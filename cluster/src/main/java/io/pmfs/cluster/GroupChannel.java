@@ -1,0 +1,155 @@
+package io.pmfs.cluster;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.hash.Hashing;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLServerSocket;
+import org.jgroups.JChannel;
+import org.jgroups.protocols.FD_ALL3;
+import org.jgroups.protocols.FILE_PING;
+import org.jgroups.protocols.FRAG4;
+import org.jgroups.protocols.MERGE3;
+import org.jgroups.protocols.MFC;
+import org.jgroups.protocols.TCP;
+import org.jgroups.protocols.TCPPING;
+import org.jgroups.protocols.UFC;
+import org.jgroups.protocols.UNICAST3;
+import org.jgroups.protocols.VERIFY_SUSPECT2;
+import org.jgroups.protocols.pbcast.GMS;
+import org.jgroups.protocols.pbcast.NAKACK2;
+import org.jgroups.protocols.pbcast.STABLE;
+import org.jgroups.stack.Protocol;
+import org.jgroups.util.DefaultSocketFactory;
+
+/** The JGroups protocols by which nodes find each other and notice that one is gone. */
+final class GroupChannel {
+  /** How many members of any clusters may listen at one address. */
+  static final int PORTS = 8;
+
+  /** Below the ports that Linux gives to outgoing connections (ip_local_port_range). */
+  private static final int FIRST_PORT = 20_000;
+
+  private static final int LAST_PORT = 32_767;
+
+  /** A few nodes look for each other often; many would spend their time on it. */
+  private static final int FEW_NODES = 64;
+
+  private static final int MERGE_INTERVAL_MS = 1_000;
+
+  /** How long a node may be silent, and how often each says that it is there. */
+  private static final int SILENCE_MS = 4_000;
+
+  private static final int HEARTBEAT_MS = 1_000;
+  private static final int VERIFY_MS = 1_000;
+  private static final int JOIN_TIMEOUT_MS = 1_000;
+  private static final int CONNECT_TIMEOUT_MS = 500;
+  private static final int MAX_MESSAGE_BYTES = 16 << 20;
+  private static final int MAX_THREADS = 64;
+
+  private GroupChannel() {}
+
+  /** Where members of a cluster with a node list look for each other: this port and the next. */
+  static int basePort(String cluster) {
+    long hash = Hashing.farmHashFingerprint64().hashString(cluster, UTF_8).asLong();
+    return FIRST_PORT + (int) Long.remainderUnsigned(hash, LAST_PORT - FIRST_PORT - PORTS + 2);
+  }
+
+  /** A name of letters and digits only: it is the name of a directory, too. */
+  static String groupName(String cluster) {
+    return "pmfs-" + Hashing.sha256().hashString(cluster, UTF_8).toString().substring(0, 32);
+  }
+
+  /** A channel that is not connected yet. */
+  static JChannel create(ClusterSettings settings) throws Exception {
+    boolean few = settings.nodes().size() <= FEW_NODES;
+    List<Protocol> protocols = new ArrayList<>();
+    protocols.add(transport(settings));
+    protocols.add(discovery(settings));
+    protocols.add(
+        new MERGE3()
+            .setMinInterval(few ? MERGE_INTERVAL_MS : 10L * MERGE_INTERVAL_MS)
+            .setMaxInterval(few ? 4L * MERGE_INTERVAL_MS : 30L * MERGE_INTERVAL_MS));
+    protocols.add(new FD_ALL3().setTimeout(SILENCE_MS).setInterval(HEARTBEAT_MS));
+    protocols.add(new VERIFY_SUSPECT2().setTimeout(VERIFY_MS));
+    protocols.add(new NAKACK2().useMcastXmit(false).setXmitInterval(200));
+    protocols.add(new UNICAST3().setXmitInterval(200).setConnCloseTimeout(5_000));
+    protocols.add(new STABLE().setDesiredAverageGossip(5_000).setMaxBytes(1 << 20));
+    GMS membership = new GMS().setJoinTimeout(JOIN_TIMEOUT_MS).setMaxJoinAttempts(3);
+    membership.printLocalAddress(false);
+    protocols.add(membership);
+    protocols.add(new UFC().setMaxCredits(4 << 20));
+    protocols.add(new MFC().setMaxCredits(4 << 20));
+    FRAG4 fragments = new FRAG4();
+    fragments.setFragSize(60_000);
+    protocols.add(fragments);
+    return new JChannel(protocols);
+  }
+
+  private static TCP transport(ClusterSettings settings) throws Exception {
+    TCP tcp = new TCP().nonBlockingSends(true);
+    tcp.setBindAddress(settings.address());
+    // With a directory the port is announced there, so any will do.
+    boolean anyPort = settings.directory() != null;
+    tcp.setBindPort(anyPort ? 0 : basePort(settings.name()));
+    tcp.setPortRange(anyPort ? 0 : PORTS - 1);
+    tcp.setClientBindAddr(settings.address());
+    tcp.setSockConnTimeout(CONNECT_TIMEOUT_MS);
+    tcp.setMaxLength(MAX_MESSAGE_BYTES);
+    tcp.tcpNodelay(true);
+    // The kernel closes the connections of a process that was killed: nothing is faster.
+    tcp.enableSuspectEvents(true);
+    // Members of other clusters may be met at a port; that is nothing to tell of.
+    tcp.setLogDiscardMessages(false);
+    tcp.setLogDiscardMessagesVersion(false);
+    tcp.logAcceptError(false);
+    tcp.disableDiagnostics();
+    tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
+    if (settings.secret() != null) {
+      tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
+    }
+    return tcp;
+  }
+
+  private static DefaultSocketFactory sockets(SSLContext tls)
+      throws GeneralSecurityException, IOException {
+    DefaultSocketFactory sockets = new DefaultSocketFactory(tls);
+    sockets.setServerSocketConfigurator(
+        socket -> ((SSLServerSocket) socket).setNeedClientAuth(true));
+    return sockets;
+  }
+
+  private static Protocol discovery(ClusterSettings settings) {
+    Path directory = settings.directory();
+    if (directory != null) {
+      return new FILE_PING()
+          .setLocation(directory.toString())
+          .removeAllDataOnViewChange(true)
+          .removeOldCoordsOnViewChange(true);
+    }
+    int port = basePort(settings.name());
+    TCPPING hosts = new TCPPING().portRange(PORTS - 1);
+    hosts.setValue(
+        "initial_hosts_str",
+        settings.nodes().stream()
+            .map(host -> host + "[" + port + "]")
+            .collect(Collectors.joining(",")));
+    return hosts;
+  }
+
+  static boolean isThisMachines(InetAddress address) {
+    try (java.net.ServerSocket socket = new java.net.ServerSocket()) {
+      socket.bind(new java.net.InetSocketAddress(address, 0));
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,420 @@
+package io.pmfs.cluster;
+
+import com.google.common.net.InetAddresses;
+import java.io.ObjectInputFilter;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import javax.sql.DataSource;
+import org.infinispan.AdvancedCache;
+import org.infinispan.configuration.cache.CacheMode;
+import org.infinispan.configuration.cache.ConfigurationBuilder;
+import org.infinispan.configuration.global.GlobalConfigurationBuilder;
+import org.infinispan.configuration.global.ShutdownHookBehavior;
+import org.infinispan.context.Flag;
+import org.infinispan.manager.DefaultCacheManager;
+import org.infinispan.notifications.Listener;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryRemoved;
+import org.infinispan.notifications.cachelistener.event.CacheEntryEvent;
+import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
+import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
+import org.infinispan.partitionhandling.PartitionHandling;
+import org.infinispan.remoting.transport.Address;
+import org.infinispan.remoting.transport.jgroups.JGroupsChannelConfigurator;
+import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
+import org.jgroups.JChannel;
+import org.jgroups.conf.ProtocolConfiguration;
+import org.jgroups.util.SocketFactory;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Membership by a JGroups group in which an Infinispan cache, replicated on every member, holds
+ * what the members say of themselves. Whoever is in the group and has announced itself is in the
+ * view.
+ */
+public final class InfinispanMembership implements Membership {
+  private static final Logger log = LoggerFactory.getLogger(InfinispanMembership.class);
+
+  private static final String CACHE = "members";
+  private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
+  private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
+
+  private final ClusterSettings settings;
+  private final Member self;
+  private final List<Consumer<View>> listeners = new CopyOnWriteArrayList<>();
+
+  /** Starts, looks and tells, so one thing is done after another. */
+  private final ScheduledThreadPoolExecutor worker;
+
+  private final CountDownLatch joined = new CountDownLatch(1);
+  private volatile View view;
+
+  // Only the worker uses these.
+  private @Nullable DefaultCacheManager manager;
+  private @Nullable AdvancedCache<String, String> cache;
+  private Set<String> strangers = Set.of();
+  private boolean announcing;
+
+  private InfinispanMembership(ClusterSettings settings, Member self) {
+    this.settings = settings;
+    this.self = self;
+    view = new View(List.of(self));
+    worker =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread thread = new Thread(task, "members");
+              thread.setDaemon(true);
+              return thread;
+            });
+    worker.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+  }
+
+  /**
+   * Joins the cluster, or is its first member. Java objects in serialized form are refused by the
+   * whole process from now on, unless it already has a filter for them.
+   *
+   * @param patience how long to wait for this node's own part; it goes on in the background
+   * @throws IllegalArgumentException with one line, for settings that can never work
+   */
+  public static InfinispanMembership join(ClusterSettings settings, Member self, Duration patience)
+      throws InterruptedException {
+    if (!GroupChannel.isThisMachines(settings.address())) {
+      throw new IllegalArgumentException(
+          "cluster "
+              + settings.name()
+              + ": "
+              + settings.address().getHostAddress()
+              + " is not an address of this machine");
+    }
+    refuseSerializedObjects();
+    InfinispanMembership membership = new InfinispanMembership(settings, self);
+    membership.worker.execute(() -> membership.start(Duration.ofSeconds(1)));
+    if (!membership.joined.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+      log.warn("cluster {}: not joined yet, which goes on in the background", settings.name());
+    }
+    return membership;
+  }
+
+  /** Nothing here sends them, but JGroups would read them. */
+  private static void refuseSerializedObjects() {
+    try {
+      if (ObjectInputFilter.Config.getSerialFilter() == null) {
+        ObjectInputFilter.Config.setSerialFilter(ObjectInputFilter.Config.createFilter("!*"));
+      }
+    } catch (IllegalStateException e) {
+      log.debug("another filter for serialized objects was set at this moment", e);
+    }
+  }
+
+  private void start(Duration retryDelay) {
+    DefaultCacheManager starting = null;
+    try {
+      starting = startManager();
+      cache = startCache(starting);
+      Events events = new Events(this::lookSoon);
+      starting.addListener(events);
+      cache.addListener(events);
+      manager = starting;
+    } catch (Exception e) {
+      log.warn(
+          "cluster {}: cannot join, trying again in {} s: {}",
+          settings.name(),
+          retryDelay.toSeconds(),
+          rootCause(e).toString());
+      log.debug("cluster {}", settings.name(), e);
+      stop(starting);
+      Duration doubled = retryDelay.multipliedBy(2);
+      Duration next = doubled.compareTo(MAX_RETRY_DELAY) < 0 ? doubled : MAX_RETRY_DELAY;
+      later(() -> start(next), retryDelay);
+      return;
+    }
+    look();
+    joined.countDown();
+    later(this::lookAgain, LOOK_INTERVAL);
+  }
+
+  private DefaultCacheManager startManager() throws Exception {
+    JChannel channel = GroupChannel.create(settings);
+    try {
+      channel.setName(self.name());
+      GlobalConfigurationBuilder global = new GlobalConfigurationBuilder();
+      global
+          .transport()
+          .defaultTransport()
+          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(channel))
+          .clusterName(GroupChannel.groupName(settings.name()))
+          .distributedSyncTimeout(CACHE_TIMEOUT.toMillis());
+      global.jmx().disable();
+      global.metrics().gauges(false).histograms(false);
+      global.globalState().disable();
+      global.shutdown().hookBehavior(ShutdownHookBehavior.DONT_REGISTER);
+      return new DefaultCacheManager(global.build(), true);
+    } catch (Exception e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  private static AdvancedCache<String, String> startCache(DefaultCacheManager manager) {
+    ConfigurationBuilder replicated = new ConfigurationBuilder();
+    replicated
+        .clustering()
+        .cacheMode(CacheMode.REPL_SYNC)
+        .remoteTimeout(CACHE_TIMEOUT.toMillis())
+        .partitionHandling()
+        .whenSplit(PartitionHandling.ALLOW_READ_WRITES);
+    // What is missing is announced again: nobody waits for the state of the others.
+    replicated
+        .clustering()
+        .stateTransfer()
+        .awaitInitialTransfer(false)
+        .timeout(CACHE_TIMEOUT.toMillis());
+    replicated.statistics().disable();
+    manager.defineConfiguration(CACHE, replicated.build());
+    return manager.<String, String>getCache(CACHE).getAdvancedCache();
+  }
+
+  private static Throwable rootCause(Throwable e) {
+    Throwable cause = e;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return cause;
+  }
+
+  private void lookSoon() {
+    later(this::look, Duration.ZERO);
+  }
+
+  private void lookAgain() {
+    look();
+    later(this::lookAgain, LOOK_INTERVAL);
+  }
+
+  private void later(Runnable task, Duration delay) {
+    try {
+      Future<?> unused = worker.schedule(task, delay.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (RejectedExecutionException e) {
+      log.trace("closed", e);
+    }
+  }
+
+  /** Makes the view what the group and the announcements are now. */
+  private void look() {
+    DefaultCacheManager group = manager;
+    AdvancedCache<String, String> announcements = cache;
+    if (group == null || announcements == null) {
+      return;
+    }
+    try {
+      List<Address> present = group.getMembers();
+      if (present == null) {
+        return;
+      }
+      AdvancedCache<String, String> here =
+          announcements.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
+      announce(key(group.getAddress()), here, announcements);
+      forget(present, here, announcements, group.isCoordinator());
+      tell(members(present, here));
+    } catch (RuntimeException e) {
+      log.warn("cluster {}: looking who is there: {}", settings.name(), rootCause(e).toString());
+      log.debug("cluster {}", settings.name(), e);
+    }
+  }
+
+  /** A member's key: new at each start, unlike its id. */
+  private static String key(Address address) {
+    return address.getNodeUUID().toString();
+  }
+
+  /** After a partition, what is left of the others' state may not have this node in it. */
+  private void announce(
+      String key, AdvancedCache<String, String> here, AdvancedCache<String, String> all) {
+    String text = Announcement.of(self);
+    if (!announcing && !text.equals(here.get(key))) {
+      announcing = true;
+      afterwards(all.putAsync(key, text), () -> announcing = false);
+    }
+  }
+
+  /** The oldest member removes what those who left said of themselves, if it was so before. */
+  private void forget(
+      List<Address> present,
+      AdvancedCache<String, String> here,
+      AdvancedCache<String, String> all,
+      boolean oldest) {
+    Set<String> keys = present.stream().map(InfinispanMembership::key).collect(Collectors.toSet());
+    Set<String> left =
+        here.keySet().stream().filter(key -> !keys.contains(key)).collect(Collectors.toSet());
+    if (oldest) {
+      left.stream()
+          .filter(strangers::contains)
+          .forEach(key -> afterwards(all.removeAsync(key), () -> {}));
+    }
+    strangers = left;
+  }
+
+  private void afterwards(CompletableFuture<?> work, Runnable then) {
+    CompletionStage<?> unused =
+        work.handle(
+            (result, failure) -> {
+              if (failure != null) {
+                log.debug("cluster {}: will be tried again", settings.name(), failure);
+              }
+              later(then, Duration.ZERO);
+              return null;
+            });
+  }
+
+  private View members(List<Address> present, AdvancedCache<String, String> here) {
+    Map<UUID, Member> members = new LinkedHashMap<>();
+    for (Address address : present) {
+      String text = here.get(key(address));
+      if (text != null) {
+        // Present members are ordered by age: of two with one id the younger one counts.
+        Announcement.parse(text)
+            .filter(this::isAllowed)
+            .ifPresent(member -> members.put(member.id(), member));
+      }
+    }
+    members.put(self.id(), self);
+    return new View(List.copyOf(members.values()));
+  }
+
+  private boolean isAllowed(Member member) {
+    return settings.secret() != null || InetAddresses.forString(member.host()).isLoopbackAddress();
+  }
+
+  private void tell(View now) {
+    if (now.equals(view)) {
+      return;
+    }
+    view = now;
+    log.info("cluster {}: {} members: {}", settings.name(), now.members().size(), now.members());
+    for (Consumer<View> listener : listeners) {
+      listener.accept(now);
+    }
+  }
+
+  @Override
+  public Member self() {
+    return self;
+  }
+
+  @Override
+  public View view() {
+    return view;
+  }
+
+  @Override
+  public void onChange(Consumer<View> listener) {
+    listeners.add(listener);
+  }
+
+  @Override
+  public void close() {
+    if (worker.isShutdown()) {
+      return;
+    }
+    try {
+      worker.execute(() -> stop(manager));
+      worker.shutdown();
+      if (!worker.awaitTermination(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
+        log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (RejectedExecutionException e) {
+      log.trace("closed by another thread", e);
+    }
+  }
+
+  private void stop(@Nullable DefaultCacheManager stopping) {
+    manager = null;
+    cache = null;
+    if (stopping != null) {
+      try {
+        stopping.close();
+      } catch (Exception e) {
+        log.debug("cluster {}: leaving", settings.name(), e);
+      }
+    }
+  }
+
+  /** Infinispan asks for its channel once; one that it is given directly it does not use. */
+  private record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
+    @Override
+    public JChannel createChannel(String name) {
+      return channel;
+    }
+
+    @Override
+    public String getName() {
+      return "pmfs";
+    }
+
+    @Override
+    public String getProtocolStackString() {
+      return channel.getProtocolStack().printProtocolSpec(false);
+    }
+
+    @Override
+    public List<ProtocolConfiguration> getProtocolStack() {
+      return List.of();
+    }
+
+    @Override
+    public void setSocketFactory(SocketFactory socketFactory) {
+      throw new UnsupportedOperationException("the channel has its own");
+    }
+
+    @Override
+    public void setDataSource(DataSource dataSource) {
+      throw new UnsupportedOperationException("there is no database");
+    }
+  }
+
+  /** Infinispan calls these by reflection, on its own threads. */
+  @Listener
+  public static final class Events {
+    private final Runnable then;
+
+    Events(Runnable then) {
+      this.then = then;
+    }
+
+    @ViewChanged
+    public void groupChanged(ViewChangedEvent event) {
+      then.run();
+    }
+
+    @CacheEntryCreated
+    @CacheEntryModified
+    @CacheEntryRemoved
+    public void announcementChanged(CacheEntryEvent<String, String> event) {
+      if (!event.isPre()) {
+        then.run();
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+package io.pmfs.cluster;
+
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Which of this machine's addresses its peers are to use. */
+public final class LocalAddress {
+  /** What the choice depends on besides its arguments. */
+  interface Machine {
+    String hostName();
+
+    /** Addresses of the interfaces that are up. */
+    List<InetAddress> addresses();
+
+    InetAddress[] resolve(String host) throws UnknownHostException;
+  }
+
+  private LocalAddress() {}
+
+  /**
+   * The given address; or the one by which the list of nodes names this machine; or a loopback one
+   * if there is no secret; or the first private one.
+   *
+   * @param given a name or a literal address
+   * @param nodes as {@link NodeList} has them; may be empty
+   * @throws IllegalArgumentException with one line, if none of these is an address of this machine
+   */
+  public static InetAddress choose(@Nullable String given, List<String> nodes, boolean hasSecret) {
+    return choose(given, nodes, hasSecret, new ThisMachine());
+  }
+
+  static InetAddress choose(
+      @Nullable String given, List<String> nodes, boolean hasSecret, Machine machine) {
+    List<InetAddress> local = machine.addresses();
+    if (given != null) {
+      return named(given, local, machine)
+          .orElseThrow(
+              () -> new IllegalArgumentException(given + ": is not an address of this machine"));
+    }
+    Optional<InetAddress> listed =
+        nodes.stream()
+            .sorted(Comparator.comparing(node -> !isSameHost(node, machine.hostName())))
+            .flatMap(node -> named(node, local, machine).stream())
+            // Where the own name stands for 127.0.1.1, that is not where others find this machine.
+            .filter(address -> !address.isLoopbackAddress() || !hasSecret || nodes.size() == 1)
+            .findFirst();
+    if (listed.isPresent()) {
+      return listed.get();
+    }
+    if (!hasSecret) {
+      return InetAddress.getLoopbackAddress();
+    }
+    return local.stream()
+        .filter(InetAddress::isSiteLocalAddress)
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException(
+                    "none of the nodes is this machine and it has no private address; name the"
+                        + " address that its peers are to use"));
+  }
+
+  /** Whether two names are equal up to their domains. */
+  private static boolean isSameHost(String a, String b) {
+    return firstLabel(a).equalsIgnoreCase(firstLabel(b));
+  }
+
+  private static String firstLabel(String name) {
+    int dot = name.indexOf('.');
+    return dot < 0 ? name : name.substring(0, dot);
+  }
+
+  private static Optional<InetAddress> named(
+      String host, List<InetAddress> local, Machine machine) {
+    try {
+      for (InetAddress address : machine.resolve(host)) {
+        // All of 127.0.0.0/8 is this machine; the interface names one of it only.
+        if (address.isLoopbackAddress() || local.contains(address)) {
+          return Optional.of(address);
+        }
+      }
+      return Optional.empty();
+    } catch (UnknownHostException e) {
+      return Optional.empty();
+    }
+  }
+
+  private static final class ThisMachine implements Machine {
+    @Override
+    public String hostName() {
+      try {
+        return InetAddress.getLocalHost().getHostName();
+      } catch (UnknownHostException e) {
+        return "";
+      }
+    }
+
+    @Override
+    public List<InetAddress> addresses() {
+      try {
+        return NetworkInterface.networkInterfaces()
+            .filter(ThisMachine::isUp)
+            .flatMap(NetworkInterface::inetAddresses)
+            .toList();
+      } catch (SocketException e) {
+        return List.of();
+      }
+    }
+
+    private static boolean isUp(NetworkInterface network) {
+      try {
+        return network.isUp();
+      } catch (SocketException e) {
+        return false;
+      }
+    }
+
+    @Override
+    public InetAddress[] resolve(String host) throws UnknownHostException {
+      return InetAddress.getAllByName(host);
+    }
+  }
+}

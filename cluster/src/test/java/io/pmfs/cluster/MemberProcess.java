@@ -1,0 +1,67 @@
+package io.pmfs.cluster;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.net.InetAddresses;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A member in a process of its own, for tests and for trying things by hand. Prints a line for each
+ * view, the members' names in alphabetical order; leaves when its standard input ends.
+ */
+final class MemberProcess {
+  private MemberProcess() {}
+
+  /**
+   * Joins, prints and leaves.
+   *
+   * @param args its name, the cluster's, its address, the nodes with commas between them or a
+   *     directory (with a slash), and the secret, if there is one
+   */
+  public static void main(String[] args) throws Exception {
+    ClusterSettings settings =
+        settings(args[1], args[2], args[3], args.length > 4 ? args[4] : null);
+    UUID id = UUID.nameUUIDFromBytes(args[0].getBytes(UTF_8));
+    Member self = new Member(id, System.nanoTime(), args[0], args[2], 1);
+    Instant start = Instant.now();
+    try (Membership membership =
+        InfinispanMembership.join(settings, self, Duration.ofSeconds(20))) {
+      System.out.println("joined in " + Duration.between(start, Instant.now()).toMillis() + " ms");
+      membership.onChange(MemberProcess::print);
+      print(membership.view());
+      // Whatever comes before the end asks for the size of the heap.
+      while (System.in.read() >= 0) {
+        System.gc();
+        Runtime runtime = Runtime.getRuntime();
+        System.out.println(
+            "heap " + ((runtime.totalMemory() - runtime.freeMemory()) >> 10) + " KiB");
+      }
+    }
+  }
+
+  static ClusterSettings settings(
+      String cluster, String address, String nodes, @Nullable String secret) {
+    InetAddress own = InetAddresses.forString(address);
+    boolean isDirectory = nodes.contains("/");
+    return new ClusterSettings(
+        cluster,
+        own,
+        isDirectory ? List.of() : NodeList.ofCommas(nodes),
+        isDirectory ? Path.of(nodes) : null,
+        secret == null ? null : ClusterSecret.ofText(secret, "secret"));
+  }
+
+  private static void print(View view) {
+    System.out.println(
+        Instant.now()
+            + " view "
+            + view.members().stream().map(Member::name).sorted().collect(Collectors.joining(",")));
+  }
+}
