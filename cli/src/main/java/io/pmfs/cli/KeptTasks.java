@@ -36,6 +36,7 @@ final class KeptTasks implements AutoCloseable {
   private static final Duration LOOK_AGAIN = Duration.ofHours(1);
 
   private final FileTasks tasks;
+  private final @Nullable PeerTasks peers;
   private final @Nullable Path file;
   private volatile @Nullable Started latest; // written under this
   private volatile boolean handedOver;
@@ -51,15 +52,17 @@ final class KeptTasks implements AutoCloseable {
   }
 
   /** What the file says. */
-  private record Kept(String id, int resumes, TaskRequest request) {}
+  private record Kept(String id, int resumes, boolean isPart, TaskRequest request) {}
 
   /**
    * Takes over the tasks.
    *
+   * @param peers who does the same on the other nodes of a cluster; null if there are none
    * @param file where the running one's request is kept; null if no daemon comes after this one
    */
-  KeptTasks(FileTasks tasks, @Nullable Path file) {
+  KeptTasks(FileTasks tasks, @Nullable PeerTasks peers, @Nullable Path file) {
     this.tasks = tasks;
+    this.peers = peers;
     this.file = file;
   }
 
@@ -69,18 +72,27 @@ final class KeptTasks implements AutoCloseable {
    * @throws IllegalArgumentException if the request makes no sense for this dataset
    * @throws IllegalStateException if another one is running; the message says which
    */
-  synchronized TaskReport start(TaskRequest request) {
+  TaskReport start(TaskRequest request) {
+    return start(request, false);
+  }
+
+  /** The same on this node only: another one starts it everywhere. */
+  TaskReport startPart(TaskRequest request) {
+    return start(request, true);
+  }
+
+  private synchronized TaskReport start(TaskRequest request, boolean isPart) {
     TaskReport running = latest();
     if (running != null && running.isRunning()) {
       throw new IllegalStateException(running.activity() + IS_RUNNING);
     }
     byte[] id = new byte[8];
     new SecureRandom().nextBytes(id);
-    return start(new Kept(HexFormat.of().formatHex(id), 0, request)).report();
+    return start(new Kept(HexFormat.of().formatHex(id), 0, isPart, request)).report();
   }
 
   private Started start(Kept kept) {
-    Started started = new Started(kept.id(), tasks.start(kept.request()));
+    Started started = new Started(kept.id(), startWithPeers(kept));
     latest = started;
     log.info("task {}: {}", started.id(), started.report().activity());
     keep(kept);
@@ -88,6 +100,14 @@ final class KeptTasks implements AutoCloseable {
     end.setDaemon(true);
     end.start();
     return started;
+  }
+
+  private FileTask startWithPeers(Kept kept) {
+    FileTask task = tasks.start(kept.request());
+    PeerTasks others = peers;
+    return others == null || kept.isPart() || !PeerTasks.isForAll(kept.request())
+        ? task
+        : others.everywhere(task);
   }
 
   /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
@@ -101,7 +121,7 @@ final class KeptTasks implements AutoCloseable {
       if (kept.resumes() >= MAX_RESUMES) {
         throw new IllegalArgumentException("it was gone on with " + MAX_RESUMES + " times");
       }
-      start(new Kept(kept.id(), kept.resumes() + 1, kept.request()));
+      start(new Kept(kept.id(), kept.resumes() + 1, kept.isPart(), kept.request()));
     } catch (IOException | RuntimeException e) {
       log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
       remove();
@@ -124,6 +144,7 @@ final class KeptTasks implements AutoCloseable {
         out.beginObject();
         out.name("id").value(kept.id());
         out.name("resumes").value(kept.resumes());
+        out.name("part").value(kept.isPart());
         out.name("request");
         TaskJson.write(kept.request(), out);
         out.endObject();
@@ -142,6 +163,7 @@ final class KeptTasks implements AutoCloseable {
   private static Kept read(Path path) throws IOException {
     String id = null;
     int resumes = 0;
+    boolean isPart = false;
     TaskRequest request = null;
     try (JsonReader in = new JsonReader(Files.newBufferedReader(path, UTF_8))) {
       in.beginObject();
@@ -149,6 +171,7 @@ final class KeptTasks implements AutoCloseable {
         switch (in.nextName()) {
           case "id" -> id = in.nextString();
           case "resumes" -> resumes = in.nextInt();
+          case "part" -> isPart = in.nextBoolean();
           case "request" -> request = TaskJson.read(in);
           default -> throw new IllegalArgumentException("not a task's file");
         }
@@ -158,7 +181,7 @@ final class KeptTasks implements AutoCloseable {
     if (id == null || !id.matches("[0-9a-f]{16}") || resumes < 0 || request == null) {
       throw new IllegalArgumentException("not a task's file");
     }
-    return new Kept(id, resumes, request);
+    return new Kept(id, resumes, isPart, request);
   }
 
   private void awaitEnd(Started started) {

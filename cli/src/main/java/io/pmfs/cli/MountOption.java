@@ -57,6 +57,52 @@ enum MountOption {
   METADATA_THREADS(Kind.VALUE, "N", "8", "threads that ask the source for names, 1 to 256"),
   BUFFER_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for buffers, at least 8MiB"),
   METADATA_MEMORY(Kind.VALUE, "SIZE", "64MiB", "limit for cached names, at least 16MiB"),
+  CLUSTER(
+      Kind.VALUE,
+      "NAME",
+      null,
+      "hold the dataset together with the other nodes that mount it under this name: each file"
+          + " leaves the source once for all of them"),
+  NODES(
+      Kind.VALUE,
+      "HOSTS",
+      null,
+      "the nodes of the cluster: a,b,c or node[01-16]; not all need be there. Default: those of the"
+          + " Slurm job"),
+  NODES_FILE(Kind.VALUE, "FILE", null, "the same, one host in a line"),
+  CLUSTER_DIR(
+      Kind.VALUE,
+      "DIR",
+      null,
+      "a directory that all nodes share, where they find each other without a list"),
+  CLUSTER_ADDRESS(
+      Kind.VALUE,
+      "ADDRESS",
+      null,
+      "which of this machine's addresses the others are to use; default: the one in the list of nodes"),
+  CLUSTER_SECRET_FILE(
+      Kind.VALUE,
+      "FILE",
+      null,
+      "what only the nodes of the cluster know, of mode 0600; or in PMFS_CLUSTER_SECRET. Without one"
+          + " the nodes must be on one machine"),
+  CLUSTER_TLS(
+      Kind.VALUE,
+      "CERTIFICATES,KEY,AUTHORITIES",
+      null,
+      "PEM files with which nodes encrypt what they send each other; default: only signed"),
+  REPLICAS(Kind.VALUE, "N", "1", "how many nodes of the cluster hold each file, 1 to 16"),
+  REMOTE_COPIES(
+      Kind.VALUE,
+      "WHEN",
+      "auto",
+      "whether files that other nodes hold are copied here, too, when they are read: auto, while there"
+          + " is room to spare; keep; or never"),
+  PEER_TIMEOUTS(
+      Kind.VALUE,
+      "LIMITS",
+      "connect=1s,first-byte=3s,stall=5s,total=60s",
+      "how long another node is waited for before the source is asked instead"),
   ALLOW_OTHER(Kind.FLAG, "", "false", "let other users in, as far as modes permit"),
   USER(
       Kind.VALUE,

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param metadataThreads 1 to 256
  * @param bufferMemoryBytes at least 8 MiB
  * @param metadataMemoryBytes at least 16 MiB
+ * @param cluster with whom the dataset is shared; null if with nobody
  * @param allowOther whether users other than the mounting one get in
  * @param user whose process serves a mount that root made; null for the process's own user
  * @param passthroughCapability whether that process was to keep CAP_SYS_ADMIN
@@ -50,6 +51,7 @@ record MountSettings(
     int metadataThreads,
     long bufferMemoryBytes,
     long metadataMemoryBytes,
+    @Nullable ClusterOptions cluster,
     boolean allowOther,
     @Nullable String user,
     boolean passthroughCapability,

@@ -1,5 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.NodeList;
 import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,6 +20,17 @@ final class SettingsParser {
   private static final List<String> FORMS = List.of("auto", "directory", "tar");
   private static final List<String> LEVELS = List.of("error", "warn", "info", "debug", "trace");
   private static final long MIB = 1 << 20;
+  private static final List<MountOption> OF_CLUSTERS =
+      List.of(
+          MountOption.NODES,
+          MountOption.NODES_FILE,
+          MountOption.CLUSTER_DIR,
+          MountOption.CLUSTER_ADDRESS,
+          MountOption.CLUSTER_SECRET_FILE,
+          MountOption.CLUSTER_TLS,
+          MountOption.REPLICAS,
+          MountOption.REMOTE_COPIES,
+          MountOption.PEER_TIMEOUTS);
 
   private final Map<MountOption, Setting> settings;
   private final Surroundings surroundings;
@@ -72,6 +85,7 @@ final class SettingsParser {
         threads(MountOption.METADATA_THREADS),
         memory(MountOption.BUFFER_MEMORY, 8 * MIB),
         memory(MountOption.METADATA_MEMORY, 16 * MIB),
+        cluster(),
         value(MountOption.ALLOW_OTHER, SettingsParser::flag),
         settings.containsKey(MountOption.USER) ? text(MountOption.USER) : null,
         value(MountOption.PASSTHROUGH_CAPABILITY, SettingsParser::flag),
@@ -96,6 +110,67 @@ final class SettingsParser {
       tiers.add(tier.at(path));
     }
     return tiers;
+  }
+
+  private @Nullable ClusterOptions cluster() throws MountFailure {
+    if (!settings.containsKey(MountOption.CLUSTER)) {
+      for (MountOption option : OF_CLUSTERS) {
+        Setting setting = settings.get(option);
+        if (setting != null && setting.origin().equals(Configuration.COMMAND_LINE)) {
+          throw MountFailure.usage(option.commandLineName() + ": needs --cluster NAME");
+        }
+      }
+      return null;
+    }
+    String name = value(MountOption.CLUSTER, ClusterParser::name);
+    Path directory = path(MountOption.CLUSTER_DIR);
+    return new ClusterOptions(
+        name,
+        directory == null ? nodes() : List.of(),
+        directory,
+        settings.containsKey(MountOption.CLUSTER_ADDRESS)
+            ? text(MountOption.CLUSTER_ADDRESS)
+            : null,
+        secret(),
+        value(MountOption.REPLICAS, ClusterParser::replicas),
+        value(MountOption.REMOTE_COPIES, ClusterParser::remoteCopies),
+        value(MountOption.PEER_TIMEOUTS, ClusterParser::timeouts),
+        settings.containsKey(MountOption.CLUSTER_TLS)
+            ? value(MountOption.CLUSTER_TLS, text -> ClusterParser.tls(text, surroundings))
+            : List.of());
+  }
+
+  private List<String> nodes() throws MountFailure {
+    if (settings.containsKey(MountOption.NODES)) {
+      return value(MountOption.NODES, ClusterParser::nodes);
+    }
+    if (settings.containsKey(MountOption.NODES_FILE)) {
+      return value(
+          MountOption.NODES_FILE, text -> NodeList.ofFile(surroundings.resolve(text)));
+    }
+    String job = surroundings.variable(ClusterParser.SLURM_NODES);
+    if (job == null) {
+      throw MountFailure.usage(
+          "--cluster: which nodes? give --nodes a,b,c, --nodes-file FILE or --cluster-dir DIR");
+    }
+    try {
+      return NodeList.ofSlurm(job);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE, ClusterParser.SLURM_NODES + ": " + e.getMessage(), e);
+    }
+  }
+
+  private @Nullable ClusterSecret secret() throws MountFailure {
+    try {
+      return settings.containsKey(MountOption.CLUSTER_SECRET_FILE)
+          ? value(
+              MountOption.CLUSTER_SECRET_FILE,
+              text -> ClusterSecret.ofFile(surroundings.resolve(text)))
+          : ClusterParser.secret(surroundings);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, String.valueOf(e.getMessage()), e);
+    }
   }
 
   private int threads(MountOption option) throws MountFailure {

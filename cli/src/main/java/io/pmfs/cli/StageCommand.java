@@ -25,6 +25,7 @@ import picocli.CommandLine.Option;
       "  pmfs stage --check /mnt/dataset              what is missing or stale",
       "  pmfs stage --max-rate 500M --max-iops 2000 --background /mnt/dataset",
       "  pmfs stage --wait /mnt/dataset               for what runs in the background",
+      "  pmfs stage --replicate all /mnt/dataset/val  on every node of a cluster",
       "  pmfs stage --order epoch1.txt --window 20G --background /mnt/dataset"
     })
 final class StageCommand extends TaskCommand {
@@ -76,6 +77,14 @@ final class StageCommand extends TaskCommand {
   @Option(names = "--window", paramLabel = "SIZE", description = "How far ahead with --order.")
   private @Nullable String window;
 
+  @Option(
+      names = "--replicate",
+      paramLabel = "all",
+      description =
+          "In a cluster: have every node copy all of it, a validation set for example. Without it"
+              + " each node copies the files that it holds for all.")
+  private @Nullable String replicate;
+
   StageCommand(Invocation invocation) {
     super(invocation);
   }
@@ -86,7 +95,11 @@ final class StageCommand extends TaskCommand {
     exclude("--wait", "--check");
     exclude("--check", HOW_TO_COPY);
     exclude("--order", "--list", "--tier", "--pin", "--metadata-only");
-    exclude("--metadata-only", "--tier", "--pin");
+    exclude("--metadata-only", "--tier", "--pin", "--replicate");
+    exclude("--order", "--replicate");
+    if (replicate != null && !replicate.equals("all")) {
+      throw MountFailure.usage("--replicate: '" + replicate + "' is not known; give all");
+    }
     if ((order == null) != (window == null)) {
       throw MountFailure.usage("--order and --window belong together: give both or none");
     }
@@ -100,7 +113,7 @@ final class StageCommand extends TaskCommand {
   @Override
   TaskRequest request(List<FileName> paths) throws MountFailure {
     if (check) {
-      return new TaskRequest.Check(paths);
+      return new TaskRequest.Check(paths, isReplicated());
     }
     TaskRequest.Limits limits =
         new TaskRequest.Limits(
@@ -109,7 +122,11 @@ final class StageCommand extends TaskCommand {
             number("--max-iops", maxIops, Long.MAX_VALUE));
     return order != null
         ? new TaskRequest.Prefetch(paths, limits, size("--window", window))
-        : new TaskRequest.Stage(paths, limits, tier, pin, metadataOnly);
+        : new TaskRequest.Stage(paths, limits, tier, pin, metadataOnly, isReplicated());
+  }
+
+  private boolean isReplicated() {
+    return replicate != null;
   }
 
   /** Zero if it was not given. */

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
  * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed.
  *
  * @param user whose process the daemon is
+ * @param cluster with whom the dataset is shared; null if with nobody
  * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
@@ -25,6 +26,7 @@ record StatusReport(
     Reads reads,
     Staging staging,
     SourceOperations sourceOperations,
+    @Nullable ClusterReport cluster,
     @Nullable TaskReport task) {
 
   /** The same report with what only the daemon knows. */
@@ -46,6 +48,7 @@ record StatusReport(
         reads,
         staging,
         sourceOperations,
+        cluster,
         task);
   }
 

@@ -113,21 +113,13 @@ final class TaskClient {
       TaskResource.Findings page = new Gson().fromJson(answer.body(), TaskResource.Findings.class);
       if (page != null
           && page.findings() != null
-          && page.findings().stream().allMatch(TaskClient::isWhole)) {
+          && page.findings().stream().allMatch(f -> f != null && f.isWhole())) {
         return page.findings();
       }
       throw silent(new IOException("not findings"));
     } catch (JsonSyntaxException e) {
       throw silent(new IOException("not findings: " + e.getMessage(), e));
     }
-  }
-
-  /** The daemon may be another user's. */
-  private static boolean isWhole(TaskResource.@Nullable Finding finding) {
-    return finding != null
-        && finding.path() != null
-        && finding.outcome() != null
-        && finding.reason() != null;
   }
 
   private ControlClient.Answer ask(HttpMethod method, String uri) throws MountFailure {

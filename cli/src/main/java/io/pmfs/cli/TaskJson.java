@@ -43,6 +43,9 @@ final class TaskJson {
       write(stage.limits(), out);
       out.name("tier").value(stage.tier());
       out.name("pin").value(stage.pin());
+      out.name("replicated").value(stage.replicated());
+    } else if (request instanceof TaskRequest.Check check) {
+      out.name("replicated").value(check.replicated());
     } else if (request instanceof TaskRequest.Prefetch prefetch) {
       write(prefetch.limits(), out);
       out.name("windowBytes").value(prefetch.windowBytes());
@@ -70,6 +73,7 @@ final class TaskJson {
     private @Nullable List<FileName> paths;
     private @Nullable String tier;
     private boolean pin;
+    private boolean replicated;
     private int jobs;
     private long maxBytesPerSecond;
     private long maxOperationsPerSecond;
@@ -91,6 +95,7 @@ final class TaskJson {
         case "paths" -> paths = readPaths(in);
         case "tier" -> tier = in.nextString();
         case "pin" -> pin = in.nextBoolean();
+        case "replicated" -> replicated = in.nextBoolean();
         case "jobs" -> jobs = in.nextInt();
         case "maxBytesPerSecond" -> maxBytesPerSecond = in.nextLong();
         case "maxOperationsPerSecond" -> maxOperationsPerSecond = in.nextLong();
@@ -108,11 +113,13 @@ final class TaskJson {
       }
       switch (task) {
         case "stage" -> {
-          allow("tier", "pin", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
-          return new TaskRequest.Stage(given, limits(), tier, pin, false);
+          allow(
+              "tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
+          return new TaskRequest.Stage(given, limits(), tier, pin, false, replicated);
         }
         case "metadata" -> {
-          allow("tier", "pin", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
+          allow(
+              "tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
           return new TaskRequest.Stage(given, limits(), null, false, true);
         }
         case "prefetch" -> {
@@ -124,8 +131,8 @@ final class TaskJson {
           return new TaskRequest.Verify(given, source, repair);
         }
         case "check" -> {
-          allow();
-          return new TaskRequest.Check(given);
+          allow("replicated");
+          return new TaskRequest.Check(given, replicated);
         }
         case "evict" -> {
           allow();

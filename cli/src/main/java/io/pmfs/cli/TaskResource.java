@@ -31,9 +31,20 @@ final class TaskResource {
   private static final int MAX_FINDINGS = 1000;
 
   private final KeptTasks tasks;
+  private final boolean ofPeers;
 
   TaskResource(KeptTasks tasks) {
+    this(tasks, false);
+  }
+
+  private TaskResource(KeptTasks tasks, boolean ofPeers) {
     this.tasks = tasks;
+    this.ofPeers = ofPeers;
+  }
+
+  /** As another node of the cluster asks: for this node's part only. */
+  static TaskResource ofPeers(KeptTasks tasks) {
+    return new TaskResource(tasks, true);
   }
 
   /** One path and what is the matter with it. */
@@ -43,6 +54,11 @@ final class TaskResource {
           PathText.encode(finding.path()),
           finding.kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
           finding.reason());
+    }
+
+    /** Whether nothing is missing, where it was read from JSON. */
+    boolean isWhole() {
+      return path != null && outcome != null && reason != null;
     }
   }
 
@@ -86,7 +102,7 @@ final class TaskResource {
       throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
     }
     try {
-      return ControlAnswer.ok(tasks.start(request));
+      return ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
     } catch (IllegalStateException e) {
       return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
     }

@@ -6,7 +6,7 @@ import java.util.UUID;
  * A node that serves the dataset to its peers.
  *
  * @param id kept with its state: the same after a restart
- * @param instance drawn at each start; a request is signed for this instance only
+ * @param instance another at each start, and larger; a request is signed for this instance only
  * @param name for people: the host's
  * @param host the address where it answers peers, a literal one
  * @param port where it answers them

@@ -76,6 +76,12 @@ final class Owners {
     return now == null || now.ownership.owners(path).stream().anyMatch(this::isSelf);
   }
 
+  /** The fraction of all files of which a member is the first owner, 0 to 1. */
+  double share(Member member) {
+    Table now = tables.now;
+    return now == null ? 0 : now.ownership.share(member.id());
+  }
+
   boolean isSelf(Member member) {
     return member.id().equals(self);
   }

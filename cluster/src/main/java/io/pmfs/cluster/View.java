@@ -1,18 +1,24 @@
 package io.pmfs.cluster;
 
-import java.util.Comparator;
 import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Who serves the dataset, as one member sees it.
  *
- * @param members by their ids, this node among them
+ * @param members by their ids, this node among them. One that was started again may be told of twice:
+ *     the later instance counts
  */
 public record View(List<Member> members) {
   public View {
-    members = members.stream().sorted(Comparator.comparing(Member::id)).toList();
+    SortedMap<UUID, Member> latest = new TreeMap<>();
+    for (Member member : members) {
+      latest.merge(member.id(), member, (a, b) -> a.instance() > b.instance() ? a : b);
+    }
+    members = List.copyOf(latest.values());
   }
 
   /** The member of that id; null if it is not there. */

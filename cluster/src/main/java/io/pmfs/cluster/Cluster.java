@@ -1,0 +1,181 @@
+package io.pmfs.cluster;
+
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.RemoteCopies;
+import io.pmfs.stage.Share;
+import io.pmfs.stage.Stager;
+import io.pmfs.tier.BackingStore;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node's part in a cluster. First the {@link #store} and the {@link #share} that the node's file
+ * system is made with, then {@link #open}: until then, and until others are met, the node is alone.
+ */
+public final class Cluster implements AutoCloseable {
+  /** How long a mount waits for this node's own part in the group. */
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+  private static final int INSTANCE_BITS_OF_CHANCE = 20;
+
+  /**
+   * What a cluster is made with.
+   *
+   * @param group how its nodes find each other
+   * @param nodeName this node's, for people
+   * @param replicas how many nodes own a file, at least 1
+   * @param tls for what peers ask each other; null for plain HTTP
+   */
+  public record Settings(
+      ClusterSettings group,
+      String nodeName,
+      int replicas,
+      RemoteCopies remoteCopies,
+      PeerTimeouts timeouts,
+      @Nullable PeerTls tls) {}
+
+  private final Settings settings;
+  private final UUID id;
+  private final byte @Nullable [] key;
+  private final Owners owners;
+  private final Suspects suspects = new Suspects(System::nanoTime);
+  private final HttpPeerClient client;
+  private @Nullable PeerStore store;
+  private @Nullable PeerServer server;
+  private volatile @Nullable Membership membership;
+
+  /**
+   * Prepares a node.
+   *
+   * @param state where its id is kept
+   * @throws IOException if it cannot be
+   */
+  public Cluster(Settings settings, Path state) throws IOException {
+    ClusterSecret secret = settings.group().secret();
+    this.settings = settings;
+    this.id = NodeId.of(state, settings.nodeName());
+    this.key = secret == null ? null : secret.requestKey().getEncoded();
+    this.owners = new Owners(id, settings.replicas());
+    this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts());
+  }
+
+  /** The source as this node is to ask it, to be closed by the caller. */
+  public BackingStore store(BackingStore source) {
+    PeerStore made = new PeerStore(source, owners, client, suspects);
+    store = made;
+    return made;
+  }
+
+  /** Which files this node holds for all. */
+  public Share share(Namespace namespace) {
+    return new ClusterShare(owners, namespace, settings.remoteCopies());
+  }
+
+  /**
+   * Answers peers from now on, and joins them. Waits for this node's own part only, and not longer
+   * than it takes to be the first.
+   *
+   * @param control answers what is asked of the node itself
+   * @throws IOException if it cannot listen
+   * @throws IllegalArgumentException with one line, for settings that can never work
+   */
+  public void open(
+      PmfsFileSystem fileSystem,
+      Namespace namespace,
+      Copies copies,
+      Stager stager,
+      ControlRequests control)
+      throws IOException, InterruptedException {
+    String host = settings.group().address().getHostAddress();
+    long instance =
+        (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
+            | (UUID.randomUUID().getLeastSignificantBits()
+                & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
+    PeerServer listening =
+        new PeerServer(
+            host,
+            0,
+            key,
+            settings.tls(),
+            instance,
+            PeerLimits.DEFAULTS,
+            new DatasetService(fileSystem, namespace, copies, stager, owners),
+            control);
+    server = listening;
+    Member self =
+        new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
+    Membership joined = InfinispanMembership.join(settings.group(), self, PATIENCE);
+    membership = joined;
+    joined.onChange(view -> change(view, stager));
+    change(joined.view(), stager);
+  }
+
+  private synchronized void change(View view, Stager stager) {
+    owners.change(view);
+    stager.shareChanged();
+  }
+
+  /** The other nodes. */
+  public List<Member> others() {
+    Membership joined = membership;
+    return joined == null
+        ? List.of()
+        : joined.view().members().stream().filter(member -> !owners.isSelf(member)).toList();
+  }
+
+  /**
+   * Asks a peer's {@link ControlRequests}.
+   *
+   * @param path below /v1/, with its query
+   * @param body JSON; empty for none
+   * @return JSON
+   */
+  public String call(Member peer, String method, String path, String body) throws PeerException {
+    return client.call(peer, method, path, body);
+  }
+
+  public ClusterStatus status() {
+    PeerStore.Statistics peers = Objects.requireNonNull(store).statisticsOfPeers();
+    Membership joined = membership;
+    List<Member> members = joined == null ? List.of() : joined.view().members();
+    return new ClusterStatus(
+        settings.group().name(),
+        members.stream().map(this::status).toList(),
+        settings.replicas(),
+        settings.remoteCopies().word(),
+        peers.bytes(),
+        peers.answers(),
+        peers.misses(),
+        Objects.requireNonNull(server).statistics());
+  }
+
+  private ClusterStatus.MemberStatus status(Member member) {
+    return new ClusterStatus.MemberStatus(
+        member,
+        owners.isSelf(member),
+        owners.share(member),
+        suspects.isSuspected(member),
+        client.statistics(member));
+  }
+
+  /** Leaves, then answers nobody any more. Idempotent. */
+  @Override
+  public void close() {
+    Membership joined = membership;
+    if (joined != null) {
+      joined.close();
+    }
+    PeerServer listening = server;
+    if (listening != null) {
+      listening.close();
+    }
+    client.close();
+  }
+}
