@@ -10,7 +10,7 @@ public final class Blocks {
    * Bytes in a block, but for the last of a file. One request of the kernel at most (1 MiB,
    * FUSE_MAX_MAX_PAGES), and large enough that a source with latency is asked rarely.
    */
-  static final int SIZE = 1 << 20;
+  public static final int SIZE = 1 << 20;
 
   private Blocks() {}
 

@@ -99,7 +99,7 @@ final class ArchitectureTest {
     "picocli.., cli",
     "org.tomlj.., cli",
     "ch.qos.logback.., cli",
-    "io.netty.., cli",
+    "org.HdrHistogram.., cluster",
     "me.tongfei.., cli",
     "org.jline.., cli"
   })
@@ -110,6 +110,18 @@ final class ArchitectureTest {
         .should()
         .dependOnClassesThat()
         .resideInAPackage(library)
+        .check(CLASSES);
+  }
+
+  /** The control socket here, peers there. */
+  @Test
+  void netty_isImportedByWhatSpeaksHttp() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("io.pmfs.cli..", "io.pmfs.cluster..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.netty..")
         .check(CLASSES);
   }
 

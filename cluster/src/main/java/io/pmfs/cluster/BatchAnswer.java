@@ -1,0 +1,231 @@
+package io.pmfs.cluster;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.pmfs.stage.Blocks;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceStatus;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A batch's answer: a frame for each file, in order. One worker sends them and reads those that
+ * nobody has begun; when that lasts, since the source is asked, others read ahead of it. Waits only
+ * for what is being read, so it needs no worker but its own.
+ */
+final class BatchAnswer {
+  private static final Logger log = LoggerFactory.getLogger(BatchAnswer.class);
+
+  /** Copies are read in less, all of a batch. */
+  private static final long ALONE_NANOS = 5_000_000;
+
+  /** A file that took longer was not read from a copy, and the next will not be, either. */
+  private static final long SLOW_NANOS = 1_000_000;
+
+  private static final int SENT_BYTES = 256 << 10;
+  private static final int HELPERS = 7;
+
+  /** Kind, attributes, size and checksum stand before a file's bytes. */
+  static final int FILE_HEAD_BYTES = 1 + PeerFormat.STATUS_BYTES + 2 * Integer.BYTES;
+
+  private final PeerService service;
+  private final List<PeerFormat.BatchItem> items;
+  private final PeerAnswer answer;
+  private final AtomicInteger next = new AtomicInteger();
+  private final AtomicReferenceArray<@Nullable ByteBuf> frames;
+  private CompositeByteBuf ready;
+  private boolean ended; // GUARDED_BY(this)
+
+  private BatchAnswer(PeerService service, List<PeerFormat.BatchItem> items, PeerAnswer answer) {
+    this.service = service;
+    this.items = items;
+    this.answer = answer;
+    this.ready = answer.compose(items.size());
+    this.frames = new AtomicReferenceArray<>(items.size());
+  }
+
+  /** What a request's body asks for. */
+  static List<PeerFormat.BatchItem> items(byte[] body) throws Refusal {
+    List<PeerFormat.BatchItem> items;
+    try {
+      items = PeerFormat.batch(Unpooled.wrappedBuffer(body), HttpLimits.MAX_BATCH_ITEMS);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(
+          HttpResponseStatus.BAD_REQUEST, "the batch is malformed: " + e.getMessage());
+    }
+    long room = HttpLimits.MAX_BATCH_BYTES;
+    for (PeerFormat.BatchItem item : items) {
+      PeerPath.check(item.path());
+      if (item.expected().size() > room) {
+        throw new Refusal(
+            HttpResponseStatus.REQUEST_ENTITY_TOO_LARGE, "the batch asks for too many bytes");
+      }
+      room -= item.expected().size();
+    }
+    return items;
+  }
+
+  static void send(
+      PeerService service, Executor helpers, List<PeerFormat.BatchItem> items, PeerAnswer answer) {
+    BatchAnswer batch = new BatchAnswer(service, items, answer);
+    try {
+      batch.send(helpers);
+    } finally {
+      batch.dropRest();
+    }
+  }
+
+  private void send(Executor helpers) {
+    long sinceNanos = System.nanoTime();
+    boolean isAlone = true;
+    int taken = 0;
+    while (taken < items.size() && !answer.isGone()) {
+      ByteBuf frame = frames.getAndSet(taken, null);
+      if (frame != null) {
+        ready.addComponent(true, frame);
+        taken++;
+        if (ready.readableBytes() >= SENT_BYTES) {
+          flush();
+        }
+        continue;
+      }
+      long beforeNanos = System.nanoTime();
+      if (!readNext()) {
+        flush();
+        awaitFrame(taken);
+      } else if (System.nanoTime() - beforeNanos > SLOW_NANOS) {
+        flush();
+      }
+      if (isAlone && System.nanoTime() - sinceNanos > ALONE_NANOS) {
+        isAlone = false;
+        callHelpers(helpers);
+      }
+    }
+    if (!answer.isGone()) {
+      flush();
+      answer.end();
+    }
+  }
+
+  /** Sends the frames that are ready: together, since each sending costs more than a small file. */
+  private void flush() {
+    if (!answer.isHeadQueued()) {
+      answer.beginFrames(PeerResponder.headers());
+    }
+    if (ready.isReadable()) {
+      ByteBuf frames = ready;
+      ready = answer.compose(items.size());
+      answer.send(frames);
+    }
+  }
+
+  private void callHelpers(Executor helpers) {
+    int count = Math.min(HELPERS, items.size() - next.get());
+    try {
+      for (int i = 0; i < count; i++) {
+        helpers.execute(
+            () -> {
+              while (!answer.isGone() && readNext()) {}
+            });
+      }
+    } catch (RejectedExecutionException e) {
+      log.debug("no worker helps with a batch: all are busy");
+    }
+  }
+
+  /** Reads a file that nobody has begun; false if there is none. */
+  private boolean readNext() {
+    int index = next.getAndIncrement();
+    if (index >= items.size()) {
+      return false;
+    }
+    ByteBuf frame = frame(items.get(index));
+    synchronized (this) {
+      if (ended) {
+        frame.release();
+        return false;
+      }
+      frames.set(index, frame);
+      notifyAll();
+    }
+    return true;
+  }
+
+  private synchronized void awaitFrame(int index) {
+    while (frames.get(index) == null && !answer.isGone()) {
+      try {
+        wait(500);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        answer.breakOff();
+        return;
+      }
+    }
+  }
+
+  private synchronized void dropRest() {
+    ended = true;
+    ready.release();
+    for (int i = 0; i < frames.length(); i++) {
+      ByteBuf frame = frames.getAndSet(i, null);
+      if (frame != null) {
+        frame.release();
+      }
+    }
+  }
+
+  private ByteBuf frame(PeerFormat.BatchItem item) {
+    try {
+      return file(item);
+    } catch (FsException e) {
+      return DirectoryAnswer.refused(Refusal.of(e));
+    } catch (PeerException e) {
+      return DirectoryAnswer.refused(Refusal.of(e, item.onlyCopies()));
+    } catch (Refusal e) {
+      return DirectoryAnswer.refused(e);
+    } catch (RuntimeException e) {
+      log.error("answering a peer {}", item.path(), e);
+      return DirectoryAnswer.refused(
+          new Refusal(HttpResponseStatus.INTERNAL_SERVER_ERROR, "a fault of this node"));
+    }
+  }
+
+  private ByteBuf file(PeerFormat.BatchItem item) throws FsException, PeerException, Refusal {
+    PeerService.Content content = service.open(item.path(), item.expected(), item.onlyCopies());
+    SourceStatus status = content.status();
+    if (!status.attributes().version().equals(item.expected())) {
+      throw new Refusal(HttpResponseStatus.PRECONDITION_FAILED, "the file has another version");
+    }
+    int size = Math.toIntExact(item.expected().size());
+    ByteBuf out = answer.allocate(FILE_HEAD_BYTES + size);
+    boolean isReady = false;
+    try {
+      out.writeByte(PeerFrames.FILE);
+      PeerFormat.putStatus(out, status);
+      out.writeInt(size).writeInt(0);
+      PeerResponder.read(content, 0, size, out);
+      OptionalInt recorded =
+          size > 0 && size <= Blocks.SIZE ? content.checksum(0) : OptionalInt.empty();
+      int sum =
+          recorded.isPresent()
+              ? recorded.getAsInt()
+              : PeerFormat.checksum(out.nioBuffer(FILE_HEAD_BYTES, size));
+      out.setInt(FILE_HEAD_BYTES - Integer.BYTES, sum);
+      isReady = true;
+      return out;
+    } finally {
+      if (!isReady) {
+        out.release();
+      }
+    }
+  }
+}

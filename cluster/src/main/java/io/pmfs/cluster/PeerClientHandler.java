@@ -1,0 +1,99 @@
+package io.pmfs.cluster;
+
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.ReferenceCountUtil;
+import org.jspecify.annotations.Nullable;
+
+/** Hands what a connection brings to the exchange that waits for it. */
+@SuppressWarnings("FutureReturnValueIgnored") // closing needs no waiting for
+final class PeerClientHandler extends ChannelInboundHandlerAdapter {
+  private volatile @Nullable PeerExchange exchange;
+  private boolean isInformational;
+
+  /** Before the request is written; one at a time. */
+  void expect(PeerExchange next) {
+    exchange = next;
+  }
+
+  /** Stands before the decoder. */
+  final class Bytes extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+      PeerExchange current = exchange;
+      if (current != null) {
+        current.bytesCame();
+      }
+      ctx.fireChannelRead(message);
+    }
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext ctx, Object message) {
+    try {
+      PeerExchange current = exchange;
+      if (current == null) {
+        ctx.close(); // nothing was asked for
+      } else {
+        read(ctx, current, message);
+      }
+    } finally {
+      ReferenceCountUtil.release(message);
+    }
+  }
+
+  private void read(ChannelHandlerContext ctx, PeerExchange current, Object message) {
+    if (message instanceof HttpResponse head) {
+      boolean isUpgrade = head.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
+      if (head.decoderResult().isFailure() || isUpgrade) {
+        exchange = null;
+        current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
+        ctx.close();
+        return;
+      }
+      isInformational = head.status().codeClass() == HttpStatusClass.INFORMATIONAL;
+      if (!isInformational) {
+        current.head(head, HttpUtil.isKeepAlive(head));
+      }
+    }
+    if (message instanceof HttpContent content && !isInformational) {
+      if (content.decoderResult().isFailure()) {
+        exchange = null;
+        current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
+        ctx.close();
+        return;
+      }
+      current.content(content.content());
+      if (content instanceof LastHttpContent) {
+        exchange = null;
+        current.end();
+      }
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext ctx) {
+    fail("closed the connection");
+    ctx.fireChannelInactive();
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+    fail("broke the connection: " + cause.getMessage());
+    ctx.close();
+  }
+
+  private void fail(String what) {
+    PeerExchange current = exchange;
+    exchange = null;
+    if (current != null) {
+      current.closed(what);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package io.pmfs.cluster;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.util.AttributeKey;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** Open connections to one peer, those used last first. Safe for use by many threads. */
+@SuppressWarnings("FutureReturnValueIgnored") // closing needs no waiting for
+final class PeerConnections {
+  /** Less than a server of ours keeps a connection open for (PeerLimits.DEFAULTS). */
+  private static final long MAX_IDLE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private static final AttributeKey<Long> RELEASED =
+      AttributeKey.valueOf(PeerConnections.class, "released");
+
+  private final Member peer;
+  private final Bootstrap bootstrap;
+  private final PeerTimeouts timeouts;
+  private final Semaphore permits;
+  private final ArrayDeque<Channel> idle = new ArrayDeque<>(); // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
+
+  PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
+    this.peer = peer;
+    this.bootstrap = bootstrap;
+    this.timeouts = timeouts;
+    this.permits = new Semaphore(max, true);
+  }
+
+  /** Waits for the right to have a connection, which {@link #leave} gives back. */
+  void enter() throws PeerException {
+    try {
+      if (permits.tryAcquire() || permits.tryAcquire(millis(), TimeUnit.MILLISECONDS)) {
+        return;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    throw new PeerException(
+        PeerException.Kind.REFUSED, "all connections to " + peer + " are in use");
+  }
+
+  void leave() {
+    permits.release();
+  }
+
+  private long millis() {
+    return timeouts.connect().toMillis();
+  }
+
+  /** A connection that was used before; null if there is none. */
+  @Nullable Channel reuse() {
+    long now = System.nanoTime();
+    while (true) {
+      Channel channel;
+      synchronized (this) {
+        channel = idle.pollFirst();
+      }
+      if (channel == null) {
+        return null;
+      }
+      Long released = channel.attr(RELEASED).get();
+      boolean isFresh = released != null && now - released < MAX_IDLE_NANOS;
+      if (isFresh && channel.isActive()) {
+        return channel;
+      }
+      channel.close();
+    }
+  }
+
+  /** A new one. */
+  Channel connect() throws PeerException {
+    ChannelFuture connecting =
+        bootstrap.connect(InetSocketAddress.createUnresolved(peer.host(), peer.port()));
+    boolean isDone;
+    try {
+      isDone = connecting.await(millis() + 100);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      connecting.cancel(true);
+      connecting.channel().close();
+      throw new PeerException(
+          PeerException.Kind.FAILED, peer + " was not reached: the reader was interrupted");
+    }
+    if (!isDone || !connecting.isSuccess()) {
+      connecting.cancel(true);
+      connecting.channel().close();
+      Throwable cause = connecting.cause();
+      String why = isDone && cause != null ? ": " + cause.getMessage() : " in time";
+      throw new PeerException(PeerException.Kind.UNREACHABLE, peer + " was not reached" + why);
+    }
+    return connecting.channel();
+  }
+
+  /** Keeps a connection that has nothing under way. */
+  void keep(Channel channel) {
+    channel.attr(RELEASED).set(System.nanoTime());
+    synchronized (this) {
+      if (!closed) {
+        idle.addFirst(channel);
+        return;
+      }
+    }
+    channel.close();
+  }
+
+  /** Closes those that are not in use; those that are follow. */
+  synchronized void close() {
+    closed = true;
+    idle.forEach(Channel::close);
+    idle.clear();
+  }
+}

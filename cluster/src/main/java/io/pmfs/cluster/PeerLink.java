@@ -1,0 +1,225 @@
+package io.pmfs.cluster;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.util.AttributeKey;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import org.HdrHistogram.ConcurrentHistogram;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/** What a client has with one peer: connections, signatures, counts. Safe for many threads. */
+@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+final class PeerLink {
+  static final AttributeKey<PeerClientHandler> HANDLER =
+      AttributeKey.valueOf(PeerLink.class, "handler");
+
+  private static final long LONGEST_MICROS = 120_000_000;
+
+  final Member peer;
+  final Counts counts;
+  private final PeerTimeouts timeouts;
+  private final PeerConnections connections;
+  private final @Nullable RequestSignature signature;
+  private final String instance;
+  final SmallReads smallReads;
+
+  /** Counts of a peer: of all its instances. */
+  static final class Counts {
+    final LongAdder requests = new LongAdder();
+    final LongAdder bytes = new LongAdder();
+    final LongAdder failures = new LongAdder();
+
+    /** Microseconds, to two digits. */
+    final Histogram micros = new ConcurrentHistogram(LONGEST_MICROS, 2);
+
+    PeerStatistics statistics() {
+      return new PeerStatistics(
+          requests.sum(),
+          bytes.sum(),
+          failures.sum(),
+          micros.getValueAtPercentile(50) / 1000.0,
+          micros.getValueAtPercentile(99) / 1000.0);
+    }
+  }
+
+  PeerLink(
+      Member peer,
+      Counts counts,
+      Bootstrap bootstrap,
+      PeerTimeouts timeouts,
+      int maxConnections,
+      int aloneCount,
+      byte @Nullable [] key) {
+    this.peer = peer;
+    this.counts = counts;
+    this.timeouts = timeouts;
+    this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
+    this.signature =
+        key == null ? null : new RequestSignature(key, peer.instance(), InstantSource.system());
+    this.instance = Long.toHexString(peer.instance());
+    this.smallReads = new SmallReads(aloneCount, this::send);
+  }
+
+  /** Closes what is not in use. */
+  void close() {
+    connections.close();
+  }
+
+  /** A call that is counted. */
+  interface Call<T> {
+    T run() throws PeerException;
+  }
+
+  <T> T counted(Call<T> call) throws PeerException {
+    long start = System.nanoTime();
+    counts.requests.increment();
+    try {
+      T result = call.run();
+      long micros = (System.nanoTime() - start) / 1000;
+      counts.micros.recordValue(Math.min(micros, LONGEST_MICROS));
+      return result;
+    } catch (PeerException e) {
+      if (e.kind() != PeerException.Kind.REFUSED) {
+        counts.failures.increment();
+      }
+      throw e;
+    }
+  }
+
+  /** Asks, and returns when the reader has the whole answer. */
+  void exchange(
+      HttpMethod method,
+      String target,
+      HttpHeaders headers,
+      byte[] body,
+      PeerExchange.Reader reader)
+      throws PeerException {
+    connections.enter();
+    try {
+      Channel used = connections.reuse();
+      PeerExchange exchange = new PeerExchange(peer, timeouts, reader);
+      finish(used == null ? connections.connect() : used, exchange, method, target, headers, body);
+      if (used != null && exchange.isUnheard()) {
+        // The peer had closed it meanwhile.
+        exchange = new PeerExchange(peer, timeouts, reader);
+        finish(connections.connect(), exchange, method, target, headers, body);
+      }
+      PeerException failure = exchange.failure();
+      if (failure != null) {
+        throw failure;
+      }
+    } finally {
+      connections.leave();
+    }
+  }
+
+  private void finish(
+      Channel channel,
+      PeerExchange exchange,
+      HttpMethod method,
+      String target,
+      HttpHeaders headers,
+      byte[] body) {
+    channel.attr(HANDLER).get().expect(exchange);
+    DefaultFullHttpRequest request =
+        new DefaultFullHttpRequest(
+            HttpVersion.HTTP_1_1,
+            method,
+            target,
+            Unpooled.wrappedBuffer(body),
+            headers.copy(),
+            EmptyHttpHeaders.INSTANCE);
+    request.headers().set(HttpHeaderNames.HOST, host());
+    if (body.length > 0 || method.equals(HttpMethod.POST)) {
+      request.headers().set(HttpHeaderNames.CONTENT_LENGTH, body.length);
+    }
+    if (signature == null) {
+      request.headers().set(RequestSignature.INSTANCE, instance);
+    } else {
+      if (body.length > 0) {
+        request.headers().set(RequestSignature.BODY_HASH, RequestSignature.hash(body));
+      }
+      signature.sign(method.name(), target, request.headers());
+    }
+    channel
+        .writeAndFlush(request)
+        .addListener(
+            sent -> {
+              if (!sent.isSuccess()) {
+                exchange.closed("did not take the request");
+              }
+            });
+    if (exchange.await(channel)) {
+      connections.keep(channel);
+    } else {
+      channel.close();
+    }
+  }
+
+  private String host() {
+    return (peer.host().indexOf(':') < 0 ? peer.host() : "[" + peer.host() + "]")
+        + ":"
+        + peer.port();
+  }
+
+  /** Reads small files with one request, and ends each of them. */
+  private void send(List<SmallRead> reads) {
+    PeerException.Kind kind = PeerException.Kind.FAILED;
+    PeerException failure = new PeerException(kind, peer + " was not asked");
+    try {
+      if (reads.size() == 1) {
+        single(reads.get(0));
+      } else {
+        ByteBuf body = Unpooled.buffer();
+        PeerFormat.putBatch(body, reads.stream().map(SmallRead::item).toList());
+        byte[] bytes = ByteBufUtil.getBytes(body);
+        exchange(
+            HttpMethod.POST,
+            "/v1/data",
+            PeerResponder.headers(),
+            bytes,
+            new PeerReaders.Batch(peer, reads));
+      }
+    } catch (PeerException e) {
+      failure = e;
+    } finally {
+      for (SmallRead read : reads) {
+        read.fail(failure);
+      }
+    }
+  }
+
+  private void single(SmallRead read) throws PeerException {
+    PeerReaders.Range reader =
+        new PeerReaders.Range(peer, read.item().expected(), null, read.destination());
+    exchange(
+        HttpMethod.GET,
+        "/v1/data/" + PeerPath.encode(read.item().path()),
+        dataHeaders(read.item()),
+        new byte[0],
+        reader);
+    read.succeed(reader.verify());
+  }
+
+  /** The headers of a request for content of that version. */
+  static HttpHeaders dataHeaders(PeerFormat.BatchItem item) {
+    HttpHeaders headers = PeerResponder.headers();
+    headers.set(RequestSignature.EXPECTED, PeerFormat.version(item.expected()));
+    if (item.onlyCopies()) {
+      headers.set(HttpHeaderNames.CACHE_CONTROL, "only-if-cached");
+    }
+    return headers;
+  }
+}

@@ -1,0 +1,364 @@
+package io.pmfs.cluster;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpUtil;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Blocks;
+import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/** Read the answers of one peer. */
+final class PeerReaders {
+  private PeerReaders() {}
+
+  private static PeerException corrupt(Member peer, String what) {
+    return new PeerException(PeerException.Kind.CORRUPT, peer + " sent " + what);
+  }
+
+  /** A range of a file, into its destination. */
+  static final class Range implements PeerExchange.Reader {
+    private final Member peer;
+    private final SourceVersion expected;
+    private final @Nullable String contentRange;
+    private final ByteBuffer destination;
+    private final int start;
+    private @Nullable SourceStatus status;
+    private String[] sums = {};
+    private boolean areOfBlocks;
+
+    /**
+     * @param contentRange what the answer must say; null if it must be the whole file
+     */
+    Range(
+        Member peer,
+        SourceVersion expected,
+        @Nullable String contentRange,
+        ByteBuffer destination) {
+      this.peer = peer;
+      this.expected = expected;
+      this.contentRange = contentRange;
+      this.destination = destination;
+      this.start = destination.position();
+    }
+
+    @Override
+    public void head(HttpResponse head) throws PeerException {
+      String range = head.headers().get(HttpHeaderNames.CONTENT_RANGE);
+      boolean isAsked =
+          contentRange == null ? head.status().code() == 200 : contentRange.equals(range);
+      if (!isAsked || HttpUtil.getContentLength(head, -1L) != destination.remaining()) {
+        throw corrupt(peer, "another range than it was asked for");
+      }
+      SourceStatus sent = PeerFormat.statusHeader(head.headers().get("Pmfs-Status"));
+      if (!sent.attributes().version().equals(expected)) {
+        throw corrupt(peer, "another version than it was asked for");
+      }
+      status = sent;
+      String checksum = head.headers().get("Pmfs-Checksum", "");
+      areOfBlocks = checksum.startsWith("blocks ");
+      sums = checksum.substring(checksum.indexOf(' ') + 1).split(",", -1);
+      int count = areOfBlocks ? (destination.remaining() + Blocks.SIZE - 1) / Blocks.SIZE : 1;
+      boolean isKnown = areOfBlocks || checksum.startsWith("body ");
+      if (!isKnown || sums.length != count) {
+        throw corrupt(peer, "no checksums that fit");
+      }
+    }
+
+    @Override
+    public void content(ByteBuf bytes) throws PeerException {
+      int count = bytes.readableBytes();
+      if (count > destination.remaining()) {
+        throw corrupt(peer, "more than it was asked for");
+      }
+      int limit = destination.limit();
+      destination.limit(destination.position() + count);
+      bytes.readBytes(destination);
+      destination.limit(limit);
+    }
+
+    @Override
+    public void end() throws PeerException {
+      if (status == null || destination.hasRemaining()) {
+        throw corrupt(peer, "less than it was asked for");
+      }
+    }
+
+    /** By the thread that asked: compares what came with its checksums. */
+    SourceStatus verify() throws PeerException {
+      int end = destination.limit();
+      int unit = areOfBlocks ? Blocks.SIZE : Math.max(1, end - start);
+      int index = 0;
+      for (int at = start; index < sums.length; at += unit) {
+        ByteBuffer block = destination.slice(at, Math.min(unit, end - at));
+        if (PeerFormat.checksum(block) != sum(sums[index])) {
+          throw corrupt(peer, "bytes that are not those of their checksum");
+        }
+        index++;
+      }
+      if (status == null) {
+        throw corrupt(peer, "no attributes");
+      }
+      return status;
+    }
+
+    private int sum(String text) throws PeerException {
+      try {
+        return HexFormat.fromHexDigits(text);
+      } catch (IllegalArgumentException e) {
+        throw corrupt(peer, "a checksum that is none");
+      }
+    }
+  }
+
+  /** An answer that is kept in memory until it is whole. */
+  static final class Small implements PeerExchange.Reader {
+    private final Member peer;
+    private final ByteBuf body = Unpooled.buffer();
+    private long size;
+
+    Small(Member peer) {
+      this.peer = peer;
+    }
+
+    @Override
+    public void head(HttpResponse head) throws PeerException {
+      size = HttpUtil.getContentLength(head, -1L);
+      if (size < 0 || size > HttpLimits.MAX_SMALL_ANSWER_BYTES) {
+        throw corrupt(peer, "an answer that is too large, or does not say how large it is");
+      }
+    }
+
+    @Override
+    public void content(ByteBuf bytes) throws PeerException {
+      if (body.readableBytes() + bytes.readableBytes() > size) {
+        throw corrupt(peer, "more than it said");
+      }
+      body.writeBytes(bytes);
+    }
+
+    @Override
+    public void end() throws PeerException {
+      if (body.readableBytes() != size) {
+        throw corrupt(peer, "less than it said");
+      }
+    }
+
+    ByteBuf body() {
+      return body;
+    }
+  }
+
+  /** An answer in frames. */
+  abstract static class Framed implements PeerExchange.Reader {
+    private static final int REFUSED_HEAD_BYTES = 5;
+
+    final Member peer;
+    private final ByteBuf frame = Unpooled.buffer(256);
+
+    Framed(Member peer) {
+      this.peer = peer;
+    }
+
+    @Override
+    public void head(HttpResponse head) throws PeerException {
+      if (!HttpUtil.isTransferEncodingChunked(head)) {
+        throw corrupt(peer, "an answer that is not in frames");
+      }
+    }
+
+    @Override
+    public final void content(ByteBuf bytes) throws PeerException {
+      while (bytes.isReadable()) {
+        if (takesBytes(bytes)) {
+          continue;
+        }
+        frame.writeBytes(bytes, Math.min(bytes.readableBytes(), missing()));
+        if (missing() == 0) {
+          byte kind = frame.readByte();
+          if (kind != PeerFrames.WAIT) {
+            frame(kind, frame);
+          }
+          frame.clear();
+        }
+      }
+    }
+
+    private int missing() throws PeerException {
+      int has = frame.readableBytes();
+      if (has == 0) {
+        return 1;
+      }
+      byte kind = frame.getByte(0);
+      if (kind == PeerFrames.WAIT) {
+        return 0;
+      }
+      if (kind == PeerFrames.REFUSED) {
+        return (has < REFUSED_HEAD_BYTES
+                ? REFUSED_HEAD_BYTES
+                : REFUSED_HEAD_BYTES + frame.getUnsignedShort(3))
+            - has;
+      }
+      return size(kind, frame) - has;
+    }
+
+    final boolean isBetweenFrames() {
+      return !frame.isReadable();
+    }
+
+    /** What a refusal says. */
+    final PeerException refusal(ByteBuf in) {
+      int code = in.readUnsignedShort();
+      String line = in.readCharSequence(in.readUnsignedShort(), UTF_8).toString();
+      PeerException.Kind kind = PeerExchange.kind(HttpResponseStatus.valueOf(code));
+      return new PeerException(kind, peer + " answered " + code + ": " + line);
+    }
+
+    /** Takes bytes that belong to no frame's head; false if none are expected. */
+    boolean takesBytes(ByteBuf bytes) throws PeerException {
+      return false;
+    }
+
+    /** Bytes of a frame as far as they are known from its beginning. */
+    abstract int size(byte kind, ByteBuf beginning) throws PeerException;
+
+    /** Takes a frame, behind its kind. */
+    abstract void frame(byte kind, ByteBuf in) throws PeerException;
+  }
+
+  /** A directory. */
+  static final class Directory extends Framed {
+    private static final int MAX_ENTRIES = 20_000_000;
+
+    private final List<SourceEntry> entries = new ArrayList<>();
+    private final CRC32C crc = new CRC32C();
+    private boolean ended;
+
+    Directory(Member peer) {
+      super(peer);
+    }
+
+    @Override
+    int size(byte kind, ByteBuf beginning) throws PeerException {
+      if (kind == PeerFrames.END) {
+        return 1 + Long.BYTES + Integer.BYTES;
+      }
+      if (kind != PeerFrames.ENTRIES) {
+        throw corrupt(peer, "a frame that is none of a directory");
+      }
+      int head = 1 + Integer.BYTES;
+      if (beginning.readableBytes() < head) {
+        return head;
+      }
+      int size = beginning.getInt(1);
+      if (size < 0 || size > HttpLimits.MAX_FRAME_BYTES) {
+        throw corrupt(peer, "a frame of " + size + " bytes");
+      }
+      return head + size;
+    }
+
+    @Override
+    void frame(byte kind, ByteBuf in) throws PeerException {
+      if (kind == PeerFrames.REFUSED) {
+        throw refusal(in);
+      }
+      if (ended) {
+        throw corrupt(peer, "more behind the end");
+      }
+      if (kind == PeerFrames.END) {
+        ended = true;
+        if (in.readLong() != entries.size() || in.readInt() != (int) crc.getValue()) {
+          throw corrupt(peer, "a directory that is not that of its checksum");
+        }
+        return;
+      }
+      in.readInt();
+      crc.update(in.nioBuffer());
+      while (in.isReadable()) {
+        entries.add(PeerFormat.entry(in));
+      }
+      if (entries.size() > MAX_ENTRIES) {
+        throw corrupt(peer, "more than " + MAX_ENTRIES + " entries");
+      }
+    }
+
+    @Override
+    public void end() throws PeerException {
+      if (!ended || !isBetweenFrames()) {
+        throw corrupt(peer, "a directory without its end");
+      }
+    }
+
+    List<SourceEntry> entries() {
+      return entries;
+    }
+  }
+
+  /** The files of a batch, each into its destination. */
+  static final class Batch extends Framed {
+    private final List<SmallRead> reads;
+    private int index;
+    private @Nullable SmallRead current;
+
+    Batch(Member peer, List<SmallRead> reads) {
+      super(peer);
+      this.reads = reads;
+    }
+
+    @Override
+    boolean takesBytes(ByteBuf bytes) {
+      SmallRead read = current;
+      if (read == null) {
+        return false;
+      }
+      if (read.take(bytes)) {
+        current = null;
+      }
+      return true;
+    }
+
+    @Override
+    int size(byte kind, ByteBuf beginning) throws PeerException {
+      if (kind != PeerFrames.FILE) {
+        throw corrupt(peer, "a frame that is none of a batch");
+      }
+      return BatchAnswer.FILE_HEAD_BYTES;
+    }
+
+    @Override
+    void frame(byte kind, ByteBuf in) throws PeerException {
+      if (index == reads.size()) {
+        throw corrupt(peer, "more files than it was asked for");
+      }
+      SmallRead read = reads.get(index++);
+      if (kind == PeerFrames.REFUSED) {
+        read.fail(refusal(in));
+        return;
+      }
+      SourceStatus status = PeerFormat.status(in);
+      boolean isExpected = status.attributes().version().equals(read.item().expected());
+      if (!isExpected || in.readInt() != read.item().expected().size()) {
+        throw corrupt(peer, "another version than it was asked for");
+      }
+      current = read.begin(status, in.readInt()) ? null : read;
+    }
+
+    @Override
+    public void end() throws PeerException {
+      if (index < reads.size() || current != null || !isBetweenFrames()) {
+        throw corrupt(peer, "less than it was asked for");
+      }
+    }
+  }
+}

@@ -1,0 +1,268 @@
+package io.pmfs.cluster;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.HttpResponseEncoder;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.InstantSource;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers peers over HTTP what a {@link PeerService} has: the protocol is in docs/formats.md,
+ * Peers. Reads requests on event loops, answers names and content on workers of their own. Whatever
+ * a peer sends takes bounded memory and time. Safe for use by many threads.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+public final class PeerServer implements AutoCloseable {
+  private static final int EVENT_LOOPS = 2;
+  private static final int CLOSE_SECONDS = 5;
+
+  private final PeerLimits limits;
+  private final PeerCounters counters = new PeerCounters();
+  private final String instance;
+  private final @Nullable RequestSignature signature;
+  private final @Nullable PeerTls tls;
+  private final PeerResponder responder;
+  private final ThreadPoolExecutor names;
+  private final ThreadPoolExecutor data;
+  private final EventLoopGroup loops =
+      new MultiThreadIoEventLoopGroup(
+          EVENT_LOOPS,
+          new DefaultThreadFactory("pmfs-peer-server", true),
+          NioIoHandler.newFactory());
+  private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final Map<InetAddress, Integer> addresses = new ConcurrentHashMap<>();
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final InetSocketAddress address;
+
+  /**
+   * Listens.
+   *
+   * @param host a literal address; with no key a loopback one, and only loopback is answered
+   * @param port 0 for a free one
+   * @param key signs requests; null for none
+   * @param tls null for plain HTTP
+   * @param instance of the {@link Member} that this node is
+   * @throws IOException if it cannot listen there
+   */
+  public PeerServer(
+      String host,
+      int port,
+      byte @Nullable [] key,
+      @Nullable PeerTls tls,
+      long instance,
+      PeerLimits limits,
+      PeerService service,
+      ControlRequests control)
+      throws IOException {
+    this(host, port, key, tls, instance, limits, service, control, InstantSource.system());
+  }
+
+  PeerServer(
+      String host,
+      int port,
+      byte @Nullable [] key,
+      @Nullable PeerTls tls,
+      long instance,
+      PeerLimits limits,
+      PeerService service,
+      ControlRequests control,
+      InstantSource clock)
+      throws IOException {
+    InetAddress local = InetAddress.getByName(host);
+    if (key == null && !local.isLoopbackAddress()) {
+      throw new IOException("without a secret peers are served on a loopback address only");
+    }
+    this.limits = limits;
+    this.tls = tls;
+    this.instance = Long.toHexString(instance);
+    this.signature = key == null ? null : new RequestSignature(key, instance, clock);
+    this.names = workers("pmfs-peer-names", limits.nameWorkers());
+    this.data = workers("pmfs-peer-data", limits.dataWorkers());
+    this.responder = new PeerResponder(service, control, limits, data, tls == null);
+    try {
+      this.address = listen(new InetSocketAddress(local, port));
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private ThreadPoolExecutor workers(String name, int count) {
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            count,
+            count,
+            30,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(limits.queued()),
+            new DefaultThreadFactory(name, true));
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+
+  private InetSocketAddress listen(InetSocketAddress wanted) throws IOException {
+    ServerBootstrap bootstrap =
+        new ServerBootstrap()
+            .group(loops)
+            .channel(NioServerSocketChannel.class)
+            .option(ChannelOption.SO_BACKLOG, 1024)
+            .option(ChannelOption.SO_REUSEADDR, true)
+            .childOption(ChannelOption.TCP_NODELAY, true)
+            .childOption(ChannelOption.SO_KEEPALIVE, true)
+            .childHandler(
+                new ChannelInitializer<SocketChannel>() {
+                  @Override
+                  protected void initChannel(SocketChannel channel) {
+                    accept(channel);
+                  }
+                });
+    var bound = bootstrap.bind(wanted).awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      throw new IOException("listening for peers on " + wanted, bound.cause());
+    }
+    channels.add(bound.channel());
+    return (InetSocketAddress) bound.channel().localAddress();
+  }
+
+  private void accept(SocketChannel channel) {
+    InetAddress from = channel.remoteAddress().getAddress();
+    int same = addresses.merge(from, 1, Integer::sum);
+    channel
+        .closeFuture()
+        .addListener(
+            f -> addresses.computeIfPresent(from, (key, count) -> count > 1 ? count - 1 : null));
+    if (same > limits.connectionsPerAddress() || channels.size() > limits.connections()) {
+      counters.refused("connections");
+      channel.close();
+      return;
+    }
+    channels.add(channel);
+    if (closed.get()) {
+      channel.close();
+      return;
+    }
+    if (tls != null) {
+      channel.pipeline().addLast("tls", tls.server(channel));
+    }
+    PeerConnection connection = new PeerConnection(this);
+    HttpDecoderConfig config =
+        new HttpDecoderConfig()
+            .setMaxInitialLineLength(HttpLimits.MAX_LINE_BYTES)
+            .setMaxHeaderSize(HttpLimits.MAX_HEAD_BYTES)
+            .setMaxChunkSize(HttpLimits.FRAME_BYTES);
+    channel
+        .pipeline()
+        .addLast(
+            new ChannelInboundHandlerAdapter() {
+              @Override
+              public void channelRead(ChannelHandlerContext ctx, Object message) {
+                connection.bytesCame();
+                ctx.fireChannelRead(message);
+              }
+            },
+            new HttpRequestDecoder(config),
+            new HttpResponseEncoder(),
+            connection);
+  }
+
+  /** Where it listens. */
+  public InetSocketAddress address() {
+    return address;
+  }
+
+  public PeerServerStatistics statistics() {
+    return counters.statistics();
+  }
+
+  PeerLimits limits() {
+    return limits;
+  }
+
+  PeerCounters counters() {
+    return counters;
+  }
+
+  /** Refuses whom this server does not know, before anything else is done for it. */
+  void authenticate(HttpRequest request, Channel channel) throws Refusal {
+    if (signature != null) {
+      signature.verify(request.method().name(), request.uri(), request.headers());
+      return;
+    }
+    boolean isLocal =
+        channel.remoteAddress() instanceof InetSocketAddress peer
+            && peer.getAddress().isLoopbackAddress();
+    if (!isLocal) {
+      throw new Refusal(
+          HttpResponseStatus.UNAUTHORIZED, "without a secret only loopback addresses are answered");
+    }
+    String meant = request.headers().get(RequestSignature.INSTANCE);
+    if (meant != null && !meant.equals(instance)) {
+      throw new Refusal(
+          HttpResponseStatus.MISDIRECTED_REQUEST, "the request is for a server that is gone");
+    }
+  }
+
+  /** Refuses a body that is not the one which was signed. */
+  void authenticateBody(HttpRequest request, byte[] body) throws Refusal {
+    String signed = request.headers().get(RequestSignature.BODY_HASH);
+    if (signature != null && (body.length > 0 || signed != null)) {
+      if (!RequestSignature.hash(body).equals(signed)) {
+        throw new Refusal(HttpResponseStatus.UNAUTHORIZED, "the body is not the one signed");
+      }
+    }
+  }
+
+  /** Has a worker answer. */
+  void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
+    ThreadPoolExecutor pool = request.resource().isData() ? data : names;
+    try {
+      pool.execute(() -> responder.answer(request, body, answer));
+    } catch (RejectedExecutionException e) {
+      answer.refuse(
+          new Refusal(HttpResponseStatus.SERVICE_UNAVAILABLE, "this node is busy; ask the source"),
+          DefaultHttpHeadersFactory.headersFactory().newHeaders());
+    }
+  }
+
+  /** Ends answers that are under way. Idempotent. */
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    names.shutdownNow();
+    data.shutdownNow();
+    loops
+        .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
+        .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+  }
+}
