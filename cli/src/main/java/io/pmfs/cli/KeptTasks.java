@@ -54,6 +54,11 @@ final class KeptTasks implements AutoCloseable {
   /** What the file says. */
   private record Kept(String id, int resumes, boolean isPart, TaskRequest request) {}
 
+  /** Takes over the tasks of a dataset that is shared with nobody. */
+  KeptTasks(FileTasks tasks, @Nullable Path file) {
+    this(tasks, null, file);
+  }
+
   /**
    * Takes over the tasks.
    *

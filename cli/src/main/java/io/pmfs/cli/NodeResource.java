@@ -38,8 +38,7 @@ final class NodeResource implements NodeRequests {
         answer = ControlAnswer.error(HttpResponseStatus.NOT_FOUND, path + ": try node or task");
       }
     } catch (IllegalArgumentException e) {
-      answer =
-          ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
+      answer = ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
     }
     return new Answer(answer.status().code(), GSON.toJson(answer.body()));
   }

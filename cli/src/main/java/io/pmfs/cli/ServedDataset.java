@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.MountException;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,6 +36,9 @@ final class ServedDataset implements MountedDataset {
       "no passthrough: it takes CAP_SYS_ADMIN, which the user's daemon has only with"
           + " --passthrough-capability";
 
+  /** A first node is alone for as long as it takes to see that nobody else is there. */
+  private static final Duration OWN_PART = Duration.ofSeconds(10);
+
   private static final Duration POLL = Duration.ofDays(1);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
@@ -44,6 +49,7 @@ final class ServedDataset implements MountedDataset {
   private final List<Path> pools;
   private final Namespace namespace;
   private final DatasetSource source;
+  private final @Nullable Cluster cluster;
   private final List<Tier> tiers;
   private final Copies copies;
   private final Stager stager;
@@ -51,6 +57,7 @@ final class ServedDataset implements MountedDataset {
   private final KeptTasks tasks;
   private final Bridge bridge;
   private final String bridgeReason;
+  private final boolean isResumed;
   private final String directReason;
   private final Deque<AutoCloseable> opened;
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -62,6 +69,8 @@ final class ServedDataset implements MountedDataset {
    *
    * @param owned the directories that belong to this dataset alone
    * @param pools the devices and files that do
+   * @param cluster with whom it is shared; null if with nobody
+   * @param isResumed whether an earlier daemon served this mount before
    * @param directReason why passthrough was chosen at once; empty if it was not
    * @param opened what must be closed, in that order
    */
@@ -72,6 +81,7 @@ final class ServedDataset implements MountedDataset {
       List<Path> pools,
       Namespace namespace,
       DatasetSource source,
+      @Nullable Cluster cluster,
       List<Tier> tiers,
       Copies copies,
       Stager stager,
@@ -79,6 +89,7 @@ final class ServedDataset implements MountedDataset {
       KeptTasks tasks,
       Bridge bridge,
       String bridgeReason,
+      boolean isResumed,
       String directReason,
       Deque<AutoCloseable> opened) {
     this.settings = settings;
@@ -87,6 +98,7 @@ final class ServedDataset implements MountedDataset {
     this.pools = pools;
     this.namespace = namespace;
     this.source = source;
+    this.cluster = cluster;
     this.tiers = tiers;
     this.copies = copies;
     this.stager = stager;
@@ -94,6 +106,7 @@ final class ServedDataset implements MountedDataset {
     this.tasks = tasks;
     this.bridge = bridge;
     this.bridgeReason = bridgeReason;
+    this.isResumed = isResumed;
     this.directReason = directReason;
     this.opened = opened;
   }
@@ -101,12 +114,37 @@ final class ServedDataset implements MountedDataset {
   @Override
   public void start() throws MountFailure {
     started = true;
+    // A mount that is in use already waits for nobody; a new one is to find its peers first.
+    if (!isResumed) {
+      join(OWN_PART);
+    }
     try {
       bridge.mount(settings.readyTimeout());
     } catch (MountException e) {
       throw Wiring.failure(e);
     }
+    if (isResumed) {
+      join(Duration.ZERO);
+    }
     tasks.resume();
+  }
+
+  private void join(Duration patience) throws MountFailure {
+    Cluster joined = cluster;
+    if (joined == null) {
+      return;
+    }
+    NodeResource answers = new NodeResource(this::status, tasks);
+    try {
+      joined.open(fileSystem, namespace, copies, stager, answers, patience);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "--cluster: peers cannot be answered: " + Reason.of(e), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   @Override
@@ -144,6 +182,7 @@ final class ServedDataset implements MountedDataset {
             reads.errors()),
         report(stager.status(), copies),
         report(source.files()),
+        cluster == null ? null : ClusterReport.of(cluster.status()),
         tasks.latest());
   }
 
@@ -290,7 +329,11 @@ final class ServedDataset implements MountedDataset {
   }
 
   private void closeParts() {
-    // First what makes copies, so that the tiers' usage is final; what is left comes after.
+    // First the others, who need not find out; then what makes copies, so that the tiers' usage is
+    // final; what is left comes after.
+    if (cluster != null) {
+      cluster.close();
+    }
     tasks.close();
     stager.close();
     for (int i = 0; i < tiers.size(); i++) {

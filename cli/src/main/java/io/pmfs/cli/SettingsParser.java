@@ -145,8 +145,7 @@ final class SettingsParser {
       return value(MountOption.NODES, ClusterParser::nodes);
     }
     if (settings.containsKey(MountOption.NODES_FILE)) {
-      return value(
-          MountOption.NODES_FILE, text -> NodeList.ofFile(surroundings.resolve(text)));
+      return value(MountOption.NODES_FILE, text -> NodeList.ofFile(surroundings.resolve(text)));
     }
     String job = surroundings.variable(ClusterParser.SLURM_NODES);
     if (job == null) {

@@ -243,7 +243,9 @@ final class SharedTask implements FileTask {
       if (undone != null) {
         others.add(
             new TaskFinding(
-                FileName.of(""), TaskFinding.Kind.FAILED, part.peer + ": " + undone + "; run this again"));
+                FileName.of(""),
+                TaskFinding.Kind.FAILED,
+                part.peer + ": " + undone + "; run this again"));
       }
     }
     long skipped = found.isEmpty() ? from - countHere(from) : 0;

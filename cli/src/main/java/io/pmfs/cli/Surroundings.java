@@ -1,5 +1,7 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -81,6 +83,16 @@ record Surroundings(
       }
     }
     return null;
+  }
+
+  /** This machine's, without its domain; {@code localhost} if it has none. */
+  String hostName() {
+    try {
+      String name = Files.readString(root.resolve("proc/sys/kernel/hostname"), UTF_8).strip();
+      return name.matches("[A-Za-z0-9._-]+") ? name.split("\\.", 2)[0] : "localhost";
+    } catch (IOException e) {
+      return "localhost";
+    }
   }
 
   MountTable mounts() throws MountFailure {

@@ -113,13 +113,11 @@ final class TaskJson {
       }
       switch (task) {
         case "stage" -> {
-          allow(
-              "tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
+          allow("tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
           return new TaskRequest.Stage(given, limits(), tier, pin, false, replicated);
         }
         case "metadata" -> {
-          allow(
-              "tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
+          allow("tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
           return new TaskRequest.Stage(given, limits(), null, false, true);
         }
         case "prefetch" -> {

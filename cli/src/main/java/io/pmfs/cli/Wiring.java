@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.hash.Hashing;
+import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.DatasetTasks;
 import io.pmfs.fs.FileTasks;
 import io.pmfs.fs.PmfsFileSystem;
@@ -125,7 +126,12 @@ final class Wiring implements MountOpener {
     RocksNamespace namespace =
         RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes());
     opened.push(namespace);
-    BackingStore source = origin.store(state, notice);
+    Cluster cluster = cluster(settings, dataset, state);
+    if (cluster != null) {
+      opened.push(cluster);
+    }
+    BackingStore shown = origin.store(state, notice);
+    BackingStore source = cluster == null ? shown : cluster.store(shown);
     List<Tier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
       Tier tier = openTier(spec, settings.keepFree(), dataset, namespace);
@@ -163,7 +169,7 @@ final class Wiring implements MountOpener {
                 settings.fetchThreads(),
                 Math.toIntExact(Math.min(settings.bufferMemoryBytes(), 1L << 30)),
                 QUEUE_LENGTH),
-            Share.ALL,
+            cluster == null ? Share.ALL : cluster.share(namespace),
             Priority::lower);
     opened.push(stager);
     ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());
@@ -181,6 +187,7 @@ final class Wiring implements MountOpener {
     KeptTasks tasks =
         keptTasks(
             state,
+            cluster,
             new DatasetTasks(fileSystem, namespace, source, copies, stager, Priority::lower));
     opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
@@ -199,6 +206,7 @@ final class Wiring implements MountOpener {
         pools,
         namespace,
         origin,
+        cluster,
         tiers,
         copies,
         stager,
@@ -206,8 +214,15 @@ final class Wiring implements MountOpener {
         tasks,
         bridge,
         choice.reason(),
+        supervision != null && supervision.isResumed(),
         isDirect ? tiers.get(0).name() + " is mapped memory, which the kernel reads itself" : "",
         opened);
+  }
+
+  private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)
+      throws MountFailure {
+    ClusterOptions options = settings.cluster();
+    return options == null ? null : options.open(dataset, state, surroundings.hostName());
   }
 
   /** What a pm tier is if it is not persistent memory: an error, or one line. */
@@ -240,8 +255,12 @@ final class Wiring implements MountOpener {
   }
 
   /** What is running goes on after this process only if the mount does. */
-  private KeptTasks keptTasks(Path state, FileTasks tasks) {
-    KeptTasks kept = new KeptTasks(tasks, supervision == null ? null : state.resolve("task.json"));
+  private KeptTasks keptTasks(Path state, @Nullable Cluster cluster, FileTasks tasks) {
+    KeptTasks kept =
+        new KeptTasks(
+            tasks,
+            cluster == null ? null : new PeerTasks(cluster),
+            supervision == null ? null : state.resolve("task.json"));
     if (supervision != null && !supervision.isResumed()) {
       kept.forget();
     }

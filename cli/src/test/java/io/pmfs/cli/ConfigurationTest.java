@@ -152,6 +152,7 @@ final class ConfigurationTest {
                 8,
                 64 << 20,
                 64 << 20,
+                null,
                 false,
                 null,
                 false,

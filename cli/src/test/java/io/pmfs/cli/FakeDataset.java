@@ -82,6 +82,7 @@ final class FakeDataset implements MountedDataset {
         new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
         new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42),
+        null,
         null);
   }
 

@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -20,9 +19,6 @@ import org.jspecify.annotations.Nullable;
  * system is made with, then {@link #open}: until then, and until others are met, the node is alone.
  */
 public final class Cluster implements AutoCloseable {
-  /** How long a mount waits for this node's own part in the group. */
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
-
   private static final int INSTANCE_BITS_OF_CHANCE = 20;
 
   /**
@@ -47,8 +43,8 @@ public final class Cluster implements AutoCloseable {
   private final Owners owners;
   private final Suspects suspects = new Suspects(System::nanoTime);
   private final HttpPeerClient client;
-  private @Nullable PeerStore store;
-  private @Nullable PeerServer server;
+  private volatile @Nullable PeerStore store;
+  private volatile @Nullable PeerServer server;
   private volatile @Nullable Membership membership;
 
   /**
@@ -79,10 +75,11 @@ public final class Cluster implements AutoCloseable {
   }
 
   /**
-   * Answers peers from now on, and joins them. Waits for this node's own part only, and not longer
-   * than it takes to be the first.
+   * Answers peers from now on, and joins them.
    *
    * @param control answers what is asked of the node itself
+   * @param patience how long to wait for this node's own part in the group, not for other nodes; it
+   *     goes on in the background
    * @throws IOException if it cannot listen
    * @throws IllegalArgumentException with one line, for settings that can never work
    */
@@ -91,13 +88,13 @@ public final class Cluster implements AutoCloseable {
       Namespace namespace,
       Copies copies,
       Stager stager,
-      ControlRequests control)
+      NodeRequests control,
+      Duration patience)
       throws IOException, InterruptedException {
     String host = settings.group().address().getHostAddress();
     long instance =
         (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
-            | (UUID.randomUUID().getLeastSignificantBits()
-                & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
+            | (UUID.randomUUID().getLeastSignificantBits() & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
     PeerServer listening =
         new PeerServer(
             host,
@@ -111,7 +108,7 @@ public final class Cluster implements AutoCloseable {
     server = listening;
     Member self =
         new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
-    Membership joined = InfinispanMembership.join(settings.group(), self, PATIENCE);
+    Membership joined = InfinispanMembership.join(settings.group(), self, patience);
     membership = joined;
     joined.onChange(view -> change(view, stager));
     change(joined.view(), stager);
@@ -131,7 +128,7 @@ public final class Cluster implements AutoCloseable {
   }
 
   /**
-   * Asks a peer's {@link ControlRequests}.
+   * Asks a peer's {@link NodeRequests}.
    *
    * @param path below /v1/, with its query
    * @param body JSON; empty for none
@@ -142,7 +139,10 @@ public final class Cluster implements AutoCloseable {
   }
 
   public ClusterStatus status() {
-    PeerStore.Statistics peers = Objects.requireNonNull(store).statisticsOfPeers();
+    PeerStore asking = store;
+    PeerServer answering = server;
+    PeerStore.Statistics peers =
+        asking == null ? PeerStore.Statistics.NONE : asking.statisticsOfPeers();
     Membership joined = membership;
     List<Member> members = joined == null ? List.of() : joined.view().members();
     return new ClusterStatus(
@@ -153,7 +153,7 @@ public final class Cluster implements AutoCloseable {
         peers.bytes(),
         peers.answers(),
         peers.misses(),
-        Objects.requireNonNull(server).statistics());
+        answering == null ? PeerServerStatistics.NONE : answering.statistics());
   }
 
   private ClusterStatus.MemberStatus status(Member member) {

@@ -123,7 +123,7 @@ public final class HttpPeerClient implements PeerClient {
   }
 
   /**
-   * Asks a peer's {@link ControlRequests}.
+   * Asks a peer's {@link NodeRequests}.
    *
    * @param path below /v1/, with its query
    * @param body JSON; empty for none

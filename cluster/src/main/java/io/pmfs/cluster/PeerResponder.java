@@ -33,7 +33,7 @@ final class PeerResponder {
   private static final int MEMORY_WAIT_SECONDS = 10;
 
   private final PeerService service;
-  private final ControlRequests control;
+  private final NodeRequests control;
   private final Executor helpers;
   private final boolean sendfile;
 
@@ -42,7 +42,7 @@ final class PeerResponder {
 
   PeerResponder(
       PeerService service,
-      ControlRequests control,
+      NodeRequests control,
       PeerLimits limits,
       Executor helpers,
       boolean sendfile) {
@@ -116,7 +116,7 @@ final class PeerResponder {
   }
 
   private void control(PeerRequest request, byte[] body, PeerAnswer answer) {
-    ControlRequests.Answer result =
+    NodeRequests.Answer result =
         control.answer(request.method().name(), request.target(), new String(body, UTF_8));
     HttpHeaders headers = headers();
     headers.set(HttpHeaderNames.CONTENT_TYPE, "application/json");

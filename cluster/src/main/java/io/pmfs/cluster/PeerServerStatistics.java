@@ -19,4 +19,6 @@ public record PeerServerStatistics(
     Map<String, Long> refused,
     long failed,
     int active,
-    long longestWaitMillis) {}
+    long longestWaitMillis) {
+  static final PeerServerStatistics NONE = new PeerServerStatistics(0, 0, Map.of(), 0, 0, 0);
+}

@@ -66,7 +66,9 @@ public final class PeerStore implements BackingStore {
   }
 
   /** What peers gave, and how often they were asked in vain. */
-  public record Statistics(long bytes, long answers, long misses) {}
+  public record Statistics(long bytes, long answers, long misses) {
+    static final Statistics NONE = new Statistics(0, 0, 0);
+  }
 
   public Statistics statisticsOfPeers() {
     return new Statistics(bytes.sum(), answers.sum(), misses.sum());

@@ -63,7 +63,7 @@ final class PeerHttpTest {
             PeerLimits.DEFAULTS,
             service,
             (method, path, body) ->
-                new ControlRequests.Answer(
+                new NodeRequests.Answer(
                     path.startsWith("task") ? 409 : 200, method + " " + path + " " + body));
     peer = member(server, INSTANCE);
   }

@@ -85,10 +85,8 @@ final class TestNodes implements AutoCloseable {
   }
 
   @Override
-  public void close() throws Exception {
-    for (Node node : nodes) {
-      node.close();
-    }
+  public void close() {
+    nodes.forEach(Node::close);
   }
 
   /** One of the nodes. */

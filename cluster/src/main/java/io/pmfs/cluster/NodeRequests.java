@@ -1,9 +1,9 @@
 package io.pmfs.cluster;
 
 /** Answers what peers ask of the node itself. Safe for use by many threads. */
-public interface ControlRequests {
+public interface NodeRequests {
   /** Nothing is answered. */
-  ControlRequests NONE = (method, path, body) -> new Answer(404, "{}");
+  NodeRequests NONE = (method, path, body) -> new Answer(404, "{}");
 
   /**
    * Answers one request.
