@@ -5,6 +5,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.common.hash.Hashing;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.SocketException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
@@ -12,6 +15,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
+import javax.net.ssl.SSLSocket;
 import org.jgroups.JChannel;
 import org.jgroups.protocols.FD_ALL3;
 import org.jgroups.protocols.FILE_PING;
@@ -28,9 +32,13 @@ import org.jgroups.protocols.pbcast.NAKACK2;
 import org.jgroups.protocols.pbcast.STABLE;
 import org.jgroups.stack.Protocol;
 import org.jgroups.util.DefaultSocketFactory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The JGroups protocols by which nodes find each other and notice that one is gone. */
 final class GroupChannel {
+  private static final Logger log = LoggerFactory.getLogger(GroupChannel.class);
+
   /** How many members of any clusters may listen at one address. */
   static final int PORTS = 8;
 
@@ -51,6 +59,10 @@ final class GroupChannel {
   private static final int VERIFY_MS = 1_000;
   private static final int JOIN_TIMEOUT_MS = 1_000;
   private static final int CONNECT_TIMEOUT_MS = 500;
+
+  /** Longer than a heartbeat: what is already waiting for one when this is lifted still gets it. */
+  private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
+
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
   private static final int MAX_THREADS = 64;
 
@@ -111,6 +123,8 @@ final class GroupChannel {
     tcp.setLogDiscardMessagesVersion(false);
     tcp.logAcceptError(false);
     tcp.disableDiagnostics();
+    // Each thread sends for itself: one that looks for hosts that are down delays no heartbeat.
+    tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
     if (settings.secret() != null) {
       tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
@@ -121,9 +135,27 @@ final class GroupChannel {
   private static DefaultSocketFactory sockets(SSLContext tls)
       throws GeneralSecurityException, IOException {
     DefaultSocketFactory sockets = new DefaultSocketFactory(tls);
+    sockets.setSocketConfigurator(socket -> limitHandshake((SSLSocket) socket));
     sockets.setServerSocketConfigurator(
         socket -> ((SSLServerSocket) socket).setNeedClientAuth(true));
     return sockets;
+  }
+
+  /** Whoever is met at the port may say nothing; JGroups would wait for that for ever. */
+  private static void limitHandshake(SSLSocket socket) {
+    try {
+      socket.setSoTimeout(HANDSHAKE_TIMEOUT_MS);
+      socket.addHandshakeCompletedListener(
+          event -> {
+            try {
+              event.getSocket().setSoTimeout(0);
+            } catch (SocketException e) {
+              log.trace("closed already", e);
+            }
+          });
+    } catch (SocketException e) {
+      log.trace("closed already", e);
+    }
   }
 
   private static Protocol discovery(ClusterSettings settings) {
@@ -145,8 +177,8 @@ final class GroupChannel {
   }
 
   static boolean isThisMachines(InetAddress address) {
-    try (java.net.ServerSocket socket = new java.net.ServerSocket()) {
-      socket.bind(new java.net.InetSocketAddress(address, 0));
+    try (ServerSocket socket = new ServerSocket()) {
+      socket.bind(new InetSocketAddress(address, 0));
       return true;
     } catch (IOException e) {
       return false;

@@ -55,6 +55,12 @@ public final class InfinispanMembership implements Membership {
   private static final String CACHE = "members";
   private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
   private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
+  private static final int ANNOUNCEMENTS = 3;
+
+  /** So that a node hears at most 50 announcements a second, however many members there are. */
+  private static final Duration ANNOUNCEMENT_PAUSE_PER_MEMBER = Duration.ofMillis(20);
+
   private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
 
@@ -72,6 +78,9 @@ public final class InfinispanMembership implements Membership {
   private @Nullable DefaultCacheManager manager;
   private @Nullable AdvancedCache<String, String> cache;
   private Set<String> strangers = Set.of();
+  private List<Address> told = List.of();
+  private int announcementsLeft;
+  private long nextAnnouncement = System.nanoTime();
   private boolean announcing;
 
   private InfinispanMembership(ClusterSettings settings, Member self) {
@@ -163,7 +172,7 @@ public final class InfinispanMembership implements Membership {
           .defaultTransport()
           .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(channel))
           .clusterName(GroupChannel.groupName(settings.name()))
-          .distributedSyncTimeout(CACHE_TIMEOUT.toMillis());
+          .distributedSyncTimeout(TOPOLOGY_TIMEOUT.toMillis());
       global.jmx().disable();
       global.metrics().gauges(false).histograms(false);
       global.globalState().disable();
@@ -233,7 +242,7 @@ public final class InfinispanMembership implements Membership {
       }
       AdvancedCache<String, String> here =
           announcements.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
-      announce(key(group.getAddress()), here, announcements);
+      announce(key(group.getAddress()), present, announcements);
       forget(present, here, announcements, group.isCoordinator());
       tell(members(present, here));
     } catch (RuntimeException e) {
@@ -247,13 +256,31 @@ public final class InfinispanMembership implements Membership {
     return address.getNodeUUID().toString();
   }
 
-  /** After a partition, what is left of the others' state may not have this node in it. */
-  private void announce(
-      String key, AdvancedCache<String, String> here, AdvancedCache<String, String> all) {
-    String text = Announcement.of(self);
-    if (!announcing && !text.equals(here.get(key))) {
+  /**
+   * After a change others may lack what this node said of itself, and it cannot see that: one half
+   * of a former partition drops what was said in it. So it says it several times, the more rarely
+   * the more members there are.
+   */
+  private void announce(String key, List<Address> present, AdvancedCache<String, String> all) {
+    if (!present.equals(told)) {
+      told = List.copyOf(present);
+      announcementsLeft = ANNOUNCEMENTS;
+    }
+    long now = System.nanoTime();
+    if (announcementsLeft > 0 && !announcing && now - nextAnnouncement >= 0) {
+      announcementsLeft--;
       announcing = true;
-      afterwards(all.putAsync(key, text), () -> announcing = false);
+      Duration pause = ANNOUNCEMENT_PAUSE_PER_MEMBER.multipliedBy(present.size());
+      nextAnnouncement =
+          now + (pause.compareTo(LOOK_INTERVAL) > 0 ? pause : LOOK_INTERVAL).toNanos();
+      afterwards(
+          all.putAsync(key, Announcement.of(self)),
+          failure -> {
+            announcing = false;
+            if (failure != null) {
+              announcementsLeft = ANNOUNCEMENTS;
+            }
+          });
     }
   }
 
@@ -269,19 +296,19 @@ public final class InfinispanMembership implements Membership {
     if (oldest) {
       left.stream()
           .filter(strangers::contains)
-          .forEach(key -> afterwards(all.removeAsync(key), () -> {}));
+          .forEach(key -> afterwards(all.removeAsync(key), failure -> {}));
     }
     strangers = left;
   }
 
-  private void afterwards(CompletableFuture<?> work, Runnable then) {
+  private void afterwards(CompletableFuture<?> work, Consumer<@Nullable Throwable> then) {
     CompletionStage<?> unused =
         work.handle(
             (result, failure) -> {
               if (failure != null) {
                 log.debug("cluster {}: will be tried again", settings.name(), failure);
               }
-              later(then, Duration.ZERO);
+              later(() -> then.accept(failure), Duration.ZERO);
               return null;
             });
   }
