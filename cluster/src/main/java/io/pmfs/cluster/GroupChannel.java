@@ -53,12 +53,13 @@ final class GroupChannel {
   private static final int MERGE_INTERVAL_MS = 1_000;
 
   /** How long a node may be silent, and how often each says that it is there. */
-  private static final int SILENCE_MS = 4_000;
+  private static final int SILENCE_MS = 3_000;
 
   private static final int HEARTBEAT_MS = 1_000;
   private static final int VERIFY_MS = 1_000;
   private static final int JOIN_TIMEOUT_MS = 1_000;
-  private static final int CONNECT_TIMEOUT_MS = 500;
+  private static final int DISCOVERY_RUNS = 3;
+  private static final int CONNECT_TIMEOUT_MS = 300;
 
   /** Longer than a heartbeat: what is already waiting for one when this is lifted still gets it. */
   private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
@@ -158,6 +159,13 @@ final class GroupChannel {
     }
   }
 
+  /** To be called before a channel is closed: it would suspect the others of having hung up. */
+  static void expectClosing(JChannel channel) {
+    if (channel.getProtocolStack().getTransport() instanceof TCP tcp) {
+      tcp.enableSuspectEvents(false);
+    }
+  }
+
   private static Protocol discovery(ClusterSettings settings) {
     Path directory = settings.directory();
     if (directory != null) {
@@ -168,6 +176,8 @@ final class GroupChannel {
     }
     int port = basePort(settings.name());
     TCPPING hosts = new TCPPING().portRange(PORTS - 1);
+    // Nodes of a job start together: who listens a moment later is found, too.
+    hosts.setValue("num_discovery_runs", DISCOVERY_RUNS);
     hosts.setValue(
         "initial_hosts_str",
         settings.nodes().stream()

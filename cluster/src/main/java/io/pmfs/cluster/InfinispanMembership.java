@@ -75,6 +75,7 @@ public final class InfinispanMembership implements Membership {
   private volatile View view;
 
   // Only the worker uses these.
+  private @Nullable JChannel channel;
   private @Nullable DefaultCacheManager manager;
   private @Nullable AdvancedCache<String, String> cache;
   private Set<String> strangers = Set.of();
@@ -163,14 +164,15 @@ public final class InfinispanMembership implements Membership {
   }
 
   private DefaultCacheManager startManager() throws Exception {
-    JChannel channel = GroupChannel.create(settings);
+    JChannel unconnected = GroupChannel.create(settings);
+    channel = unconnected;
     try {
-      channel.setName(self.name());
+      unconnected.setName(self.name());
       GlobalConfigurationBuilder global = new GlobalConfigurationBuilder();
       global
           .transport()
           .defaultTransport()
-          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(channel))
+          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(unconnected))
           .clusterName(GroupChannel.groupName(settings.name()))
           .distributedSyncTimeout(TOPOLOGY_TIMEOUT.toMillis());
       global.jmx().disable();
@@ -179,7 +181,8 @@ public final class InfinispanMembership implements Membership {
       global.shutdown().hookBehavior(ShutdownHookBehavior.DONT_REGISTER);
       return new DefaultCacheManager(global.build(), true);
     } catch (Exception e) {
-      channel.close();
+      GroupChannel.expectClosing(unconnected);
+      unconnected.close();
       throw e;
     }
   }
@@ -379,6 +382,9 @@ public final class InfinispanMembership implements Membership {
   private void stop(@Nullable DefaultCacheManager stopping) {
     manager = null;
     cache = null;
+    if (channel != null) {
+      GroupChannel.expectClosing(channel);
+    }
     if (stopping != null) {
       try {
         stopping.close();
