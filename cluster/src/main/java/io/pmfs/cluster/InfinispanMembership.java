@@ -12,13 +12,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import javax.sql.DataSource;
 import org.infinispan.AdvancedCache;
 import org.infinispan.configuration.cache.CacheMode;
 import org.infinispan.configuration.cache.ConfigurationBuilder;
@@ -26,20 +28,10 @@ import org.infinispan.configuration.global.GlobalConfigurationBuilder;
 import org.infinispan.configuration.global.ShutdownHookBehavior;
 import org.infinispan.context.Flag;
 import org.infinispan.manager.DefaultCacheManager;
-import org.infinispan.notifications.Listener;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryRemoved;
-import org.infinispan.notifications.cachelistener.event.CacheEntryEvent;
-import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
-import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 import org.infinispan.partitionhandling.PartitionHandling;
 import org.infinispan.remoting.transport.Address;
-import org.infinispan.remoting.transport.jgroups.JGroupsChannelConfigurator;
 import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
 import org.jgroups.JChannel;
-import org.jgroups.conf.ProtocolConfiguration;
-import org.jgroups.util.SocketFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -72,6 +64,7 @@ public final class InfinispanMembership implements Membership {
   private final ScheduledThreadPoolExecutor worker;
 
   private final CountDownLatch joined = new CountDownLatch(1);
+  private final AtomicBoolean closed = new AtomicBoolean();
   private volatile View view;
 
   // Only the worker uses these.
@@ -96,7 +89,6 @@ public final class InfinispanMembership implements Membership {
               thread.setDaemon(true);
               return thread;
             });
-    worker.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
   /**
@@ -141,9 +133,13 @@ public final class InfinispanMembership implements Membership {
     try {
       starting = startManager();
       cache = startCache(starting);
-      Events events = new Events(this::lookSoon);
+      ChangeListener events = new ChangeListener(this::lookSoon);
       starting.addListener(events);
       cache.addListener(events);
+      if (closed.get()) {
+        stop(starting);
+        return;
+      }
       manager = starting;
     } catch (Exception e) {
       log.warn(
@@ -363,19 +359,18 @@ public final class InfinispanMembership implements Membership {
 
   @Override
   public void close() {
-    if (worker.isShutdown()) {
+    if (closed.getAndSet(true)) {
       return;
     }
+    Future<?> left = worker.submit(() -> stop(manager));
     try {
-      worker.execute(() -> stop(manager));
-      worker.shutdown();
-      if (!worker.awaitTermination(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
-        log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
-      }
+      left.get(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (RejectedExecutionException e) {
-      log.trace("closed by another thread", e);
+    } catch (ExecutionException | TimeoutException e) {
+      log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
+    } finally {
+      worker.shutdownNow();
     }
   }
 
@@ -390,63 +385,6 @@ public final class InfinispanMembership implements Membership {
         stopping.close();
       } catch (Exception e) {
         log.debug("cluster {}: leaving", settings.name(), e);
-      }
-    }
-  }
-
-  /** Infinispan asks for its channel once; one that it is given directly it does not use. */
-  private record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
-    @Override
-    public JChannel createChannel(String name) {
-      return channel;
-    }
-
-    @Override
-    public String getName() {
-      return "pmfs";
-    }
-
-    @Override
-    public String getProtocolStackString() {
-      return channel.getProtocolStack().printProtocolSpec(false);
-    }
-
-    @Override
-    public List<ProtocolConfiguration> getProtocolStack() {
-      return List.of();
-    }
-
-    @Override
-    public void setSocketFactory(SocketFactory socketFactory) {
-      throw new UnsupportedOperationException("the channel has its own");
-    }
-
-    @Override
-    public void setDataSource(DataSource dataSource) {
-      throw new UnsupportedOperationException("there is no database");
-    }
-  }
-
-  /** Infinispan calls these by reflection, on its own threads. */
-  @Listener
-  public static final class Events {
-    private final Runnable then;
-
-    Events(Runnable then) {
-      this.then = then;
-    }
-
-    @ViewChanged
-    public void groupChanged(ViewChangedEvent event) {
-      then.run();
-    }
-
-    @CacheEntryCreated
-    @CacheEntryModified
-    @CacheEntryRemoved
-    public void announcementChanged(CacheEntryEvent<String, String> event) {
-      if (!event.isPre()) {
-        then.run();
       }
     }
   }

@@ -26,9 +26,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Several members in one process, and some in processes of their own, all on 127.0.0.1. */
-@Timeout(120)
+@Timeout(300)
 final class InfinispanMembershipTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(90);
   private static final String LOOPBACK = "127.0.0.1";
   private static final String SECRET = "the secret of the test";
 
