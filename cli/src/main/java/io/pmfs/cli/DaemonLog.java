@@ -52,6 +52,12 @@ final class DaemonLog {
     ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
     root.setLevel(Level.toLevel(level));
     context.getLogger("io.netty").setLevel(Level.WARN);
+    // Of members that leave or come back the cluster tells itself; to these each is worth a
+    // warning.
+    context.getLogger("org.infinispan").setLevel(Level.ERROR);
+    context.getLogger("org.jgroups").setLevel(Level.ERROR);
+    // "Lost data" whenever a node dies; the only data are the announcements, which are repeated.
+    context.getLogger("org.infinispan.CLUSTER").setLevel(Level.OFF);
     root.addAppender(rollingFile(context, file));
     if (alsoStandardError) {
       ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();

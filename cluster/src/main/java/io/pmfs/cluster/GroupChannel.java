@@ -5,6 +5,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.common.hash.Hashing;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.SocketException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
@@ -12,6 +15,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
+import javax.net.ssl.SSLSocket;
 import org.jgroups.JChannel;
 import org.jgroups.protocols.FD_ALL3;
 import org.jgroups.protocols.FILE_PING;
@@ -28,9 +32,13 @@ import org.jgroups.protocols.pbcast.NAKACK2;
 import org.jgroups.protocols.pbcast.STABLE;
 import org.jgroups.stack.Protocol;
 import org.jgroups.util.DefaultSocketFactory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The JGroups protocols by which nodes find each other and notice that one is gone. */
 final class GroupChannel {
+  private static final Logger log = LoggerFactory.getLogger(GroupChannel.class);
+
   /** How many members of any clusters may listen at one address. */
   static final int PORTS = 8;
 
@@ -45,12 +53,17 @@ final class GroupChannel {
   private static final int MERGE_INTERVAL_MS = 1_000;
 
   /** How long a node may be silent, and how often each says that it is there. */
-  private static final int SILENCE_MS = 4_000;
+  private static final int SILENCE_MS = 3_000;
 
   private static final int HEARTBEAT_MS = 1_000;
   private static final int VERIFY_MS = 1_000;
   private static final int JOIN_TIMEOUT_MS = 1_000;
-  private static final int CONNECT_TIMEOUT_MS = 500;
+  private static final int DISCOVERY_RUNS = 3;
+  private static final int CONNECT_TIMEOUT_MS = 300;
+
+  /** Longer than a heartbeat: what is already waiting for one when this is lifted still gets it. */
+  private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
+
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
   private static final int MAX_THREADS = 64;
 
@@ -111,6 +124,8 @@ final class GroupChannel {
     tcp.setLogDiscardMessagesVersion(false);
     tcp.logAcceptError(false);
     tcp.disableDiagnostics();
+    // Each thread sends for itself: one that looks for hosts that are down delays no heartbeat.
+    tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
     if (settings.secret() != null) {
       tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
@@ -121,9 +136,34 @@ final class GroupChannel {
   private static DefaultSocketFactory sockets(SSLContext tls)
       throws GeneralSecurityException, IOException {
     DefaultSocketFactory sockets = new DefaultSocketFactory(tls);
+    sockets.setSocketConfigurator(socket -> limitHandshake((SSLSocket) socket));
     sockets.setServerSocketConfigurator(
         socket -> ((SSLServerSocket) socket).setNeedClientAuth(true));
     return sockets;
+  }
+
+  /** Whoever is met at the port may say nothing; JGroups would wait for that for ever. */
+  private static void limitHandshake(SSLSocket socket) {
+    try {
+      socket.setSoTimeout(HANDSHAKE_TIMEOUT_MS);
+      socket.addHandshakeCompletedListener(
+          event -> {
+            try {
+              event.getSocket().setSoTimeout(0);
+            } catch (SocketException e) {
+              log.trace("closed already", e);
+            }
+          });
+    } catch (SocketException e) {
+      log.trace("closed already", e);
+    }
+  }
+
+  /** To be called before a channel is closed: it would suspect the others of having hung up. */
+  static void expectClosing(JChannel channel) {
+    if (channel.getProtocolStack().getTransport() instanceof TCP tcp) {
+      tcp.enableSuspectEvents(false);
+    }
   }
 
   private static Protocol discovery(ClusterSettings settings) {
@@ -136,6 +176,8 @@ final class GroupChannel {
     }
     int port = basePort(settings.name());
     TCPPING hosts = new TCPPING().portRange(PORTS - 1);
+    // Nodes of a job start together: who listens a moment later is found, too.
+    hosts.setValue("num_discovery_runs", DISCOVERY_RUNS);
     hosts.setValue(
         "initial_hosts_str",
         settings.nodes().stream()
@@ -145,8 +187,8 @@ final class GroupChannel {
   }
 
   static boolean isThisMachines(InetAddress address) {
-    try (java.net.ServerSocket socket = new java.net.ServerSocket()) {
-      socket.bind(new java.net.InetSocketAddress(address, 0));
+    try (ServerSocket socket = new ServerSocket()) {
+      socket.bind(new InetSocketAddress(address, 0));
       return true;
     } catch (IOException e) {
       return false;

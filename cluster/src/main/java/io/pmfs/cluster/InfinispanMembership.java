@@ -12,13 +12,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import javax.sql.DataSource;
 import org.infinispan.AdvancedCache;
 import org.infinispan.configuration.cache.CacheMode;
 import org.infinispan.configuration.cache.ConfigurationBuilder;
@@ -26,20 +28,10 @@ import org.infinispan.configuration.global.GlobalConfigurationBuilder;
 import org.infinispan.configuration.global.ShutdownHookBehavior;
 import org.infinispan.context.Flag;
 import org.infinispan.manager.DefaultCacheManager;
-import org.infinispan.notifications.Listener;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
-import org.infinispan.notifications.cachelistener.annotation.CacheEntryRemoved;
-import org.infinispan.notifications.cachelistener.event.CacheEntryEvent;
-import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
-import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 import org.infinispan.partitionhandling.PartitionHandling;
 import org.infinispan.remoting.transport.Address;
-import org.infinispan.remoting.transport.jgroups.JGroupsChannelConfigurator;
 import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
 import org.jgroups.JChannel;
-import org.jgroups.conf.ProtocolConfiguration;
-import org.jgroups.util.SocketFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,6 +47,12 @@ public final class InfinispanMembership implements Membership {
   private static final String CACHE = "members";
   private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
   private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
+  private static final int ANNOUNCEMENTS = 3;
+
+  /** So that a node hears at most 50 announcements a second, however many members there are. */
+  private static final Duration ANNOUNCEMENT_PAUSE_PER_MEMBER = Duration.ofMillis(20);
+
   private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
 
@@ -66,12 +64,17 @@ public final class InfinispanMembership implements Membership {
   private final ScheduledThreadPoolExecutor worker;
 
   private final CountDownLatch joined = new CountDownLatch(1);
+  private final AtomicBoolean closed = new AtomicBoolean();
   private volatile View view;
 
   // Only the worker uses these.
+  private @Nullable JChannel channel;
   private @Nullable DefaultCacheManager manager;
   private @Nullable AdvancedCache<String, String> cache;
   private Set<String> strangers = Set.of();
+  private List<Address> told = List.of();
+  private int announcementsLeft;
+  private long nextAnnouncement = System.nanoTime();
   private boolean announcing;
 
   private InfinispanMembership(ClusterSettings settings, Member self) {
@@ -86,7 +89,6 @@ public final class InfinispanMembership implements Membership {
               thread.setDaemon(true);
               return thread;
             });
-    worker.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
   /**
@@ -131,9 +133,13 @@ public final class InfinispanMembership implements Membership {
     try {
       starting = startManager();
       cache = startCache(starting);
-      Events events = new Events(this::lookSoon);
+      ChangeListener events = new ChangeListener(this::lookSoon);
       starting.addListener(events);
       cache.addListener(events);
+      if (closed.get()) {
+        stop(starting);
+        return;
+      }
       manager = starting;
     } catch (Exception e) {
       log.warn(
@@ -154,23 +160,25 @@ public final class InfinispanMembership implements Membership {
   }
 
   private DefaultCacheManager startManager() throws Exception {
-    JChannel channel = GroupChannel.create(settings);
+    JChannel unconnected = GroupChannel.create(settings);
+    channel = unconnected;
     try {
-      channel.setName(self.name());
+      unconnected.setName(self.name());
       GlobalConfigurationBuilder global = new GlobalConfigurationBuilder();
       global
           .transport()
           .defaultTransport()
-          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(channel))
+          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(unconnected))
           .clusterName(GroupChannel.groupName(settings.name()))
-          .distributedSyncTimeout(CACHE_TIMEOUT.toMillis());
+          .distributedSyncTimeout(TOPOLOGY_TIMEOUT.toMillis());
       global.jmx().disable();
       global.metrics().gauges(false).histograms(false);
       global.globalState().disable();
       global.shutdown().hookBehavior(ShutdownHookBehavior.DONT_REGISTER);
       return new DefaultCacheManager(global.build(), true);
     } catch (Exception e) {
-      channel.close();
+      GroupChannel.expectClosing(unconnected);
+      unconnected.close();
       throw e;
     }
   }
@@ -233,7 +241,7 @@ public final class InfinispanMembership implements Membership {
       }
       AdvancedCache<String, String> here =
           announcements.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
-      announce(key(group.getAddress()), here, announcements);
+      announce(key(group.getAddress()), present, announcements);
       forget(present, here, announcements, group.isCoordinator());
       tell(members(present, here));
     } catch (RuntimeException e) {
@@ -247,13 +255,31 @@ public final class InfinispanMembership implements Membership {
     return address.getNodeUUID().toString();
   }
 
-  /** After a partition, what is left of the others' state may not have this node in it. */
-  private void announce(
-      String key, AdvancedCache<String, String> here, AdvancedCache<String, String> all) {
-    String text = Announcement.of(self);
-    if (!announcing && !text.equals(here.get(key))) {
+  /**
+   * After a change others may lack what this node said of itself, and it cannot see that: one half
+   * of a former partition drops what was said in it. So it says it several times, the more rarely
+   * the more members there are.
+   */
+  private void announce(String key, List<Address> present, AdvancedCache<String, String> all) {
+    if (!present.equals(told)) {
+      told = List.copyOf(present);
+      announcementsLeft = ANNOUNCEMENTS;
+    }
+    long now = System.nanoTime();
+    if (announcementsLeft > 0 && !announcing && now - nextAnnouncement >= 0) {
+      announcementsLeft--;
       announcing = true;
-      afterwards(all.putAsync(key, text), () -> announcing = false);
+      Duration pause = ANNOUNCEMENT_PAUSE_PER_MEMBER.multipliedBy(present.size());
+      nextAnnouncement =
+          now + (pause.compareTo(LOOK_INTERVAL) > 0 ? pause : LOOK_INTERVAL).toNanos();
+      afterwards(
+          all.putAsync(key, Announcement.of(self)),
+          failure -> {
+            announcing = false;
+            if (failure != null) {
+              announcementsLeft = ANNOUNCEMENTS;
+            }
+          });
     }
   }
 
@@ -269,19 +295,19 @@ public final class InfinispanMembership implements Membership {
     if (oldest) {
       left.stream()
           .filter(strangers::contains)
-          .forEach(key -> afterwards(all.removeAsync(key), () -> {}));
+          .forEach(key -> afterwards(all.removeAsync(key), failure -> {}));
     }
     strangers = left;
   }
 
-  private void afterwards(CompletableFuture<?> work, Runnable then) {
+  private void afterwards(CompletableFuture<?> work, Consumer<@Nullable Throwable> then) {
     CompletionStage<?> unused =
         work.handle(
             (result, failure) -> {
               if (failure != null) {
                 log.debug("cluster {}: will be tried again", settings.name(), failure);
               }
-              later(then, Duration.ZERO);
+              later(() -> then.accept(failure), Duration.ZERO);
               return null;
             });
   }
@@ -333,87 +359,32 @@ public final class InfinispanMembership implements Membership {
 
   @Override
   public void close() {
-    if (worker.isShutdown()) {
+    if (closed.getAndSet(true)) {
       return;
     }
+    Future<?> left = worker.submit(() -> stop(manager));
     try {
-      worker.execute(() -> stop(manager));
-      worker.shutdown();
-      if (!worker.awaitTermination(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
-        log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
-      }
+      left.get(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (RejectedExecutionException e) {
-      log.trace("closed by another thread", e);
+    } catch (ExecutionException | TimeoutException e) {
+      log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
+    } finally {
+      worker.shutdownNow();
     }
   }
 
   private void stop(@Nullable DefaultCacheManager stopping) {
     manager = null;
     cache = null;
+    if (channel != null) {
+      GroupChannel.expectClosing(channel);
+    }
     if (stopping != null) {
       try {
         stopping.close();
       } catch (Exception e) {
         log.debug("cluster {}: leaving", settings.name(), e);
-      }
-    }
-  }
-
-  /** Infinispan asks for its channel once; one that it is given directly it does not use. */
-  private record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
-    @Override
-    public JChannel createChannel(String name) {
-      return channel;
-    }
-
-    @Override
-    public String getName() {
-      return "pmfs";
-    }
-
-    @Override
-    public String getProtocolStackString() {
-      return channel.getProtocolStack().printProtocolSpec(false);
-    }
-
-    @Override
-    public List<ProtocolConfiguration> getProtocolStack() {
-      return List.of();
-    }
-
-    @Override
-    public void setSocketFactory(SocketFactory socketFactory) {
-      throw new UnsupportedOperationException("the channel has its own");
-    }
-
-    @Override
-    public void setDataSource(DataSource dataSource) {
-      throw new UnsupportedOperationException("there is no database");
-    }
-  }
-
-  /** Infinispan calls these by reflection, on its own threads. */
-  @Listener
-  public static final class Events {
-    private final Runnable then;
-
-    Events(Runnable then) {
-      this.then = then;
-    }
-
-    @ViewChanged
-    public void groupChanged(ViewChangedEvent event) {
-      then.run();
-    }
-
-    @CacheEntryCreated
-    @CacheEntryModified
-    @CacheEntryRemoved
-    public void announcementChanged(CacheEntryEvent<String, String> event) {
-      if (!event.isPre()) {
-        then.run();
       }
     }
   }

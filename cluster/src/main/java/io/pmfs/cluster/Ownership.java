@@ -18,11 +18,11 @@ import org.infinispan.remoting.transport.Address;
 public final class Ownership {
   private static final HashFunction PATH_HASH = Hashing.farmHashFingerprint64();
 
-  /** Members own segments, not paths: more of them share more evenly, and take longer to deal. */
-  private static final int MIN_SEGMENTS = 1 << 10;
-
-  private static final int MAX_SEGMENTS = 1 << 14;
-  private static final int SEGMENTS_PER_MEMBER = 32;
+  /**
+   * Members own segments, not paths. As many for any number of members, or more paths than need be
+   * would move when it changes; enough for 512 members to have 8 each.
+   */
+  private static final int SEGMENTS = 1 << 12;
 
   private final DefaultConsistentHash hash;
   private final Map<Address, Member> members = new HashMap<>();
@@ -41,15 +41,7 @@ public final class Ownership {
       members.put(Address.fromNodeUUID(member.id()), member);
     }
     List<Address> addresses = members.keySet().stream().sorted().toList();
-    hash =
-        SyncConsistentHashFactory.getInstance()
-            .create(replicas, segments(addresses.size()), addresses, null);
-  }
-
-  /** A power of two, so that twice as many segments are each half of an old one. */
-  private static int segments(int members) {
-    int wanted = Math.max(MIN_SEGMENTS, members * SEGMENTS_PER_MEMBER);
-    return Math.min(MAX_SEGMENTS, Integer.highestOneBit(2 * wanted - 1));
+    hash = SyncConsistentHashFactory.getInstance().create(replicas, SEGMENTS, addresses, null);
   }
 
   /** Who owns a path, best first; all members if there are fewer than replicas. */
@@ -57,10 +49,8 @@ public final class Ownership {
     return hash.locateOwnersForSegment(segment(path)).stream().map(this::member).toList();
   }
 
-  private int segment(FileName path) {
-    long hashed = PATH_HASH.hashBytes(path.bytes()).asLong();
-    // The number of segments is a power of two: these are the hash's highest bits.
-    return (int) (hashed >>> (Long.SIZE - Integer.numberOfTrailingZeros(hash.getNumSegments())));
+  private static int segment(FileName path) {
+    return (int) Long.remainderUnsigned(PATH_HASH.hashBytes(path.bytes()).asLong(), SEGMENTS);
   }
 
   private Member member(Address address) {
@@ -75,7 +65,7 @@ public final class Ownership {
   public double share(UUID memberId) {
     Address address = Address.fromNodeUUID(memberId);
     return members.containsKey(address)
-        ? (double) hash.getPrimarySegmentsForOwner(address).size() / hash.getNumSegments()
+        ? (double) hash.getPrimarySegmentsForOwner(address).size() / SEGMENTS
         : 0;
   }
 }

@@ -33,7 +33,11 @@ final class MemberProcess {
     Instant start = Instant.now();
     try (Membership membership =
         InfinispanMembership.join(settings, self, Duration.ofSeconds(20))) {
-      System.out.println("joined in " + Duration.between(start, Instant.now()).toMillis() + " ms");
+      System.out.println(
+          "joined in "
+              + Duration.between(start, Instant.now()).toMillis()
+              + " ms by process "
+              + ProcessHandle.current().pid());
       membership.onChange(MemberProcess::print);
       print(membership.view());
       // Whatever comes before the end asks for the size of the heap.

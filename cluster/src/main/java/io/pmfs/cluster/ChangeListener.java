@@ -1,0 +1,38 @@
+package io.pmfs.cluster;
+
+import org.infinispan.notifications.Listener;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
+import org.infinispan.notifications.cachelistener.annotation.CacheEntryRemoved;
+import org.infinispan.notifications.cachelistener.event.CacheEntryEvent;
+import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
+import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
+
+/**
+ * Runs something when the group or an announcement has changed. Public because Infinispan calls it
+ * by reflection, on its own threads.
+ */
+@Listener
+public final class ChangeListener {
+  private final Runnable then;
+
+  ChangeListener(Runnable then) {
+    this.then = then;
+  }
+
+  /** The group has other members now. */
+  @ViewChanged
+  public void groupChanged(ViewChangedEvent event) {
+    then.run();
+  }
+
+  /** A member has said something of itself, or what it said was removed. */
+  @CacheEntryCreated
+  @CacheEntryModified
+  @CacheEntryRemoved
+  public void announcementChanged(CacheEntryEvent<String, String> event) {
+    if (!event.isPre()) {
+      then.run();
+    }
+  }
+}

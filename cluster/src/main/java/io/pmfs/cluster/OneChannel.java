@@ -1,0 +1,41 @@
+package io.pmfs.cluster;
+
+import java.util.List;
+import javax.sql.DataSource;
+import org.infinispan.remoting.transport.jgroups.JGroupsChannelConfigurator;
+import org.jgroups.JChannel;
+import org.jgroups.conf.ProtocolConfiguration;
+import org.jgroups.util.SocketFactory;
+
+/** Infinispan asks for its channel once; one that it is given directly it does not use. */
+record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
+  @Override
+  public JChannel createChannel(String name) {
+    return channel;
+  }
+
+  @Override
+  public String getName() {
+    return "pmfs";
+  }
+
+  @Override
+  public String getProtocolStackString() {
+    return channel.getProtocolStack().printProtocolSpec(false);
+  }
+
+  @Override
+  public List<ProtocolConfiguration> getProtocolStack() {
+    return List.of();
+  }
+
+  @Override
+  public void setSocketFactory(SocketFactory socketFactory) {
+    throw new UnsupportedOperationException("the channel has its own");
+  }
+
+  @Override
+  public void setDataSource(DataSource dataSource) {
+    throw new UnsupportedOperationException("there is no database");
+  }
+}
