@@ -25,6 +25,7 @@ CASES = {
 }
 WARM = (WARM_LOCAL, WARM_PEERS)
 NO_BARRIER, EPOCH_BARRIER, STEP_BARRIER = "none", "epoch", "step"
+SEGMENTS = 1 << 12  # as many as io.pmfs.cluster has
 PERCENT_99 = 2.3263  # standard deviations of a normal distribution
 LOCAL, PEER, PEER_MISS, MISS = range(4)
 
@@ -45,7 +46,7 @@ class Job:
     prefetch: int = 2  # batches read ahead of the training
     compute_seconds: float = 0.0  # of training on a batch
     barrier: str = EPOCH_BARRIER
-    segments: int = 1024
+    segments: int = SEGMENTS
     shared_cores: int | None = None  # of all nodes together
     most_reads: int = 300_000  # simulated, unless there are more than least_reads of each node
     least_reads: int = 2000

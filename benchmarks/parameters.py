@@ -37,9 +37,9 @@ PARAMETERS = [
     Parameter("local.waitSeconds", "s", "waiting for the tier that takes no CPU"),
     Parameter("local.tierBytesPerSecond", "bytes/s", "of the tier's device; null: copies are in memory", True, True),
     Parameter("remote.clientCpuSecondsPerFile", "s", "on the node that reads a file a peer has"),
-    Parameter("remote.clientCpuSecondsPerByte", "s", ""),
+    Parameter("remote.clientCpuSecondsPerByte", "s", "and what each byte adds"),
     Parameter("remote.serverCpuSecondsPerFile", "s", "on the peer"),
-    Parameter("remote.serverCpuSecondsPerByte", "s", ""),
+    Parameter("remote.serverCpuSecondsPerByte", "s", "and what each byte adds"),
     Parameter("remote.waitSecondsMedian", "s", "of a remote read beside CPU and bytes on the link: network and scheduling"),
     Parameter("remote.waitSecondsP99", "s", "of the same"),
     Parameter("remote.batchFiles", "files", "that staging asks a peer for at once", positive=True, whole=True),
@@ -51,7 +51,7 @@ PARAMETERS = [
     Parameter("source.bytesPerSecondPerNode", "bytes/s", "that it delivers to one node; null: no limit of its own", True, True),
     Parameter("source.waitSeconds", "s", "latency of the source for a file, without what is above"),
     Parameter("source.cpuSecondsPerFile", "s", "on the node that fetches a file from the source and makes a copy"),
-    Parameter("source.cpuSecondsPerByte", "s", ""),
+    Parameter("source.cpuSecondsPerByte", "s", "and what each byte adds"),
 ]
 BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 EPOCH = {

@@ -81,7 +81,7 @@ class ClosedFormTest(unittest.TestCase):
     def test_warmPeers_serversSaturated_mostLoadedOwnerBounds(self):
         # 24 of 1,000 nodes own 2 of 1,024 segments.
         given = costs(remote_serverCpuSecondsPerFile=1e-3, node_cores=1)
-        result = outcome(WARM_PEERS, 1000, given, readers=16, files=1_000_000, capacity_share=0.01, keep_copies=False, least_reads=300)
+        result = outcome(WARM_PEERS, 1000, given, readers=16, files=1_000_000, capacity_share=0.01, keep_copies=False, least_reads=300, segments=1024)
         mean, most = result.utilisation["cores"]
         self.assertAlmostEqual(1.95, most / mean, delta=0.25)
         self.assertGreater(most, 0.9)
