@@ -42,6 +42,7 @@ class Job:
     sigma: float = SIGMA
     capacity_share: float | None = None  # of the dataset, in the tiers of one node; None: all of it
     keep_copies: bool = True  # of what peers own, where there is room
+    local_share: float | None = None  # of warm-peers' reads, whatever the capacity; the rest is remote
     batch: int = 32
     prefetch: int = 2  # batches read ahead of the training
     compute_seconds: float = 0.0  # of training on a batch
@@ -58,6 +59,8 @@ class Job:
             raise BenchmarkError(f"barrier {self.barrier}: use {NO_BARRIER}, {EPOCH_BARRIER} or {STEP_BARRIER}")
         if min(self.nodes, self.readers, self.files, self.batch, self.prefetch, self.segments) < 1:
             raise BenchmarkError("nodes, readers, files, batch, prefetch and segments must be positive")
+        if self.nodes == 1 and (self.case == REPLICATE or self.local_share is not None):
+            raise BenchmarkError("one node has no peers")
         if self.files < self.nodes:
             raise BenchmarkError(f"{self.files} files are fewer than {self.nodes} nodes")
         if not self.mean_bytes > 0 or self.sigma < 0 or self.compute_seconds < 0 or (self.capacity_share or 0) < 0:
@@ -221,16 +224,15 @@ class Cluster:
 
     def place(self, node):
         """Where the next file is, and who owns it: files are random, so owners come as often as their shares are large."""
-        draw, case = self.random.random, self.job.case
+        draw, job, case = self.random.random, self.job, self.job.case
         if case == NO_PEERS:
             return (LOCAL if draw() < node.holds_any else MISS), node
         if case == REPLICATE:
-            owner = node
-            while owner is node and len(self.nodes) > 1:
-                owner = self.draw_owner()
-            return (PEER if owner is not node else LOCAL), owner
-        if case == WARM_LOCAL:
+            return PEER, self.draw_other(node)
+        if case == WARM_LOCAL or (job.local_share is not None and draw() < job.local_share):
             return LOCAL, node
+        if job.local_share is not None:
+            return PEER, self.draw_other(node)
         owner = self.draw_owner()
         if owner is node:
             return (LOCAL if draw() < node.holds_owned else MISS), node
@@ -241,6 +243,12 @@ class Cluster:
     def draw_owner(self):
         # The last of the cumulated shares is 1 but for rounding.
         return self.nodes[min(bisect.bisect(self.cumulative, self.random.random()), len(self.nodes) - 1)]
+
+    def draw_other(self, node):
+        owner = self.draw_owner()
+        while owner is node:
+            owner = self.draw_owner()
+        return owner
 
     def read_local(self, node, size, batch):
         now = self.simulation.now

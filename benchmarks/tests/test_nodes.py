@@ -86,6 +86,11 @@ class ClosedFormTest(unittest.TestCase):
         self.assertAlmostEqual(1.95, most / mean, delta=0.25)
         self.assertGreater(most, 0.9)
 
+    def test_warmPeers_localShareGiven_restIsRemote(self):
+        given = costs(local_cpuSecondsPerFile=1e-3, remote_clientCpuSecondsPerFile=3e-3)
+        result = outcome(WARM_PEERS, 8, given, files=80_000, local_share=0.25)
+        self.assertAlmostEqual(1, result.seconds / (10_000 / 4 * (0.25 * 1e-3 + 0.75 * 3e-3)), delta=0.03)
+
     def test_warmPeers_sumDoesNotFit_restFromTheSource(self):
         given = costs(source_bytesPerSecond=1e8)
         result = outcome(WARM_PEERS, 2, given, files=40_000, readers=32, capacity_share=0.4)
@@ -171,6 +176,9 @@ class OwnershipTest(unittest.TestCase):
         (512, 1024): {2: 512},
         (768, 1024): {1: 512, 2: 256},
         (1000, 1024): {1: 976, 2: 24},
+        (300, 4096): {13: 104, 14: 196},
+        (500, 4096): {8: 404, 9: 96},
+        (1000, 4096): {4: 904, 5: 96},
         (1000, 8192): {8: 808, 9: 192},
     }
 
@@ -196,7 +204,7 @@ class OwnershipTest(unittest.TestCase):
 
 class JobTest(unittest.TestCase):
     def test_job_senseless_isRefused(self):
-        for words in ({"case": "x"}, {"nodes": 0}, {"files": 3}, {"mean_bytes": 0}, {"barrier": "x"}, {"capacity_share": -1}):
+        for words in ({"case": "x"}, {"nodes": 0}, {"files": 3}, {"mean_bytes": 0}, {"barrier": "x"}, {"capacity_share": -1}, {"nodes": 1, "case": REPLICATE}):
             with self.assertRaises(BenchmarkError, msg=words):
                 Job(**{"case": WARM_LOCAL, "nodes": 4, **words})
 
