@@ -8,6 +8,9 @@
  *
  * One JSON object a line on standard output: one for the walk that finds the files, then one for each epoch.
  * The time of an epoch is from the release of the readers to the end of the last of them; shuffling is outside it.
+ * With --share 1/4 only each fourth file of the order is visited, beginning with the second: the shares 0/4 to 3/4 of the same
+ * seed are one epoch together, as nodes read it, if all of them show the same files below their directories. Each file is then
+ * taken for its path. --wait has it wait after the walk for its standard input to end, so that several begin at once.
  *
  * Build: cc -O2 -std=c11 -Wall -Wextra -pthread -o epoch epoch.c
  */
@@ -26,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +49,9 @@ struct options {
     int threads;
     long epochs;
     uint64_t seed;
+    size_t share;
+    size_t shares;
+    bool wait;
     const char *directory;
     const char *reference;
 };
@@ -61,6 +68,7 @@ struct tally {
     uint64_t bytes;
     uint64_t errors;
     double slowest_seconds;
+    double cpu_seconds;
 };
 
 /* One epoch in progress: the readers take the files in turn. */
@@ -81,11 +89,14 @@ struct reader {
 };
 
 static const char usage[] =
-    "usage: epoch [--mode read|stat|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N] DIRECTORY\n"
+    "usage: epoch [--mode read|stat|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N]\n"
+    "             [--share I/N] [--wait] DIRECTORY\n"
     "  --mode read     open, fstat, read whole and close every file in shuffled order (default)\n"
     "  --mode stat     stat every file in shuffled order\n"
     "  --mode walk     only walk the tree with a stat of every entry, once an epoch\n"
-    "  --mode compare  compare the bytes of every file with those of the same file below --reference\n";
+    "  --mode compare  compare the bytes of every file with those of the same file below --reference\n"
+    "  --share I/N     visit the files I, I + N, I + 2 N ... of the shuffled order, counted from 0\n"
+    "  --wait          begin when standard input ends\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -98,6 +109,14 @@ static double now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Of this process, in user and system mode. */
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 /* ---- random numbers: splitmix64, enough for an order without pattern */
@@ -130,6 +149,11 @@ static void shuffle(struct file_list *files, uint64_t *random)
         files->paths[chosen] = files->paths[last - 1];
         files->paths[last - 1] = path;
     }
+}
+
+static int by_path(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 /* ---- the files */
@@ -304,7 +328,7 @@ static void *reader_main(void *argument)
     struct epoch *epoch = reader->epoch;
     pthread_barrier_wait(&epoch->start);
     for (;;) {
-        size_t index = atomic_fetch_add(&epoch->next, 1);
+        size_t index = atomic_fetch_add(&epoch->next, epoch->options->shares);
         if (index >= epoch->files->count)
             return NULL;
         double start = now();
@@ -326,6 +350,7 @@ static struct tally run_epoch(const struct file_list *files, const struct option
 {
     struct epoch epoch = {.files = files, .options = options};
     int count = options->threads;
+    atomic_store(&epoch.next, options->share);
     pthread_barrier_init(&epoch.start, NULL, (unsigned)count + 1);
     for (int i = 0; i < count; i++) {
         readers[i].epoch = &epoch;
@@ -335,6 +360,7 @@ static struct tally run_epoch(const struct file_list *files, const struct option
             die("starting a reader thread");
     }
     double start = now();
+    double start_cpu = cpu_seconds();
     pthread_barrier_wait(&epoch.start);
     struct tally total = {0};
     for (int i = 0; i < count; i++) {
@@ -345,6 +371,7 @@ static struct tally run_epoch(const struct file_list *files, const struct option
             total.slowest_seconds = readers[i].tally.slowest_seconds;
     }
     *seconds = now() - start;
+    total.cpu_seconds = cpu_seconds() - start_cpu;
     total.errors = atomic_load(&epoch.errors);
     pthread_barrier_destroy(&epoch.start);
     return total;
@@ -353,8 +380,8 @@ static struct tally run_epoch(const struct file_list *files, const struct option
 static void print_line(const char *mode, long epoch, int threads, const struct tally *tally, double seconds)
 {
     printf("{\"mode\": \"%s\", \"epoch\": %ld, \"threads\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
-           ", \"errors\": %" PRIu64 ", \"seconds\": %.6f, \"slowest_ms\": %.3f}\n",
-           mode, epoch, threads, tally->files, tally->bytes, tally->errors, seconds, tally->slowest_seconds * 1e3);
+           ", \"errors\": %" PRIu64 ", \"seconds\": %.6f, \"slowest_ms\": %.3f, \"cpu_seconds\": %.6f}\n",
+           mode, epoch, threads, tally->files, tally->bytes, tally->errors, seconds, tally->slowest_seconds * 1e3, tally->cpu_seconds);
     fflush(stdout);
 }
 
@@ -390,14 +417,23 @@ static enum mode parse_mode(const char *text)
     exit(2);
 }
 
+static void parse_share(const char *text, struct options *options)
+{
+    int end = 0;
+    if (sscanf(text, "%4zu/%4zu%n", &options->share, &options->shares, &end) != 2 || text[end] || options->share >= options->shares) {
+        fprintf(stderr, "epoch: --share %s: not a share such as 0/4\n", text);
+        exit(2);
+    }
+}
+
 static struct options parse_options(int argc, char **argv)
 {
     static const struct option known[] = {
         {"mode", required_argument, NULL, 'm'}, {"threads", required_argument, NULL, 't'},
         {"epochs", required_argument, NULL, 'e'}, {"seed", required_argument, NULL, 's'},
-        {"reference", required_argument, NULL, 'r'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+        {"reference", required_argument, NULL, 'r'}, {"share", required_argument, NULL, 'i'}, {"wait", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
     };
-    struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42};
+    struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42, .shares = 1};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
@@ -415,6 +451,12 @@ static struct options parse_options(int argc, char **argv)
             break;
         case 'r':
             options.reference = optarg;
+            break;
+        case 'i':
+            parse_share(optarg, &options);
+            break;
+        case 'w':
+            options.wait = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -442,6 +484,12 @@ int main(int argc, char **argv)
             good &= walk_and_print(&options, &files, epoch);
         return good ? 0 : 1;
     }
+
+    /* Directories are not listed in the same order everywhere. */
+    if (options.shares > 1)
+        qsort(files.paths, files.count, sizeof *files.paths, by_path);
+    while (options.wait && getchar() != EOF)
+        ;
 
     struct reader *readers = calloc((size_t)options.threads, sizeof *readers);
     if (!readers)

@@ -1,0 +1,203 @@
+"""What a read costs: CPU seconds and waiting, for benchmarks/cluster-model, from reads of one node by one reader.
+
+A file's cost is taken as a part that does not depend on its size and one for each byte: large files give the second, small ones
+the first. CPU seconds are those of the reader and of the daemons, by the kernel's accounts, in the loader and in /proc.
+"""
+
+import os
+import random
+import time
+
+import machine
+from clusters import read_together, settle
+from machine import BenchmarkError
+from parameters import ASSUMED, BY_NAME, MEASURED
+
+MANY_READERS = 16
+WARM_UP_PASSES = 3  # until the daemon's code is compiled
+BATCH_FILES = 64
+
+
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
+def percentile(ordered, share):
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+def split(small, large):
+    """Cost of a file and of a byte, of (seconds, files, bytes) of small and of large files; never negative."""
+    byte = large[0] / large[2]
+    return max((small[0] - byte * small[2]) / small[1], 0.0), byte
+
+
+def cold(node, part, readers=1, seed=1, nodes=()):
+    """One pass over a part of the dataset with the page cache dropped: what the loader printed, and CPU seconds of the nodes' daemons."""
+    nodes = [node, *nodes]
+    settle(nodes)
+    machine.drop_caches(names=False)
+    before = [each.cpu_seconds() for each in nodes]
+    line = read_together([node], part, seed, readers)[0]
+    return line, [each.cpu_seconds() - used for each, used in zip(nodes, before)]
+
+
+def warm_up(nodes, part, readers=1):
+    """Reads everything on each node several times, page cache dropped, as it is measured afterwards."""
+    for number in range(WARM_UP_PASSES):
+        settle(nodes)
+        machine.drop_caches(names=False)
+        read_together(nodes, part, number, readers, shares=False)
+
+
+def of_source(source, small, large):
+    """Latency of one reader; files a second and bytes a second of many. Operations are counted by pmfs, later."""
+
+    def pass_over(part, threads):
+        machine.drop_caches()
+        return machine.load(source / part, threads=threads)[1]
+
+    alone, many, bulk = pass_over(small, 1), pass_over(small, MANY_READERS), pass_over(large, MANY_READERS)
+    wait = alone["seconds"] / alone["files"] - alone["bytes"] / alone["files"] * bulk["seconds"] / bulk["bytes"]
+    return {
+        "source.operationsPerSecond": many["files"] / many["seconds"],
+        "source.bytesPerSecond": bulk["bytes"] / bulk["seconds"],
+        "source.waitSeconds": max(wait, 0.0),
+    }
+
+
+def of_first_reads(node, small, large):
+    """With empty tiers: CPU for fetching from the source and for the copy, until all copies are made."""
+
+    def pass_over(part):
+        settle([node])
+        machine.drop_caches(names=False)
+        before = node.cpu_seconds()
+        line = read_together([node], part, 1, 1)[0]
+        settle([node])
+        return line["cpu_seconds"] + node.cpu_seconds() - before, line["files"], line["bytes"]
+
+    fixed, byte = split(pass_over(small), pass_over(large))
+    return {"source.cpuSecondsPerFile": fixed, "source.cpuSecondsPerByte": byte}
+
+
+def of_local_reads(node, small, large):
+    """Copies in the tier, which is in memory. Waiting is what one reader needs beside CPU."""
+
+    def pass_over(part):
+        line, (daemon,) = cold(node, part)
+        return line, (line["cpu_seconds"] + daemon, line["files"], line["bytes"])
+
+    warm_up([node], small)
+    line, cpu = pass_over(small)
+    fixed, byte = split(cpu, pass_over(large)[1])
+    wait = (line["seconds"] - cpu[0]) / line["files"]
+    return {"local.cpuSecondsPerFile": fixed, "local.cpuSecondsPerByte": byte, "local.waitSeconds": max(wait, 0.0)}
+
+
+def of_remote_reads(nodes, small, large, found, arguments):
+    """What is read of a peer's copies by a node that keeps none; and the reads' latencies.
+
+    A node owns a part of the files itself: their cost is taken off as that of local reads.
+    """
+    reader, peer = nodes
+    for part in (small, large):
+        read_together([reader], part, 1, MANY_READERS)
+    warm_up([reader], small)
+
+    def pass_over(part):
+        came = reader.peer_bytes()
+        line, (client, server) = cold(reader, part, nodes=[peer])
+        remote_bytes = reader.peer_bytes() - came
+        if not remote_bytes:
+            raise BenchmarkError(f"{part}: the peer owns none of {line['files']} files: use more")
+        # By bytes, which are counted; files are as many, on average.
+        remote_files = line["files"] * remote_bytes / line["bytes"]
+        local_files, local_bytes = line["files"] - remote_files, line["bytes"] - remote_bytes
+        local = found["local.cpuSecondsPerFile"] * local_files + found["local.cpuSecondsPerByte"] * local_bytes
+        mine = max(client + line["cpu_seconds"] - local, 0.0)
+        return (mine, remote_files, remote_bytes), (server, remote_files, remote_bytes)
+
+    (small_client, small_server), (large_client, large_server) = pass_over(small), pass_over(large)
+    result = {}
+    for side, costs in (("client", (small_client, large_client)), ("server", (small_server, large_server))):
+        fixed, byte = split(*costs)
+        result[f"remote.{side}CpuSecondsPerFile"], result[f"remote.{side}CpuSecondsPerByte"] = fixed, byte
+    latencies = one_by_one(reader, small, arguments)
+    cpu = lambda size: sum(remote_cpu(result, size))
+    waits = sorted(max(seconds - cpu(size), 0.0) for seconds, size in latencies)
+    result["remote.waitSecondsMedian"], result["remote.waitSecondsP99"] = percentile(waits, 0.5), percentile(waits, 0.99)
+    near = sorted(seconds for seconds, size in latencies if 0.8 <= size / 100_000 <= 1.25) or sorted(seconds for seconds, _ in latencies)
+    told = {"count": len(near), "fewestBytes": 80_000, "mostBytes": 125_000, "p50": percentile(near, 0.5), "p99": percentile(near, 0.99)}
+    return result, told
+
+
+def remote_cpu(found, size):
+    """CPU seconds of a remote read of so many bytes, on the client and on the server."""
+    return [found[f"remote.{side}CpuSecondsPerFile"] + size * found[f"remote.{side}CpuSecondsPerByte"] for side in ("client", "server")]
+
+
+def one_by_one(reader, part, arguments):
+    """Seconds and size of each read of a file that a peer served; the others are read, too, and left out."""
+    paths = sorted(path for path in (reader.directory / part).rglob("*") if path.is_file())
+    random.Random(arguments.seed).shuffle(paths)
+    machine.drop_caches(names=False)
+    served, before = [], reader.peer_bytes()
+    for path in paths[: arguments.reads]:
+        start = time.perf_counter()
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            size = 0
+            while piece := os.read(descriptor, 1 << 20):
+                size += len(piece)
+        finally:
+            os.close(descriptor)
+        seconds = time.perf_counter() - start
+        after = reader.peer_bytes()
+        if after > before:
+            served.append((seconds, size))
+        before = after
+    if len(served) < 20:
+        raise BenchmarkError(f"only {len(served)} of {arguments.reads} reads were answered by a peer: use more")
+    return served
+
+
+def of_batches(nodes, part, found):
+    """Staging a copy of everything on one node, of what the other has."""
+    reader, peer = nodes
+    read_together([reader], part, 1, MANY_READERS)
+    settle(nodes)
+    came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
+    total = sum(path.stat().st_size for path in (reader.source / part).rglob("*") if path.is_file())
+    files = sum(1 for path in (reader.source / part).rglob("*") if path.is_file())
+    reader.stage("--replicate", "all", reader.directory / part)
+    settle(nodes)
+    remote_bytes = reader.peer_bytes() - came
+    if not remote_bytes:
+        raise BenchmarkError("staging everything fetched nothing from the peer")
+    remote_files = files * remote_bytes / total
+    result = {}
+    for side, node, used in zip(("Client", "Server"), nodes, before):
+        byte = found[f"remote.{side.lower()}CpuSecondsPerByte"]
+        cpu = node.cpu_seconds() - used
+        result[f"remote.batch{side}CpuSecondsPerFile"] = max((cpu - byte * remote_bytes) / remote_files, 0.0)
+    return result
+
+
+def entries(found, where, when):
+    """All that the model needs as it is written to the file: with what is known of this machine without measuring, and what is not."""
+    known = {
+        "node.cores": cores(),
+        # Virtual links and memory have no rate but the cores'.
+        "node.nicBytesPerSecond": None,
+        "local.tierBytesPerSecond": None,
+        "source.bytesPerSecondPerNode": None,
+    }
+    values = {**known, **found}
+    result = {name: {"value": value, "origin": MEASURED, "where": where, "when": when} for name, value in values.items()}
+    why = "the cost of a file in a batch was measured, not how many there are in one"
+    result["remote.batchFiles"] = {"value": BATCH_FILES, "origin": ASSUMED, "why": why}
+    missing = [name for name in BY_NAME if name not in result]
+    if missing:
+        raise BenchmarkError(f"not measured: {', '.join(missing)}")
+    return {name: result[name] for name in BY_NAME}
