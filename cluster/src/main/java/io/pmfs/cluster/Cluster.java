@@ -96,8 +96,7 @@ public final class Cluster implements AutoCloseable {
     String host = settings.group().address().getHostAddress();
     long instance =
         (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
-            | (UUID.randomUUID().getLeastSignificantBits()
-                & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
+            | (UUID.randomUUID().getLeastSignificantBits() & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
     PeerServer listening =
         new PeerServer(
             host,

@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Who a node is to its peers, kept with the records of its copies: as long as these are there it owns
- * what it owned. A file of one line, the id and the host's name: a state directory that was copied
- * to another host makes another node.
+ * Who a node is to its peers, kept with the records of its copies: as long as these are there it
+ * owns what it owned. A file of one line, the id and the host's name: a state directory that was
+ * copied to another host makes another node.
  */
 final class NodeId {
   private static final Logger log = LoggerFactory.getLogger(NodeId.class);

@@ -259,10 +259,21 @@ public final class PeerServer implements AutoCloseable {
       return;
     }
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    names.shutdownNow();
-    data.shutdownNow();
+    end(names);
+    end(data);
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
         .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
+  private static void end(ThreadPoolExecutor pool) {
+    pool.shutdown();
+    pool.getQueue().clear();
+    try {
+      pool.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

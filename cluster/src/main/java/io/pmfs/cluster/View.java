@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Who serves the dataset, as one member sees it.
  *
- * @param members by their ids, this node among them. One that was started again may be told of twice:
- *     the later instance counts
+ * @param members by their ids, this node among them. One that was started again may be told of
+ *     twice: the later instance counts
  */
 public record View(List<Member> members) {
   public View {

@@ -214,7 +214,8 @@ final class PeerStoreTest {
       FileTask task = node.tasks.start(stage(true));
       assertThat(task.await(Duration.ofSeconds(30))).isTrue();
 
-      assertThat(task.progress().done() + task.progress().present()).isEqualTo(nodes.expected().size());
+      assertThat(task.progress().done() + task.progress().present())
+          .isEqualTo(nodes.expected().size());
       for (String path : nodes.expected().keySet()) {
         assertThat(node.hasCopy(path)).as(path).isTrue();
       }

@@ -85,7 +85,7 @@ final class TestNodes implements AutoCloseable {
   }
 
   @Override
-  public void close() throws Exception {
+  public void close() {
     for (Node node : nodes) {
       node.close();
     }
