@@ -33,8 +33,6 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Answers peers over HTTP what a {@link PeerService} has: the protocol is in docs/formats.md,
@@ -43,7 +41,6 @@ import org.slf4j.LoggerFactory;
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 public final class PeerServer implements AutoCloseable {
-  private static final Logger log = LoggerFactory.getLogger(PeerServer.class);
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
 
@@ -55,9 +52,6 @@ public final class PeerServer implements AutoCloseable {
   private final PeerResponder responder;
   private final ThreadPoolExecutor names;
   private final ThreadPoolExecutor data;
-
-  /** As long as unmounting waits for a source that does not answer. */
-  private static final int WORKERS_SECONDS = 30;
 
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
@@ -260,29 +254,27 @@ public final class PeerServer implements AutoCloseable {
   }
 
   /** Ends answers that are under way. Idempotent. */
-  /** What they read from may be closed next. */
-  private void awaitWorkers() {
-    try {
-      if (!names.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
-          || !data.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)) {
-        log.warn("the source does not answer: peers that wait for it are left behind");
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   @Override
   public void close() {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    names.shutdownNow();
-    data.shutdownNow();
-    awaitWorkers();
+    end(names);
+    end(data);
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
         .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
+  private static void end(ThreadPoolExecutor pool) {
+    pool.shutdown();
+    pool.getQueue().clear();
+    try {
+      pool.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

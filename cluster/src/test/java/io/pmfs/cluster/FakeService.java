@@ -166,7 +166,7 @@ final class FakeService implements PeerService {
       }
       int from = block * Blocks.SIZE;
       int size = Math.min(Blocks.SIZE, file.bytes().length - from);
-      return OptionalInt.of(PeerFormat.checksum(ByteBuffer.wrap(file.bytes(), from, size)));
+      return OptionalInt.of(Blocks.checksum(ByteBuffer.wrap(file.bytes(), from, size)));
     }
 
     @Override
