@@ -95,7 +95,8 @@ public final class InfinispanMembership implements Membership {
    * Joins the cluster, or is its first member. Java objects in serialized form are refused by the
    * whole process from now on, unless it already has a filter for them.
    *
-   * @param patience how long to wait for this node's own part; it goes on in the background
+   * @param patience how long to wait until this node is in the group and knows who else is; it goes
+   *     on in the background
    * @throws IllegalArgumentException with one line, for settings that can never work
    */
   public static InfinispanMembership join(ClusterSettings settings, Member self, Duration patience)
@@ -155,7 +156,6 @@ public final class InfinispanMembership implements Membership {
       return;
     }
     look();
-    joined.countDown();
     later(this::lookAgain, LOOK_INTERVAL);
   }
 
@@ -243,7 +243,11 @@ public final class InfinispanMembership implements Membership {
           announcements.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
       announce(key(group.getAddress()), present, announcements);
       forget(present, here, announcements, group.isCoordinator());
-      tell(members(present, here));
+      View seen = members(present, here);
+      tell(seen);
+      if (seen.members().size() >= present.size()) {
+        joined.countDown();
+      }
     } catch (RuntimeException e) {
       log.warn("cluster {}: looking who is there: {}", settings.name(), rootCause(e).toString());
       log.debug("cluster {}", settings.name(), e);
