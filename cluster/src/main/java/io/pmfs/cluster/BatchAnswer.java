@@ -218,7 +218,7 @@ final class BatchAnswer {
       int sum =
           recorded.isPresent()
               ? recorded.getAsInt()
-              : PeerFormat.checksum(out.nioBuffer(FILE_HEAD_BYTES, size));
+              : Blocks.checksum(out.nioBuffer(FILE_HEAD_BYTES, size));
       out.setInt(FILE_HEAD_BYTES - Integer.BYTES, sum);
       isReady = true;
       return out;

@@ -7,6 +7,7 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpResponse;
@@ -17,6 +18,7 @@ import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.ReferenceCountUtil;
 import io.pmfs.tier.ReadResult;
 import java.io.IOException;
 
@@ -93,7 +95,7 @@ final class PeerAnswer {
     }
     beginHead(response);
     counters.bytes.add(size);
-    finish(channel.writeAndFlush(response));
+    finish(response);
   }
 
   /** Answers that there is no answer. */
@@ -143,15 +145,14 @@ final class PeerAnswer {
     synchronized (this) {
       pending += size;
     }
-    channel
-        .writeAndFlush(new DefaultHttpContent(bytes))
-        .addListener(
-            future -> {
-              synchronized (this) {
-                pending -= size;
-                notifyAll();
-              }
-            });
+    write(
+        new DefaultHttpContent(bytes),
+        () -> {
+          synchronized (this) {
+            pending -= size;
+            notifyAll();
+          }
+        });
     awaitRoom();
   }
 
@@ -199,12 +200,31 @@ final class PeerAnswer {
 
   void end() {
     framed = false;
-    finish(channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT));
+    finish(LastHttpContent.EMPTY_LAST_CONTENT);
   }
 
-  private void finish(ChannelFuture last) {
+  private void finish(Object last) {
     ended = true;
-    last.addListener(future -> whenDone.run());
+    // Of a connection that is closed the event loop knows.
+    write(
+        last,
+        () -> {
+          if (channel.eventLoop().inEventLoop()) {
+            whenDone.run();
+          }
+        });
+  }
+
+  /** Has told of the end of a write by the event loop before it reads the next request. */
+  private void write(Object message, Runnable whenWritten) {
+    if (isGone()) {
+      ReferenceCountUtil.release(message);
+      whenWritten.run();
+      return;
+    }
+    ChannelPromise written = channel.newPromise();
+    written.addListener(future -> whenWritten.run());
+    channel.writeAndFlush(message, written);
   }
 
   /** Ends an answer that cannot be completed in the only way that the peer does not take for it. */

@@ -2,6 +2,8 @@ package io.pmfs.cluster;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.PrematureChannelClosureException;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
@@ -52,9 +54,7 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
     if (message instanceof HttpResponse head) {
       boolean isUpgrade = head.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
       if (head.decoderResult().isFailure() || isUpgrade) {
-        exchange = null;
-        current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
-        ctx.close();
+        refuse(ctx, current, head.decoderResult());
         return;
       }
       isInformational = head.status().codeClass() == HttpStatusClass.INFORMATIONAL;
@@ -64,9 +64,7 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
     }
     if (message instanceof HttpContent content && !isInformational) {
       if (content.decoderResult().isFailure()) {
-        exchange = null;
-        current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
-        ctx.close();
+        refuse(ctx, current, content.decoderResult());
         return;
       }
       current.content(content.content());
@@ -75,6 +73,16 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
         current.end();
       }
     }
+  }
+
+  private void refuse(ChannelHandlerContext ctx, PeerExchange current, DecoderResult result) {
+    exchange = null;
+    if (result.isFailure() && result.cause() instanceof PrematureChannelClosureException) {
+      current.closed("closed the connection");
+    } else {
+      current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
+    }
+    ctx.close();
   }
 
   @Override

@@ -9,7 +9,6 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.SourceStatus;
-import java.nio.ByteBuffer;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -19,7 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -184,13 +182,6 @@ final class PeerFormat {
     } catch (DateTimeException e) {
       throw new IllegalArgumentException("no time", e);
     }
-  }
-
-  /** CRC32C (RFC 3720) of bytes, whose position stays. */
-  static int checksum(ByteBuffer bytes) {
-    CRC32C crc = new CRC32C();
-    crc.update(bytes.duplicate());
-    return (int) crc.getValue();
   }
 
   /** A checksum in headers. */

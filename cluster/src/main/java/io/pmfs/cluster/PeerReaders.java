@@ -102,7 +102,7 @@ final class PeerReaders {
       int index = 0;
       for (int at = start; index < sums.length; at += unit) {
         ByteBuffer block = destination.slice(at, Math.min(unit, end - at));
-        if (PeerFormat.checksum(block) != sum(sums[index])) {
+        if (Blocks.checksum(block) != sum(sums[index])) {
           throw corrupt(peer, "bytes that are not those of their checksum");
         }
         index++;

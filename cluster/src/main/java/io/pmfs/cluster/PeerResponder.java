@@ -238,8 +238,7 @@ final class PeerResponder {
         }
       }
       if (!headers.contains("Pmfs-Checksum")) {
-        headers.set(
-            "Pmfs-Checksum", "body " + PeerFormat.hex(PeerFormat.checksum(out.nioBuffer())));
+        headers.set("Pmfs-Checksum", "body " + PeerFormat.hex(Blocks.checksum(out.nioBuffer())));
       }
       if (mebibytes == 0) {
         answer.full(code, headers, out);

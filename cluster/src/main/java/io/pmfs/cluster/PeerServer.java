@@ -47,6 +47,9 @@ public final class PeerServer implements AutoCloseable {
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
 
+  /** As long as unmounting waits for a source that does not answer. */
+  private static final int WORKERS_SECONDS = 30;
+
   private final PeerLimits limits;
   private final PeerCounters counters = new PeerCounters();
   private final String instance;
@@ -55,10 +58,6 @@ public final class PeerServer implements AutoCloseable {
   private final PeerResponder responder;
   private final ThreadPoolExecutor names;
   private final ThreadPoolExecutor data;
-
-  /** As long as unmounting waits for a source that does not answer. */
-  private static final int WORKERS_SECONDS = 30;
-
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -259,7 +258,12 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  /** Ends answers that are under way. Idempotent. */
+  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
+  private static void end(ThreadPoolExecutor pool) {
+    pool.shutdown();
+    pool.getQueue().clear();
+  }
+
   /** What they read from may be closed next. */
   private void awaitWorkers() {
     try {
@@ -272,14 +276,15 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
+  /** Ends answers that are under way. Idempotent. */
   @Override
   public void close() {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    names.shutdownNow();
-    data.shutdownNow();
+    end(names);
+    end(data);
     awaitWorkers();
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)

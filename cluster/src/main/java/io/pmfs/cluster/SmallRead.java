@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import io.netty.buffer.ByteBuf;
+import io.pmfs.stage.Blocks;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -121,7 +122,7 @@ final class SmallRead {
       }
     }
     int size = destination.position() - start;
-    if (answer == null || PeerFormat.checksum(destination.slice(start, size)) != expected) {
+    if (answer == null || Blocks.checksum(destination.slice(start, size)) != expected) {
       throw new PeerException(
           PeerException.Kind.CORRUPT, peer + " sent bytes that are not those of their checksum");
     }

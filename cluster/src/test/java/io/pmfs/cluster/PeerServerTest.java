@@ -1,0 +1,540 @@
+package io.pmfs.cluster;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceVersion;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Whatever comes to the server: it is refused, and the next good request is answered. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+final class PeerServerTest {
+  private static final byte[] KEY = {1, 2, 3, 4};
+  private static final long INSTANCE = 77;
+  private static final PeerLimits SHORT =
+      new PeerLimits(
+          2,
+          2,
+          4,
+          40,
+          20,
+          16,
+          Duration.ofMillis(800),
+          Duration.ofSeconds(3),
+          Duration.ofMillis(200),
+          Duration.ofSeconds(1));
+
+  private final FakeService service = new FakeService();
+  private final AtomicLong now = new AtomicLong(1_700_000_000_000L);
+  private PeerServer server;
+
+  @TempDir Path directory;
+
+  @BeforeAll
+  static void watch() {
+    Leaks.watch();
+  }
+
+  @AfterAll
+  static void assertNoLeaks() throws Exception {
+    Leaks.assertNone();
+  }
+
+  @BeforeEach
+  void start() throws Exception {
+    service.put("f", "content".getBytes(ISO_8859_1));
+    serve(null);
+  }
+
+  private void serve(byte @Nullable [] key) throws Exception {
+    server =
+        new PeerServer(
+            "127.0.0.1",
+            0,
+            key,
+            null,
+            INSTANCE,
+            SHORT,
+            service,
+            NodeRequests.NONE,
+            () -> Instant.ofEpochMilli(now.get()));
+  }
+
+  @AfterEach
+  void stop() {
+    service.gate.release(1000);
+    server.close();
+  }
+
+  private static String get(String path) {
+    return "GET /v1/data/" + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  }
+
+  private void assertAnswersGoodOnes() throws IOException {
+    try (RawConnection good = new RawConnection(server)) {
+      for (int i = 0; i < 2; i++) {
+        assertThat(good.send(get("f")).answer())
+            .startsWith("HTTP/1.1 200")
+            .endsWith("\r\n\r\ncontent");
+      }
+    }
+  }
+
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("time to wait").isLessThan(deadline);
+      Thread.sleep(5);
+    }
+  }
+
+  /** When what is left of others is gone. */
+  private void awaitGoodAnswers() throws InterruptedException {
+    await(
+        () -> {
+          try {
+            assertAnswersGoodOnes();
+            return true;
+          } catch (IOException | AssertionError e) {
+            return false;
+          }
+        });
+  }
+
+  private long refused(String reason) {
+    return server.statistics().refused().getOrDefault(reason, 0L);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "400 | garbage",
+        "400 | GET",
+        "400 | GET /v1/data/f HTTP/9.x",
+        "505 | GET /v1/data/f HTTP/1.0",
+        "404 | GET / HTTP/1.1",
+        "404 | GET /v1 HTTP/1.1",
+        "404 | GET /v1/ HTTP/1.1",
+        "404 | GET /v2/data/f HTTP/1.1",
+        "404 | GET http://elsewhere/v1/data/f HTTP/1.1",
+        "404 | GET /v1/data/missing HTTP/1.1",
+        "405 | PUT /v1/data/f HTTP/1.1",
+        "405 | POST /v1/data/f HTTP/1.1",
+        "405 | HEAD /v1/status/f HTTP/1.1",
+        "405 | DELETE /v1/directory/f HTTP/1.1",
+        "403 | GET /v1/data/../f HTTP/1.1",
+        "403 | GET /v1/data/%2e%2e/f HTTP/1.1",
+        "403 | GET /v1/data/a/%2E HTTP/1.1",
+        "403 | GET /v1/data//f HTTP/1.1",
+        "403 | GET /v1/data/f/ HTTP/1.1",
+        "403 | GET /v1/data/a%2ff HTTP/1.1",
+        "403 | GET /v1/data/f%00 HTTP/1.1",
+        "403 | GET /v1/directory/a/.. HTTP/1.1",
+        "400 | GET /v1/data/%zz HTTP/1.1",
+        "400 | GET /v1/data/%4 HTTP/1.1",
+        "400 | GET /v1/data/% HTTP/1.1",
+        "400 | GET /v1/data/f?x=1 HTTP/1.1",
+        "409 | GET /v1/data/dir1 HTTP/1.1",
+        "409 | GET /v1/data/ HTTP/1.1",
+        "502 | GET /v1/data/broken HTTP/1.1",
+        "500 | GET /v1/data/bug HTTP/1.1",
+        "421 | GET /v1/data/foreign HTTP/1.1",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nRange: lines=1-2",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=-",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=4-2",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=0-1,3-4",
+        "416 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=7-",
+        "416 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=-0",
+        "416 | GET /v1/data/f HTTP/1.1\\r\\nRange: bytes=999999999999999999-",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: 7",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: 7.1.1000000000",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: -7.1.0",
+        "412 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: 7.1.0",
+        "421 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Instance: 4c",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: x",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: -1",
+        "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: 1\\r\\nContent-Length: 2",
+        "413 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: 1",
+        "413 | POST /v1/data HTTP/1.1\\r\\nContent-Length: 1100001",
+        "413 | POST /v1/data HTTP/1.1\\r\\nContent-Length: 99999999999",
+        "413 | POST /v1/node HTTP/1.1\\r\\nContent-Length: 1048577",
+        "400 | POST /v1/data HTTP/1.1",
+        "404 | GET /v1/task/1 HTTP/1.1",
+      })
+  void request_thatIsNone_isRefused(String status, String text) throws Exception {
+    String request = text.replace("\\r\\n", "\r\n") + "\r\n\r\n";
+    try (RawConnection connection = new RawConnection(server)) {
+      assertThat(connection.send(request).answer()).startsWith("HTTP/1.1 " + status + " ");
+    }
+    assertThat(refused(status) + (text.contains("/task") ? 1 : 0)).isEqualTo(1);
+    assertAnswersGoodOnes();
+  }
+
+  @Test
+  void request_ofACopyThatIsNotThere_isRefused() throws Exception {
+    service.put("uncopied", new byte[5]);
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send("GET /v1/data/uncopied HTTP/1.1\r\nCache-Control: only-if-cached\r\n\r\n");
+      assertThat(connection.answer()).startsWith("HTTP/1.1 504 ");
+    }
+  }
+
+  @Test
+  void request_thatIsTooLarge_isRefused() throws Exception {
+    assertRefusedAtOnce("414", "GET /v1/data/" + "a".repeat(20_000) + " HTTP/1.1\r\n\r\n");
+    assertRefusedAtOnce("414", get("b/".repeat(2100) + "c"));
+    assertRefusedAtOnce("431", "GET /v1/data/f HTTP/1.1\r\nX: " + "a".repeat(20_000) + "\r\n\r\n");
+    assertRefusedAtOnce(
+        "431", "GET /v1/data/f HTTP/1.1\r\n" + "X: aaaaaaaa\r\n".repeat(2000) + "\r\n");
+    assertRefusedAtOnce(
+        "413",
+        "POST /v1/data HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + ("8000\r\n" + "x".repeat(0x8000) + "\r\n").repeat(40));
+  }
+
+  private void assertRefusedAtOnce(String status, String request) throws IOException {
+    try (RawConnection connection = new RawConnection(server)) {
+      try {
+        connection.send(request);
+      } catch (IOException e) {
+        // It need not read all of it.
+      }
+      assertThat(connection.answer()).startsWith("HTTP/1.1 " + status + " ");
+    }
+    assertAnswersGoodOnes();
+  }
+
+  private static String batch(ByteBuf body) {
+    String text = new String(ByteBufUtil.getBytes(body), ISO_8859_1);
+    return "POST /v1/data HTTP/1.1\r\nContent-Length: " + text.length() + "\r\n\r\n" + text;
+  }
+
+  @Test
+  void batch_thatIsNone_isRefused() throws Exception {
+    SourceVersion large = new SourceVersion(5 << 20, Instant.EPOCH);
+    SourceVersion small = new SourceVersion(5, Instant.EPOCH);
+    assertBatch("413", List.of(item("a", large), item("b", large)));
+    assertBatch("403", List.of(item("a", small), item("../b", small)));
+    assertBatch("403", List.of(item("a\0", small)));
+    assertRefusedAtOnce("400", batch(Unpooled.buffer().writeShort(300)));
+    assertRefusedAtOnce("400", batch(Unpooled.buffer().writeShort(1).writeByte(9)));
+    assertRefusedAtOnce("400", batch(Unpooled.buffer().writeShort(0).writeByte(9)));
+  }
+
+  private static PeerFormat.BatchItem item(String path, SourceVersion version) {
+    return new PeerFormat.BatchItem(FileName.of(path), version, false);
+  }
+
+  private void assertBatch(String status, List<PeerFormat.BatchItem> items) throws IOException {
+    ByteBuf body = Unpooled.buffer();
+    PeerFormat.putBatch(body, items);
+    assertRefusedAtOnce(status, batch(body));
+  }
+
+  /** A request that is signed with a client's own means, and maybe changed afterwards. */
+  private static String signed(
+      RequestSignature signature, String method, String target, String... headers) {
+    HttpHeaders all = PeerResponder.headers();
+    for (String header : headers) {
+      String[] parts = header.split(": ", 2);
+      all.set(parts[0], parts[1]);
+    }
+    signature.sign(method, target, all);
+    StringBuilder text = new StringBuilder(method + " " + target + " HTTP/1.1\r\n");
+    all.forEach(header -> text.append(header.getKey() + ": " + header.getValue() + "\r\n"));
+    return text + "\r\n";
+  }
+
+  private RequestSignature signature(byte[] key, long instance, long skewMillis) {
+    return new RequestSignature(key, instance, () -> Instant.ofEpochMilli(now.get() + skewMillis));
+  }
+
+  private void assertUnauthorized(String request, String why) throws IOException {
+    try (RawConnection connection = new RawConnection(server)) {
+      assertThat(connection.send(request).answer())
+          .startsWith("HTTP/1.1 401 ")
+          .containsPattern(why);
+    }
+  }
+
+  @Test
+  void signatures_areTheServersOwnAndOfNow_once() throws Exception {
+    server.close();
+    serve(KEY);
+    RequestSignature signature = signature(KEY, INSTANCE, 0);
+    String target = "/v1/data/f";
+    assertUnauthorized(get("f"), "not signed");
+    assertUnauthorized("GET /v1/data/f HTTP/1.1\r\nAuthorization: Basic eA==\r\n\r\n", "malformed");
+    assertUnauthorized(signed(signature(KEY, 78, 0), "GET", target), "wrong");
+    assertUnauthorized(signed(signature(new byte[] {9}, INSTANCE, 0), "GET", target), "wrong");
+    assertUnauthorized(
+        signed(signature(KEY, INSTANCE, 61_000), "GET", target), "61 s ahead of this server");
+    assertUnauthorized(
+        signed(signature(KEY, INSTANCE, -61_000), "GET", target), "61 s behind this server");
+    for (String[] change :
+        new String[][] {
+          {"GET", "HEAD"},
+          {"data/f", "data/g"},
+          {"bytes=0-1", "bytes=0-2"},
+          {"7.1.0", "7.1.1"},
+          {"only-if-cached", "no-cache"}
+        }) {
+      String request =
+          signed(
+              signature,
+              "GET",
+              target,
+              "Range: bytes=0-1",
+              "Pmfs-Expected: 7.1.0",
+              "Cache-Control: only-if-cached");
+      if (!change[1].equals("HEAD")) {
+        assertUnauthorized(request.replaceFirst(change[0], change[1]), "wrong");
+      }
+    }
+    String good = signed(signature, "GET", target);
+    try (RawConnection connection = new RawConnection(server)) {
+      assertThat(connection.send(good).answer()).startsWith("HTTP/1.1 200 ");
+    }
+    assertUnauthorized(good, "seen before");
+    String late = signed(signature, "GET", target);
+    now.addAndGet(61_000);
+    assertUnauthorized(late, "behind");
+    assertUnauthorized(
+        signed(
+                signature,
+                "POST",
+                "/v1/node",
+                "Pmfs-Body-Sha256: " + RequestSignature.hash(new byte[] {'a'}),
+                "Content-Length: 1")
+            + "b",
+        "not the one signed");
+    assertThat(service.reads.get()).isEqualTo(1);
+  }
+
+  @Test
+  void aWaitingPeer_isToldSo() throws Exception {
+    service.held = "f";
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send(get("f"));
+      assertThat(connection.answer()).startsWith("HTTP/1.1 102 ");
+      assertThat(connection.answer()).startsWith("HTTP/1.1 102 ");
+      service.gate.release(2);
+      String answer = connection.answer();
+      while (answer.startsWith("HTTP/1.1 102 ")) {
+        answer = connection.answer();
+      }
+      assertThat(answer).startsWith("HTTP/1.1 200 ").endsWith("content");
+    }
+  }
+
+  @Test
+  void namesAreAnswered_whileAllDataWaits_andWhoIsTooManyIsRefused() throws Exception {
+    service.put("held", new byte[1]);
+    service.held = "held";
+    List<RawConnection> connections = new ArrayList<>();
+    try {
+      for (int i = 0; i < 7; i++) {
+        RawConnection connection = new RawConnection(server);
+        connections.add(connection);
+        connection.send(get("held"));
+        int sent = i + 1;
+        await(() -> server.statistics().requests() == sent);
+      }
+      // Two are being answered, four wait.
+      assertThat(connections.get(6).answer()).startsWith("HTTP/1.1 503 ");
+      try (RawConnection names = new RawConnection(server)) {
+        assertThat(names.send("GET /v1/status/f HTTP/1.1\r\n\r\n").answer())
+            .startsWith("HTTP/1.1 200 ");
+      }
+      service.gate.release(12);
+      for (RawConnection connection : connections.subList(0, 6)) {
+        String answer = connection.answer();
+        while (answer.startsWith("HTTP/1.1 102 ")) {
+          answer = connection.answer();
+        }
+        assertThat(answer).startsWith("HTTP/1.1 200 ");
+      }
+    } finally {
+      for (RawConnection connection : connections) {
+        connection.close();
+      }
+    }
+    assertAnswersGoodOnes();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "G",
+        "GET /v1/data/f HTTP/1.1\r\nX: ",
+        "POST /v1/data HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc",
+        "POST /v1/data HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
+      })
+  void aRequestThatNeverEnds_endsTheConnection(String beginning) throws Exception {
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send(beginning);
+      String rest = connection.rest();
+      assertThat(rest).matches("(?s)|HTTP/1.1 408 .*");
+    }
+    assertThat(refused("slow")).isEqualTo(beginning.isEmpty() ? 0 : 1);
+    assertAnswersGoodOnes();
+  }
+
+  @Test
+  void aRequestThatTrickles_endsTheConnection() throws Exception {
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send("GET /v1/data/f HTTP/1.1\r\n");
+      try {
+        for (int i = 0; i < 1000; i++) {
+          connection.send("X");
+          Thread.sleep(20);
+        }
+        throw new AssertionError("it is never closed");
+      } catch (IOException e) {
+        assertThat(refused("slow")).isEqualTo(1);
+      }
+    }
+    assertAnswersGoodOnes();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aPeerThatDoesNotRead_isLeft(boolean onDisk) throws Exception {
+    byte[] large = new byte[60 << 20];
+    if (onDisk) {
+      FileChannel file =
+          FileChannel.open(
+              directory.resolve("large"),
+              StandardOpenOption.CREATE,
+              StandardOpenOption.READ,
+              StandardOpenOption.WRITE);
+      service.put("large", large, file, true);
+    } else {
+      service.put("large", large);
+    }
+    try (RawConnection connection = new RawConnection(server.address(), 4096)) {
+      connection.send(get("large"));
+      await(() -> refused("stalled") == 1);
+      await(() -> server.statistics().active() == 0);
+    }
+    assertAnswersGoodOnes();
+  }
+
+  @Test
+  void aPeerThatLeaves_leavesNothing() throws Exception {
+    byte[] large = new byte[60 << 20];
+    service.put("large", large);
+    service.put("held", new byte[1]);
+    service.held = "held";
+    for (int i = 0; i < 10; i++) {
+      try (RawConnection connection = new RawConnection(server)) {
+        connection.send(get(i % 2 == 0 ? "large" : "held"));
+        assertThat(connection.socket.getInputStream().read()).isEqualTo('H');
+      }
+    }
+    service.gate.release(100);
+    await(() -> server.statistics().active() == 0);
+    awaitGoodAnswers();
+  }
+
+  @Test
+  void requestsThatDoNotWaitForAnswers_endTheConnection() throws Exception {
+    service.put("held", new byte[1]);
+    service.held = "held";
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send(get("held") + get("f"));
+      connection.rest();
+    }
+    assertThat(refused("pipelined")).isEqualTo(1);
+    assertAnswersGoodOnes();
+  }
+
+  @Test
+  void connectionsBeyondTheLimit_areClosed() throws Exception {
+    List<RawConnection> connections = new ArrayList<>();
+    try {
+      for (int i = 0; i < 30; i++) {
+        connections.add(new RawConnection(server));
+      }
+      await(() -> refused("connections") == 10);
+      assertThat(connections.get(0).send(get("f")).answer()).startsWith("HTTP/1.1 200");
+    } finally {
+      for (RawConnection connection : connections) {
+        connection.close();
+      }
+    }
+    awaitGoodAnswers();
+  }
+
+  /** Bytes of no meaning, and requests with a few bytes wrong or missing. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3})
+  void fuzzedRequests_changeNothing(long seed) throws Exception {
+    Random random = new Random(seed);
+    String[] good = {
+      get("f"),
+      "GET /v1/directory/dir3 HTTP/1.1\r\nHost: x\r\nRange: bytes=0-3\r\n\r\n",
+      batch(
+          Unpooled.buffer()
+              .writeShort(1)
+              .writeByte(0)
+              .writeLong(7)
+              .writeLong(1_700_000_000)
+              .writeInt(123_456_789)
+              .writeShort(1)
+              .writeByte('f'))
+    };
+    for (int i = 0; i < 300; i++) {
+      byte[] bytes;
+      if (i % 3 == 0) {
+        bytes = new byte[random.nextInt(3000)];
+        random.nextBytes(bytes);
+      } else {
+        bytes = good[random.nextInt(good.length)].getBytes(ISO_8859_1);
+        for (int change = random.nextInt(4); change >= 0; change--) {
+          bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+        }
+        bytes = java.util.Arrays.copyOf(bytes, random.nextInt(bytes.length + 1));
+      }
+      try (RawConnection connection = new RawConnection(server)) {
+        connection.send(bytes);
+        if (random.nextBoolean()) {
+          connection.socket.shutdownOutput();
+        }
+      } catch (IOException e) {
+        // It may close the connection while more is sent, or when there are too many.
+      }
+    }
+    await(() -> server.statistics().active() == 0);
+    awaitGoodAnswers();
+  }
+}
