@@ -97,9 +97,6 @@ public final class HttpPeerClient implements PeerClient {
   }
 
   private static void connected(SocketChannel channel, @Nullable PeerTls tls) {
-    if (tls != null) {
-      channel.pipeline().addLast(tls.client(channel));
-    }
     PeerClientHandler handler = new PeerClientHandler();
     channel.attr(PeerLink.HANDLER).set(handler);
     HttpDecoderConfig config =
@@ -107,13 +104,11 @@ public final class HttpPeerClient implements PeerClient {
             .setMaxInitialLineLength(1024)
             .setMaxHeaderSize(HttpLimits.MAX_HEAD_BYTES)
             .setMaxChunkSize(LARGEST_RECEIVE_BYTES);
-    channel
-        .pipeline()
-        .addLast(
-            handler.new Bytes(),
-            new HttpResponseDecoder(config),
-            new HttpRequestEncoder(),
-            handler);
+    channel.pipeline().addLast(handler.new Bytes());
+    if (tls != null) {
+      channel.pipeline().addLast(tls.client(channel));
+    }
+    channel.pipeline().addLast(new HttpResponseDecoder(config), new HttpRequestEncoder(), handler);
   }
 
   /** What was asked of a peer, in whichever of its instances. */

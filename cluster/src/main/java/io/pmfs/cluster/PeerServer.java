@@ -33,6 +33,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Answers peers over HTTP what a {@link PeerService} has: the protocol is in docs/formats.md,
@@ -41,8 +43,12 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 public final class PeerServer implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(PeerServer.class);
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
+
+  /** As long as unmounting waits for a source that does not answer. */
+  private static final int WORKERS_SECONDS = 30;
 
   private final PeerLimits limits;
   private final PeerCounters counters = new PeerCounters();
@@ -52,7 +58,6 @@ public final class PeerServer implements AutoCloseable {
   private final PeerResponder responder;
   private final ThreadPoolExecutor names;
   private final ThreadPoolExecutor data;
-
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -253,6 +258,24 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
+  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
+  private static void end(ThreadPoolExecutor pool) {
+    pool.shutdown();
+    pool.getQueue().clear();
+  }
+
+  /** What they read from may be closed next. */
+  private void awaitWorkers() {
+    try {
+      if (!names.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
+          || !data.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)) {
+        log.warn("the source does not answer: peers that wait for it are left behind");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   /** Ends answers that are under way. Idempotent. */
   @Override
   public void close() {
@@ -262,19 +285,9 @@ public final class PeerServer implements AutoCloseable {
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
     end(names);
     end(data);
+    awaitWorkers();
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
         .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-  }
-
-  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
-  private static void end(ThreadPoolExecutor pool) {
-    pool.shutdown();
-    pool.getQueue().clear();
-    try {
-      pool.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -16,6 +16,7 @@ import io.pmfs.tier.SourceStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +33,15 @@ import org.jspecify.annotations.Nullable;
 /** A node whose files are in memory or on disk, and whose answers may be held back. */
 final class FakeService implements PeerService {
   static final int REGULAR = 0100644;
+
+  /** For tests of anything but time, on a machine that has other things to do. */
+  static final PeerTimeouts PATIENT =
+      new PeerTimeouts(
+          Duration.ofSeconds(20),
+          Duration.ofSeconds(20),
+          Duration.ofSeconds(20),
+          Duration.ofSeconds(40));
+
   private static final Instant TIME = Instant.ofEpochSecond(1_700_000_000, 123_456_789);
 
   /** A file: in memory unless it has a channel. */

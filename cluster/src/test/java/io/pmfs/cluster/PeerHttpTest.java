@@ -49,7 +49,7 @@ final class PeerHttpTest {
   @BeforeEach
   void start() throws Exception {
     serve(KEY);
-    client = new HttpPeerClient(KEY, null, PeerTimeouts.DEFAULTS);
+    client = new HttpPeerClient(KEY, null, FakeService.PATIENT);
   }
 
   private void serve(byte @Nullable [] key) throws Exception {
@@ -258,17 +258,17 @@ final class PeerHttpTest {
             KEY,
             null,
             new PeerTimeouts(
-                java.time.Duration.ofSeconds(1),
-                java.time.Duration.ofMillis(1500),
-                java.time.Duration.ofMillis(1500),
-                java.time.Duration.ofSeconds(20)));
+                java.time.Duration.ofSeconds(20),
+                java.time.Duration.ofSeconds(3),
+                java.time.Duration.ofSeconds(3),
+                java.time.Duration.ofSeconds(40)));
     client.close();
     client = impatient;
     try (Closing pool = new Closing()) {
       Future<byte[]> reading = pool.executor().submit(() -> read("slow", whole, 0, 300_000));
       service.waiting.await();
       // Longer than the client waits for a peer that says nothing.
-      assertThatThrownBy(() -> reading.get(3, TimeUnit.SECONDS))
+      assertThatThrownBy(() -> reading.get(4, TimeUnit.SECONDS))
           .isInstanceOf(java.util.concurrent.TimeoutException.class);
       service.gate.release();
       assertThat(reading.get()).isEqualTo(whole);
@@ -357,7 +357,7 @@ final class PeerHttpTest {
   }
 
   private void assertRefused(byte @Nullable [] key, Member whom, String why, byte[] whole) {
-    try (HttpPeerClient other = new HttpPeerClient(key, null, PeerTimeouts.DEFAULTS)) {
+    try (HttpPeerClient other = new HttpPeerClient(key, null, FakeService.PATIENT)) {
       assertThatThrownBy(
               () ->
                   other.read(

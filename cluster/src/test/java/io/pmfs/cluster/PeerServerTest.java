@@ -83,7 +83,7 @@ final class PeerServerTest {
             INSTANCE,
             SHORT,
             service,
-            ControlRequests.NONE,
+            NodeRequests.NONE,
             () -> Instant.ofEpochMilli(now.get()));
   }
 
