@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -28,9 +27,7 @@ final class Nodes implements AutoCloseable {
   /** The name of each node's link. */
   static final String LINK = "eth0";
 
-  private static final String PREFIX = "pmfs-it-";
   private static final Path NAMESPACES = Path.of("/run/netns");
-  private static final AtomicInteger MADE = new AtomicInteger();
 
   private static final String SWITCH = "switch0";
   private static final String OTHER_SWITCH = "switch1";
@@ -43,8 +40,7 @@ final class Nodes implements AutoCloseable {
   Nodes(int count) {
     require();
     removeStale();
-    long self = ProcessHandle.current().pid();
-    name = PREFIX + self + "." + startTicks(self) + "." + MADE.incrementAndGet();
+    name = TestRun.newName();
     Runtime.getRuntime().addShutdownHook(atExit);
     String hub = name + ".switch";
     try {
@@ -168,14 +164,8 @@ final class Nodes implements AutoCloseable {
     namespaces().stream().filter(space -> space.startsWith(name + ".")).forEach(Nodes::remove);
   }
 
-  /** Those of test processes that are gone; a process is known by its number and its start. */
   private static void removeStale() {
-    for (String namespace : namespaces()) {
-      String[] parts = namespace.substring(PREFIX.length()).split("\\.", -1);
-      if (parts.length < 3 || !startTicks(Long.parseLong(parts[0])).equals(parts[1])) {
-        remove(namespace);
-      }
-    }
+    namespaces().stream().filter(TestRun::isStale).forEach(Nodes::remove);
   }
 
   private static List<String> namespaces() {
@@ -183,10 +173,7 @@ final class Nodes implements AutoCloseable {
       return List.of();
     }
     try (Stream<Path> files = Files.list(NAMESPACES)) {
-      return files
-          .map(file -> file.getFileName().toString())
-          .filter(file -> file.startsWith(PREFIX))
-          .toList();
+      return files.map(file -> file.getFileName().toString()).toList();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -225,16 +212,6 @@ final class Nodes implements AutoCloseable {
           .findFirst();
     } catch (IOException e) {
       return Optional.empty();
-    }
-  }
-
-  /** When a process started, in ticks since boot as in proc(5); empty if there is none. */
-  private static String startTicks(long pid) {
-    try {
-      String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), ISO_8859_1);
-      return stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[19];
-    } catch (IOException e) {
-      return "";
     }
   }
 }

@@ -141,7 +141,7 @@ final class NodesIT {
   void killedTest_isClearedAwayByTheNext() throws IOException {
     Machine.requireFuse();
     // No process has this number: the largest there can be is 4194304, proc(5).
-    String stale = "pmfs-it-4194305.1.1.node1";
+    String stale = TestRun.PREFIX + TestRun.place() + ".4194305.1.1.node1";
     Nodes.ip("netns", "add", stale);
     Installation left =
         new Installation(
