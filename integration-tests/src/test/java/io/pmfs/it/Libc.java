@@ -94,5 +94,7 @@ public interface Libc {
 
   long syscall(long number, int fd, @In long[] in, @Out long[] out, int flags);
 
+  int setns(int fd, int kind);
+
   int ioctl(int fd, long request, @In int[] argument);
 }

@@ -167,6 +167,11 @@ final class MountedPmfs implements AutoCloseable {
     Await.until("daemon " + last + " ended", Duration.ofSeconds(30), () -> !runs(last));
   }
 
+  /** Kills the daemon; as root the supervisor starts another. */
+  void killDaemon() {
+    Command.run("kill", "-KILL", Long.toString(daemon())).expect(0);
+  }
+
   /** The supervisor first, so that it starts no other. */
   private long killAll() {
     long last = daemon();

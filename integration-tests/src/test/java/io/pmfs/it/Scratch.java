@@ -14,13 +14,15 @@ import java.util.List;
  * PMFS_KEEP_SCRATCH=1 in the environment the directory stays, to be looked at.
  */
 final class Scratch implements AutoCloseable {
+  private static final String PREFIX = "pmfs-it-";
+
   private final Path root;
   private final Deque<Path> mounts = new ArrayDeque<>();
   private final Thread atExit = new Thread(this::remove, "remove scratch");
 
   Scratch() {
     try {
-      root = Files.createTempDirectory("pmfs-it-").toRealPath();
+      root = Files.createTempDirectory(PREFIX).toRealPath();
       // Other users must get as far as to be refused by what lies below.
       Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
     } catch (IOException e) {
@@ -28,6 +30,11 @@ final class Scratch implements AutoCloseable {
     }
     // For a run that is interrupted.
     Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  /** Whether a directory is one of these, by its name. */
+  static boolean isOne(Path directory) {
+    return directory.getFileName().toString().startsWith(PREFIX);
   }
 
   Path root() {

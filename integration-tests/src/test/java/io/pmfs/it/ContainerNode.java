@@ -1,0 +1,175 @@
+package io.pmfs.it;
+
+import com.github.dockerjava.api.DockerClient;
+import com.github.dockerjava.api.command.CreateContainerCmd;
+import com.github.dockerjava.api.model.Bind;
+import com.github.dockerjava.api.model.Capability;
+import com.github.dockerjava.api.model.ContainerNetwork;
+import com.github.dockerjava.api.model.Device;
+import com.github.dockerjava.api.model.HostConfig;
+import com.github.dockerjava.api.model.Volume;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.testcontainers.DockerClientFactory;
+import org.testcontainers.containers.Container;
+import org.testcontainers.containers.GenericContainer;
+import org.testcontainers.containers.Network;
+import org.testcontainers.utility.DockerImageName;
+import org.testcontainers.utility.MountableFile;
+
+/**
+ * A computer that is a container, with an address and a name in the network of {@link Containers}.
+ */
+final class ContainerNode {
+  static final String MOUNTPOINT = "/mnt";
+
+  /** Outlives a restart of the container. */
+  static final String STATE = "/var/pmfs/state";
+
+  static final String TIER = "/var/pmfs/tier";
+
+  private static final int DEADLINE_SECONDS = 100;
+
+  /** The first process takes over those that lose their parent, and ends when it is told to. */
+  private static final String FIRST_PROCESS =
+      "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
+
+  private final DockerClient engine = DockerClientFactory.instance().client();
+  private final String alias;
+  private final Network network;
+  private final String address;
+  private final GenericContainer<?> container;
+
+  /**
+   * Describes a container.
+   *
+   * @param name of all containers together, and of the volume with the source
+   * @param alias its name in the network
+   */
+  ContainerNode(String name, String alias, Network network, String address) {
+    this.alias = alias;
+    this.network = network;
+    this.address = address;
+    Bind source = new Bind(name, new Volume(Containers.SOURCE));
+    this.container =
+        new GenericContainer<>(DockerImageName.parse(Containers.IMAGE))
+            .withImagePullPolicy(image -> false)
+            .withNetwork(network)
+            .withNetworkAliases(alias)
+            .withCreateContainerCmdModifier(
+                (CreateContainerCmd command) -> {
+                  HostConfig host = command.getHostConfig();
+                  if (host == null) {
+                    throw new AssertionError("no host configuration");
+                  }
+                  host.withCapAdd(Capability.SYS_ADMIN)
+                      .withDevices(new Device("rwm", "/dev/fuse", "/dev/fuse"))
+                      .withBinds(source);
+                  command.withName(name + "." + alias).withHostName(alias).withIpv4Address(address);
+                })
+            .withCommand("bash", "-c", FIRST_PROCESS);
+  }
+
+  void start() {
+    container.start();
+  }
+
+  /** Its name for the other containers. */
+  String alias() {
+    return alias;
+  }
+
+  String address() {
+    return address;
+  }
+
+  String id() {
+    return container.getContainerId();
+  }
+
+  /** Copies a file or a directory's content; a bind would need the engine to be on this machine. */
+  void copyIn(MountableFile what, String to) {
+    container.copyFileToContainer(what, to);
+  }
+
+  /** Runs a command as root, which is killed if it takes too long. */
+  Command run(String... line) {
+    List<String> all = new ArrayList<>(List.of("timeout", "-k", "5", "" + DEADLINE_SECONDS));
+    all.addAll(Arrays.asList(line));
+    try {
+      Container.ExecResult result = container.execInContainer(all.toArray(String[]::new));
+      return new Command(all, result.getExitCode(), result.getStdout(), result.getStderr());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("interrupted: " + String.join(" ", line), e);
+    }
+  }
+
+  /** Mounts the source in the background, with the same tier and state each time. */
+  Command mount(String... options) {
+    List<String> line = new ArrayList<>(List.of("pmfs", "mount", Containers.SOURCE, MOUNTPOINT));
+    line.addAll(List.of("--tier", "ssd:" + TIER, "--state-dir", STATE, "--keep-free", "0"));
+    line.addAll(Arrays.asList(options));
+    return run(line.toArray(String[]::new)).expect(0);
+  }
+
+  boolean isMounted() {
+    return isRunning() && run("mountpoint", "-q", MOUNTPOINT).exit() == 0;
+  }
+
+  Status status() {
+    return Status.parse(run("pmfs", "status", MOUNTPOINT, "--json").expect(0).out());
+  }
+
+  boolean isRunning() {
+    return Boolean.TRUE.equals(engine.inspectContainerCmd(id()).exec().getState().getRunning());
+  }
+
+  /** Stops all of its processes where they are; the kernel goes on to answer for them. */
+  void pause() {
+    engine.pauseContainerCmd(id()).exec();
+  }
+
+  void unpause() {
+    engine.unpauseContainerCmd(id()).exec();
+  }
+
+  /** Ends it as a loss of power does; its files stay. */
+  void kill() {
+    engine.killContainerCmd(id()).exec();
+  }
+
+  /** Starts it after {@link #kill()}: nothing is mounted. */
+  void restart() {
+    engine.startContainerCmd(id()).exec();
+  }
+
+  /** Takes its link away. */
+  void disconnect() {
+    engine.disconnectFromNetworkCmd().withContainerId(id()).withNetworkId(network.getId()).exec();
+  }
+
+  /** Gives it a link again with the name and address that it had. */
+  void reconnect() {
+    ContainerNetwork same =
+        new ContainerNetwork()
+            .withAliases(alias)
+            .withIpamConfig(new ContainerNetwork.Ipam().withIpv4Address(address));
+    engine
+        .connectToNetworkCmd()
+        .withContainerId(id())
+        .withNetworkId(network.getId())
+        .withContainerNetwork(same)
+        .exec();
+  }
+
+  @Override
+  public String toString() {
+    return alias + " (" + address + ")";
+  }
+}
