@@ -25,6 +25,8 @@ import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -66,6 +68,9 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   private @Nullable ByteBuf body;
   private @Nullable PeerAnswer answer;
 
+  /** What came while a worker had a request; nothing more is read until its turn. */
+  private final Deque<Object> held = new ArrayDeque<>();
+
   /** How many bytes were waiting at the beginning of the stall that is watched. */
   private long stallNanos;
 
@@ -91,6 +96,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
       ticks.cancel(false);
     }
     dropBody();
+    dropHeld();
     if (state == State.ANSWERING && answer != null && !answer.isEnded()) {
       server.counters().failed.increment();
     }
@@ -108,6 +114,16 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object message) {
+    if (state == State.ANSWERING) {
+      // A peer may have all of its answer before the end of it is known here.
+      held.add(message);
+      ctx.channel().config().setAutoRead(false);
+      return;
+    }
+    take(ctx, message);
+  }
+
+  private void take(ChannelHandlerContext ctx, Object message) {
     try {
       if (state == State.CLOSING) {
         return;
@@ -123,11 +139,6 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   }
 
   private void begin(ChannelHandlerContext ctx, HttpRequest next) {
-    if (state != State.IDLE) {
-      server.counters().refused("pipelined");
-      ctx.close();
-      return;
-    }
     state = State.BODY;
     sinceNanos = System.nanoTime();
     head = next;
@@ -252,7 +263,17 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     sinceNanos = System.nanoTime();
     if (!keepAlive) {
       linger(ctx);
+      return;
     }
+    while (state != State.ANSWERING && !held.isEmpty()) {
+      take(ctx, held.remove());
+    }
+    ctx.channel().config().setAutoRead(held.isEmpty());
+  }
+
+  private void dropHeld() {
+    held.forEach(ReferenceCountUtil::release);
+    held.clear();
   }
 
   private void endAnswer() {
@@ -274,6 +295,8 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   /** Closing at once would take from the peer what it has not read yet (RFC 9112, 9.6). */
   private void linger(ChannelHandlerContext ctx) {
     state = State.CLOSING;
+    dropHeld();
+    ctx.channel().config().setAutoRead(true);
     sinceNanos = System.nanoTime();
     if (ctx.channel() instanceof SocketChannel socket && ctx.pipeline().get("tls") == null) {
       socket.shutdownOutput();

@@ -8,7 +8,7 @@ import java.util.Map;
  * @param requests that were answered or refused
  * @param bytes of content sent
  * @param refused how many requests and connections, by reason: a status of HTTP, or {@code
- *     connections}, {@code pipelined}, {@code slow}, {@code stalled}
+ *     connections}, {@code slow}, {@code stalled}
  * @param failed answers that broke off, or for which the source failed
  * @param active requests being answered
  * @param longestWaitMillis the longest that one waited for the first byte of its answer

@@ -467,15 +467,39 @@ final class PeerServerTest {
   }
 
   @Test
-  void requestsThatDoNotWaitForAnswers_endTheConnection() throws Exception {
+  void requestsThatDoNotWaitForAnswers_areAnsweredOneAfterTheOther() throws Exception {
     service.put("held", new byte[1]);
     service.held = "held";
     try (RawConnection connection = new RawConnection(server)) {
-      connection.send(get("held") + get("f"));
-      connection.rest();
+      connection.send(get("held") + get("f") + get("none"));
+      await(() -> server.statistics().active() == 1);
+      service.gate.release(100);
+      assertThat(lastAnswer(connection)).startsWith("HTTP/1.1 200");
+      assertThat(lastAnswer(connection)).startsWith("HTTP/1.1 200");
+      assertThat(lastAnswer(connection)).startsWith("HTTP/1.1 404");
     }
-    assertThat(refused("pipelined")).isEqualTo(1);
     assertAnswersGoodOnes();
+  }
+
+  private static String lastAnswer(RawConnection connection) throws IOException {
+    String answer = connection.answer();
+    while (answer.startsWith("HTTP/1.1 102")) {
+      answer = connection.answer();
+    }
+    return answer;
+  }
+
+  @Test
+  void requestsOfAPeerThatLeavesInTheMiddle_areDropped() throws Exception {
+    service.put("held", new byte[1]);
+    service.held = "held";
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send((get("held") + get("f")).repeat(50));
+      await(() -> server.statistics().active() == 1);
+    }
+    service.gate.release(1000);
+    await(() -> server.statistics().active() == 0);
+    awaitGoodAnswers();
   }
 
   @Test

@@ -41,6 +41,7 @@ final class Stage implements AutoCloseable {
   private EvictionPolicy eviction = EvictionPolicy.NONE;
   private Compression compression = Compression.NONE;
   private Bundling bundling = Bundling.NONE;
+  private Share share = Share.ALL;
   Copies copies;
   Stager stager;
 
@@ -57,7 +58,11 @@ final class Stage implements AutoCloseable {
                   Tier.Usage.NONE)));
     }
     copies = copies();
-    stager = new Stager(namespace, source, copies, eviction, settings);
+    stager = openStager();
+  }
+
+  private Stager openStager() {
+    return new Stager(namespace, source, copies, eviction, settings, share, () -> {});
   }
 
   private Copies copies() {
@@ -82,6 +87,12 @@ final class Stage implements AutoCloseable {
     return this;
   }
 
+  Stage with(Share next) {
+    share = next;
+    restart();
+    return this;
+  }
+
   Stage with(StagerSettings next) {
     settings = next;
     restart();
@@ -98,7 +109,7 @@ final class Stage implements AutoCloseable {
   void restart() {
     stager.close();
     copies = copies();
-    stager = new Stager(namespace, source, copies, eviction, settings);
+    stager = openStager();
   }
 
   /** Takes the names and attributes of the source's root into the namespace. */
