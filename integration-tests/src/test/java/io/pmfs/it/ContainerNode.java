@@ -97,7 +97,8 @@ final class ContainerNode {
 
   /** Runs a command as root, which is killed if it takes too long. */
   Command run(String... line) {
-    List<String> all = new ArrayList<>(List.of("timeout", "-k", "5", "" + DEADLINE_SECONDS));
+    List<String> all =
+        new ArrayList<>(List.of("timeout", "-k", "5", Integer.toString(DEADLINE_SECONDS)));
     all.addAll(Arrays.asList(line));
     try {
       Container.ExecResult result = container.execInContainer(all.toArray(String[]::new));

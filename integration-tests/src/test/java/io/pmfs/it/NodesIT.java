@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -70,7 +72,7 @@ final class NodesIT {
       open.getOutputStream().write(7);
       // No reset: whoever waits is not told.
       assertThatThrownBy(() -> accepted.getInputStream().read())
-          .isInstanceOf(java.net.SocketTimeoutException.class);
+          .isInstanceOf(SocketTimeoutException.class);
       nodes.get(1).mend();
       accepted.setSoTimeout((int) SOON.toMillis());
       assertThat(accepted.getInputStream().read()).as("sent again").isEqualTo(7);
@@ -199,7 +201,7 @@ final class NodesIT {
                 try (OutputStream out = sender.getOutputStream()) {
                   out.write(new byte[count]);
                 } catch (IOException e) {
-                  throw new java.io.UncheckedIOException(e);
+                  throw new UncheckedIOException(e);
                 }
               });
       sending.start();
