@@ -1,38 +1,50 @@
 package io.pmfs.cluster;
 
+import com.google.common.base.Suppliers;
 import io.pmfs.metadata.FileName;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who owns what by the latest view, and who did by those before: they may hold copies still. Safe
- * for use by many threads.
+ * Who owns what by the latest view, and who else may hold a copy: those who owned it by earlier
+ * views, and who would if this node had not come. Safe for use by many threads.
  */
 final class Owners {
   /** Earlier views that are remembered. */
   private static final int MOST_FORMER = 4;
 
-  /** An earlier view that did not help so often in a row is forgotten. */
+  /** Owners of one kind that did not help so often in a row are not asked any more. */
   private static final int MOST_MISSES = 64;
 
   private final UUID self;
   private final int replicas;
-  private volatile Tables tables = new Tables(null, List.of());
+  private volatile Tables tables = new Tables(null, List.of(), List.of());
 
-  /** The owners by the latest view, null before the first one, and those by earlier ones. */
-  private record Tables(@Nullable Table now, List<Table> former) {}
+  /**
+   * By the latest view, null before the first one, and by earlier ones.
+   *
+   * @param holders those to ask in turn for copies
+   */
+  private record Tables(@Nullable Table now, List<Table> former, List<Table> holders) {}
 
   private static final class Table {
     private final View view;
-    private final Ownership ownership;
+    private final Supplier<Ownership> ownership;
     private final AtomicInteger misses = new AtomicInteger();
 
-    Table(View view, int replicas) {
+    Table(View view, Supplier<Ownership> ownership) {
       this.view = view;
-      this.ownership = new Ownership(view, replicas);
+      this.ownership = ownership;
+    }
+
+    List<Member> owners(FileName path) {
+      return ownership.get().owners(path);
     }
   }
 
@@ -49,69 +61,95 @@ final class Owners {
 
   /** Goes by another view from now on. By one thread at a time. */
   void change(View view) {
-    Table now = tables.now;
-    if (now != null && now.view.equals(view)) {
+    Table before = tables.now;
+    if (before != null && before.view.equals(view)) {
       return;
     }
     List<Table> former = new ArrayList<>(tables.former);
-    if (now != null) {
-      former.add(0, now);
+    if (before != null) {
+      former.add(0, before);
     }
     former.removeIf(table -> table.misses.get() >= MOST_MISSES);
-    tables =
-        new Tables(
-            view.members().isEmpty() ? null : new Table(view, replicas),
-            List.copyOf(former.subList(0, Math.min(MOST_FORMER, former.size()))));
+    former = List.copyOf(former.subList(0, Math.min(MOST_FORMER, former.size())));
+    if (view.members().isEmpty()) {
+      tables = new Tables(null, former, former);
+      return;
+    }
+    Ownership ownership = new Ownership(view, replicas);
+    Table now = new Table(view, () -> ownership);
+    tables = new Tables(now, former, holders(now, former));
+  }
+
+  /** The other owners of now, those of earlier views, and those without this node. */
+  private List<Table> holders(Table now, List<Table> former) {
+    List<Table> holders = new ArrayList<>();
+    if (replicas > 1) {
+      holders.add(new Table(now.view, now.ownership));
+    }
+    holders.addAll(former);
+    List<Member> others = now.view.members().stream().filter(member -> !isSelf(member)).toList();
+    if (!others.isEmpty()) {
+      View without = new View(others);
+      holders.add(new Table(without, Suppliers.memoize(() -> new Ownership(without, replicas))));
+    }
+    return List.copyOf(holders);
   }
 
   /** The owners of a path, best first; none before there was a view. */
   List<Member> of(FileName path) {
     Table now = tables.now;
-    return now == null ? List.of() : now.ownership.owners(path);
+    return now == null ? List.of() : now.owners(path);
   }
 
   /** Whether this node is among the owners of a path; so it is before there was a view. */
   boolean isOwn(FileName path) {
     Table now = tables.now;
-    return now == null || now.ownership.owners(path).stream().anyMatch(this::isSelf);
+    return now == null || now.owners(path).stream().anyMatch(this::isSelf);
   }
 
   /** The fraction of all files of which a member is the first owner, 0 to 1. */
   double share(Member member) {
     Table now = tables.now;
-    return now == null ? 0 : now.ownership.share(member.id());
+    return now == null ? 0 : now.ownership.get().share(member.id());
   }
 
   boolean isSelf(Member member) {
     return member.id().equals(self);
   }
 
-  /** Asks who owned a path before. */
-  interface FormerOwner {
+  /** Asks who may hold a copy. */
+  interface Holder {
     /** Whether that node gave what it was asked for. */
     boolean ask(Member member);
   }
 
   /**
-   * Asks those who owned a path first by earlier views and are there still, until one has it. Says
-   * whether one did.
+   * Asks those who may hold a copy of a file and are there still, until one has it. Says whether
+   * one did.
    */
-  boolean askFormer(FileName path, FormerOwner question) {
+  boolean askHolders(FileName path, Holder question) {
     Tables known = tables;
     Table now = known.now;
     if (now == null) {
       return false;
     }
-    List<UUID> asked = new ArrayList<>(List.of(self));
-    for (Table table : known.former) {
+    Set<UUID> asked = new HashSet<>(Set.of(self));
+    for (Table table : known.holders) {
       if (table.misses.get() < MOST_MISSES) {
-        Member owner = now.view.find(table.ownership.owners(path).get(0).id());
-        if (owner != null && !asked.contains(owner.id())) {
-          asked.add(owner.id());
-          if (question.ask(owner)) {
-            table.misses.set(0);
-            return true;
+        boolean helped = false;
+        boolean wasAsked = false;
+        for (Member owner : table.owners(path)) {
+          Member there = now.view.find(owner.id());
+          if (!helped && there != null && asked.add(there.id())) {
+            wasAsked = true;
+            helped = question.ask(there);
           }
+        }
+        if (helped) {
+          table.misses.set(0);
+          return true;
+        }
+        if (wasAsked) {
           table.misses.incrementAndGet();
         }
       }

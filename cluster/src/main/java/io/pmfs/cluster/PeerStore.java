@@ -234,10 +234,10 @@ public final class PeerStore implements BackingStore {
       }
       SourceStatus[] found = new SourceStatus[1];
       boolean has =
-          owners.askFormer(
+          owners.askHolders(
               path,
               peer -> {
-                found[0] = ask(peer, former -> read(former, offset, range, true));
+                found[0] = ask(peer, holder -> read(holder, offset, range, true));
                 return found[0] != null;
               });
       return has ? found[0] : null;

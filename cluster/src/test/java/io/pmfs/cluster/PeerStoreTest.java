@@ -172,7 +172,7 @@ final class PeerStoreTest {
   }
 
   @Test
-  void read_byANodeThatJoinsLate_asksWhoOwnedTheFilesBefore() throws Exception {
+  void read_byANodeThatJoinsLate_asksWhoOwnedTheFilesWithoutIt() throws Exception {
     try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
       long bytes = tree(nodes);
       TestNodes.Node first = nodes.add();
@@ -182,14 +182,36 @@ final class PeerStoreTest {
       first.awaitIdle();
       second.awaitIdle();
       TestNodes.Node late = nodes.add();
-      // It learns of the others before it is one of them.
-      late.see(new View(List.of(first.member, second.member)));
       nodes.meet();
 
       assertThat(TestNodes.difference(nodes.expected(), late.readAll())).isNull();
 
       assertThat(late.asked().bytes()).isZero();
       assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(bytes);
+    }
+  }
+
+  @Test
+  void read_afterOneOfTwoOwnersLeft_comesFromTheOther() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.NEVER, 2, AMPLE)) {
+      tree(nodes);
+      for (int i = 0; i < 4; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      readEverywhere(nodes);
+      TestNodes.Node leaves = nodes.nodes.get(2);
+      leaves.close();
+      TestNodes.Node[] rest =
+          nodes.nodes.stream().filter(node -> node != leaves).toArray(TestNodes.Node[]::new);
+      nodes.meet(rest);
+      long before = nodes.asked(SourceOperations::bytes);
+
+      for (TestNodes.Node node : rest) {
+        assertThat(TestNodes.difference(nodes.expected(), node.readAll())).isNull();
+      }
+
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(before);
     }
   }
 
