@@ -114,7 +114,7 @@ class ClusterNode(Pmfs):
 
     def peer_bytes(self):
         """Bytes that came from peers so far."""
-        return self.cluster()["bytes"]["peers"]
+        return self.cluster()["bytesFromPeers"]
 
     # What pmfs status says of a cluster is known here and nowhere else.
     def cluster(self):
@@ -145,7 +145,10 @@ def cluster(places, source, work, tiers, arguments, capacity=None, options=()):
     if any(not place.address.startswith("127.") for place in places):
         common += ["--cluster-secret-file", str(secret)]
     words = [*common, *options, *arguments.pmfs_option]
-    nodes = [ClusterNode(place, number, source, work, tiers, arguments.pmfs, words, capacity) for number, place in enumerate(places, 1)]
+    nodes = [
+        ClusterNode(place, number, source, work, tiers, arguments.pmfs, [*words, "--cluster-address", place.address], capacity)
+        for number, place in enumerate(places, 1)
+    ]
     try:
         for node in nodes:
             node.mount()

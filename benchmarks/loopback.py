@@ -94,8 +94,8 @@ def through_the_mount(reader, path, size):
 def peer_url(reader, peer, path):
     """Where the peer's server has the file's bytes."""
     for member in reader.cluster()["members"]:
-        if member["host"] == peer.namespace.address:
-            return f"http://{member['host']}:{member['port']}/v1/data/{urllib.parse.quote(path)}"
+        if member["address"] == peer.namespace.address:
+            return f"http://{member['address']}:{member['port']}/v1/data/{urllib.parse.quote(path)}"
     raise BenchmarkError(f"the status of {reader.name} names no member at {peer.namespace.address}")
 
 

@@ -26,5 +26,8 @@ final class HttpLimits {
   /** Names, attributes, link targets: what one answer of a peer holds at most. */
   static final int MAX_SMALL_ANSWER_BYTES = 4 << 20;
 
+  /** The names of a directory that are taken from a peer: about a million. */
+  static final int MAX_DIRECTORY_BYTES = 96 << 20;
+
   private HttpLimits() {}
 }

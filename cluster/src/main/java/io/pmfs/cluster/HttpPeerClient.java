@@ -30,6 +30,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -130,19 +131,22 @@ public final class HttpPeerClient implements PeerClient {
   }
 
   @Override
-  public List<SourceEntry> list(Member peer, FileName directory) throws PeerException {
+  public void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
+      throws PeerException {
     PeerLink link = link(peer);
-    return link.counted(
-        () -> {
-          PeerReaders.Directory reader = new PeerReaders.Directory(peer);
-          link.exchange(
-              HttpMethod.GET,
-              "/v1/directory/" + PeerPath.encode(directory),
-              PeerResponder.headers(),
-              new byte[0],
-              reader);
-          return reader.entries();
-        });
+    try (PeerReaders.Directory reader = new PeerReaders.Directory(peer)) {
+      link.counted(
+          () -> {
+            link.exchange(
+                HttpMethod.GET,
+                "/v1/directory/" + PeerPath.encode(directory),
+                PeerResponder.headers(),
+                new byte[0],
+                reader);
+            return reader;
+          });
+      reader.forEach(batches);
+    }
   }
 
   @Override

@@ -7,14 +7,19 @@ import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Asks peers. Each call blocks its caller and ends within the time limits it was made with. Paths
  * are below the dataset's root; empty is the root. Safe for use by many threads.
  */
 public interface PeerClient extends AutoCloseable {
-  /** Names and attributes in a directory, in the order in which it is listed. */
-  List<SourceEntry> list(Member peer, FileName directory) throws PeerException;
+  /**
+   * Hands names and attributes in a directory, in the order in which it is listed, in batches, once
+   * all of it has come and is what the peer says it is. A directory too large for that is refused.
+   */
+  void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
+      throws PeerException;
 
   /** What the peer has for status(2) of a file. */
   SourceStatus status(Member peer, FileName path) throws PeerException;

@@ -5,7 +5,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -22,21 +26,42 @@ final class PeerConnections {
   private final Member peer;
   private final Bootstrap bootstrap;
   private final PeerTimeouts timeouts;
-  private final Semaphore permits;
+  private final Map<Use, Semaphore> permits = new EnumMap<>(Use.class);
   private final ArrayDeque<Channel> idle = new ArrayDeque<>(); // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
+  /** What a connection is wanted for. */
+  enum Use {
+    /** Nobody waits long for one: those who have them may be waiting for this node. */
+    NAMES,
+    /** Rather waited for than asked of the source, which is why those that are in use are. */
+    DATA
+  }
+
+  /**
+   * None yet.
+   *
+   * @param max how many there may be at once, for each use
+   */
   PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
     this.peer = peer;
     this.bootstrap = bootstrap;
     this.timeouts = timeouts;
-    this.permits = new Semaphore(max, true);
+    for (Use use : Use.values()) {
+      permits.put(use, new Semaphore(max, true));
+    }
+  }
+
+  private Semaphore permits(Use use) {
+    return Objects.requireNonNull(permits.get(use));
   }
 
   /** Waits for the right to have a connection, which {@link #leave} gives back. */
-  void enter() throws PeerException {
+  void enter(Use use) throws PeerException {
+    Duration patience = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
     try {
-      if (permits.tryAcquire() || permits.tryAcquire(millis(), TimeUnit.MILLISECONDS)) {
+      if (permits(use).tryAcquire()
+          || permits(use).tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
         return;
       }
     } catch (InterruptedException e) {
@@ -46,8 +71,8 @@ final class PeerConnections {
         PeerException.Kind.REFUSED, "all connections to " + peer + " are in use");
   }
 
-  void leave() {
-    permits.release();
+  void leave(Use use) {
+    permits(use).release();
   }
 
   private long millis() {

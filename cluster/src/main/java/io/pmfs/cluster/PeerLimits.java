@@ -5,9 +5,11 @@ import java.time.Duration;
 /**
  * What a server of peers gives at most.
  *
- * @param nameWorkers threads for names and attributes, which data never keeps waiting
- * @param dataWorkers threads for content
- * @param queued requests that wait for a thread, of each of both kinds; more are answered 503
+ * @param nameWorkers threads for names and attributes, which data never keeps waiting; requests
+ *     that find none are answered 503
+ * @param dataWorkers threads for content: more than one client has connections for it, so that a
+ *     slow peer leaves some to the others
+ * @param queued requests that wait for one of these; more are answered 503
  * @param connections of all peers together
  * @param connectionsPerAddress from one address
  * @param memoryMiB what content that is read into memory may take, beside 1 MiB for each worker
@@ -31,8 +33,8 @@ public record PeerLimits(
   /** For a node of a job with some hundred others, each with a few connections. */
   public static final PeerLimits DEFAULTS =
       new PeerLimits(
-          8,
-          16,
+          256,
+          64,
           512,
           4096,
           256,

@@ -106,7 +106,9 @@ final class PeerLink {
       byte[] body,
       PeerExchange.Reader reader)
       throws PeerException {
-    connections.enter();
+    PeerConnections.Use use =
+        target.startsWith("/v1/data") ? PeerConnections.Use.DATA : PeerConnections.Use.NAMES;
+    connections.enter(use);
     try {
       Channel used = connections.reuse();
       PeerExchange exchange = new PeerExchange(peer, timeouts, reader);
@@ -121,7 +123,7 @@ final class PeerLink {
         throw failure;
       }
     } finally {
-      connections.leave();
+      connections.leave(use);
     }
   }
 

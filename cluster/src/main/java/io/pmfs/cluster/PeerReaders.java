@@ -16,6 +16,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -237,12 +238,17 @@ final class PeerReaders {
     abstract void frame(byte kind, ByteBuf in) throws PeerException;
   }
 
-  /** A directory. */
-  static final class Directory extends Framed {
-    private static final int MAX_ENTRIES = 20_000_000;
+  /**
+   * A directory, kept as it came until it is known to be whole: millions of names fit outside of
+   * the heap, not in it. To be closed.
+   */
+  static final class Directory extends Framed implements AutoCloseable {
+    private static final int ENTRIES_AT_ONCE = 1024;
 
-    private final List<SourceEntry> entries = new ArrayList<>();
+    private final List<ByteBuf> frames = new ArrayList<>();
     private final CRC32C crc = new CRC32C();
+    private long bytes;
+    private long count;
     private boolean ended;
 
     Directory(Member peer) {
@@ -278,18 +284,23 @@ final class PeerReaders {
       }
       if (kind == PeerFrames.END) {
         ended = true;
-        if (in.readLong() != entries.size() || in.readInt() != (int) crc.getValue()) {
+        if (in.readLong() != count || in.readInt() != (int) crc.getValue()) {
           throw corrupt(peer, "a directory that is not that of its checksum");
         }
         return;
       }
       in.readInt();
-      crc.update(in.nioBuffer());
-      while (in.isReadable()) {
-        entries.add(PeerFormat.entry(in));
+      bytes += in.readableBytes();
+      if (bytes > HttpLimits.MAX_DIRECTORY_BYTES) {
+        throw new PeerException(
+            PeerException.Kind.REFUSED,
+            peer + " has a directory of more than " + HttpLimits.MAX_DIRECTORY_BYTES + " bytes");
       }
-      if (entries.size() > MAX_ENTRIES) {
-        throw corrupt(peer, "more than " + MAX_ENTRIES + " entries");
+      crc.update(in.nioBuffer());
+      frames.add(Unpooled.directBuffer(in.readableBytes()).writeBytes(in.duplicate()));
+      while (in.isReadable()) {
+        PeerFormat.entry(in);
+        count++;
       }
     }
 
@@ -300,8 +311,27 @@ final class PeerReaders {
       }
     }
 
-    List<SourceEntry> entries() {
-      return entries;
+    /** Hands out what has come. */
+    void forEach(Consumer<List<SourceEntry>> batches) {
+      List<SourceEntry> batch = new ArrayList<>(ENTRIES_AT_ONCE);
+      for (ByteBuf frame : frames) {
+        while (frame.isReadable()) {
+          batch.add(PeerFormat.entry(frame));
+          if (batch.size() == ENTRIES_AT_ONCE) {
+            batches.accept(batch);
+            batch = new ArrayList<>(ENTRIES_AT_ONCE);
+          }
+        }
+      }
+      if (!batch.isEmpty()) {
+        batches.accept(batch);
+      }
+    }
+
+    @Override
+    public void close() {
+      frames.forEach(ByteBuf::release);
+      frames.clear();
     }
   }
 

@@ -27,8 +27,10 @@ import java.net.InetSocketAddress;
 import java.time.InstantSource;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -110,8 +112,15 @@ public final class PeerServer implements AutoCloseable {
     this.tls = tls;
     this.instance = Long.toHexString(instance);
     this.signature = key == null ? null : new RequestSignature(key, instance, clock);
-    this.names = workers("pmfs-peer-names", limits.nameWorkers());
-    this.data = workers("pmfs-peer-data", limits.dataWorkers());
+    // Who answers names may ask other nodes for those above, so none may wait for its turn: nodes
+    // whose workers wait for each other would wait until their time is up.
+    this.names = workers("pmfs-peer-names", 0, limits.nameWorkers(), new SynchronousQueue<>());
+    this.data =
+        workers(
+            "pmfs-peer-data",
+            limits.dataWorkers(),
+            limits.dataWorkers(),
+            new ArrayBlockingQueue<>(limits.queued()));
     this.responder = new PeerResponder(service, control, limits, data, tls == null);
     try {
       this.address = listen(new InetSocketAddress(local, port));
@@ -121,15 +130,11 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  private ThreadPoolExecutor workers(String name, int count) {
+  private static ThreadPoolExecutor workers(
+      String name, int least, int most, BlockingQueue<Runnable> waiting) {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
-            count,
-            count,
-            30,
-            TimeUnit.SECONDS,
-            new ArrayBlockingQueue<>(limits.queued()),
-            new DefaultThreadFactory(name, true));
+            least, most, 30, TimeUnit.SECONDS, waiting, new DefaultThreadFactory(name, true));
     pool.allowCoreThreadTimeOut(true);
     return pool;
   }

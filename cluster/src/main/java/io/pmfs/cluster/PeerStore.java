@@ -147,9 +147,14 @@ public final class PeerStore implements BackingStore {
   @Override
   public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
-    List<SourceEntry> entries = ask(owners.of(directory), peer -> client.list(peer, directory));
-    if (entries != null) {
-      batches.accept(entries);
+    Boolean isListed =
+        ask(
+            owners.of(directory),
+            peer -> {
+              client.list(peer, directory, batches);
+              return true;
+            });
+    if (isListed != null) {
       return true;
     }
     listedHere.add(directory);

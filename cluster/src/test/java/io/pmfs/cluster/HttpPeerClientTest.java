@@ -384,7 +384,8 @@ final class HttpPeerClientTest {
   private void assertListFails(ByteBuf body, PeerException.Kind kind) {
     answer(chunked(body));
     PeerException failure =
-        catchThrowableOfType(PeerException.class, () -> client.list(peer, FileName.of("d")));
+        catchThrowableOfType(
+            PeerException.class, () -> client.list(peer, FileName.of("d"), batch -> {}));
     assertThat(failure).isNotNull();
     assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(kind);
   }
@@ -423,7 +424,8 @@ final class HttpPeerClientTest {
           }
         };
     PeerException failure =
-        catchThrowableOfType(PeerException.class, () -> client.list(peer, FileName.of("d")));
+        catchThrowableOfType(
+            PeerException.class, () -> client.list(peer, FileName.of("d"), batch -> {}));
     assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
   }
 

@@ -213,7 +213,8 @@ final class PeerHttpTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 3000})
   void list_givesAllEntries(int count) throws Exception {
-    List<SourceEntry> entries = client.list(peer, FileName.of("dir" + count));
+    List<SourceEntry> entries = new ArrayList<>();
+    client.list(peer, FileName.of("dir" + count), entries::addAll);
     assertThat(entries).hasSize(count);
     if (count > 0) {
       assertThat(entries.get(count - 1).name()).isEqualTo(FileName.of("file-" + (count - 1)));
@@ -223,9 +224,10 @@ final class PeerHttpTest {
 
   @Test
   void list_thatFailsInItsMidst_fails() {
-    assertThatThrownBy(() -> client.list(peer, FileName.of("dir6000")))
+    assertThatThrownBy(() -> client.list(peer, FileName.of("dir6000"), batch -> {}))
         .hasMessageContaining("in the midst");
-    assertThatThrownBy(() -> client.list(peer, FileName.of("f"))).hasMessageContaining("404");
+    assertThatThrownBy(() -> client.list(peer, FileName.of("f"), batch -> {}))
+        .hasMessageContaining("404");
   }
 
   @Test

@@ -44,6 +44,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Consumer;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -226,14 +227,16 @@ final class TestNodes implements AutoCloseable {
     }
 
     @Override
-    public List<SourceEntry> list(Member peer, FileName path) throws PeerException {
+    public void list(Member peer, FileName path, Consumer<List<SourceEntry>> batches)
+        throws PeerException {
       DatasetService other = ask(peer);
       List<SourceEntry> entries = new ArrayList<>();
-      return call(
+      call(
           () -> {
             other.list(path, entries::addAll);
             return entries;
           });
+      batches.accept(entries);
     }
 
     @Override
