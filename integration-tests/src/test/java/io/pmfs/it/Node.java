@@ -3,6 +3,7 @@ package io.pmfs.it;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -24,6 +25,9 @@ final class Node {
   /** A token bucket holds at least a packet as large as the kernel hands them on. */
   private static final long LEAST_BURST = 64 << 10;
 
+  /** Several nodes share the processors of one machine. */
+  private static final Duration LIFETIME = Duration.ofMinutes(15);
+
   private final String namespace;
   private final String switchNamespace;
   private final String port;
@@ -37,6 +41,11 @@ final class Node {
     this.port = port;
     this.address = address;
     this.pmfs = new Installation(Installation.launcherOfCheckout(), prefix());
+  }
+
+  /** The same computer with another pmfs, which the caller closes. */
+  Node beside() {
+    return new Node(namespace, switchNamespace, port, address);
   }
 
   String address() {
@@ -110,7 +119,7 @@ final class Node {
 
   /** Mounts in the background; again after {@link #kill9()}, it is a node that was restarted. */
   MountedPmfs mount(Path source, String... options) {
-    MountedPmfs mount = pmfs.mount(source, options);
+    MountedPmfs mount = pmfs.mount(LIFETIME, source, options);
     mounted = mount;
     return mount;
   }

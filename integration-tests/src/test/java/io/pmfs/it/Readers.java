@@ -21,7 +21,7 @@ final class Readers implements AutoCloseable {
   private static final Duration FORGETTING = Duration.ofMillis(200);
 
   private final Dataset dataset;
-  private final Path mountpoint;
+  private final List<Path> mountpoints;
   private final List<Dataset.Item> held;
   private final List<Thread> threads = new ArrayList<>();
   private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
@@ -30,8 +30,13 @@ final class Readers implements AutoCloseable {
   private volatile boolean stopping;
 
   Readers(Dataset dataset, Path mountpoint, int count, List<Dataset.Item> held) {
+    this(dataset, List.of(mountpoint), count, held);
+  }
+
+  /** Of several mounts, in turn. */
+  Readers(Dataset dataset, List<Path> mountpoints, int count, List<Dataset.Item> held) {
     this.dataset = dataset;
-    this.mountpoint = mountpoint;
+    this.mountpoints = mountpoints;
     this.held = held;
     for (int i = 0; i < count; i++) {
       int index = i;
@@ -43,9 +48,10 @@ final class Readers implements AutoCloseable {
 
   private void run(int index) {
     List<Mapping> open = new ArrayList<>();
+    Path mountpoint = mountpoints.get(index % mountpoints.size());
     try {
-      held.forEach(item -> open.add(map(item)));
-      readOn(index, open);
+      held.forEach(item -> open.add(map(mountpoint, item)));
+      readOn(index, mountpoint, open);
     } catch (Throwable e) {
       failures.add(e);
     } finally {
@@ -53,7 +59,7 @@ final class Readers implements AutoCloseable {
     }
   }
 
-  private void readOn(int index, List<Mapping> open) {
+  private void readOn(int index, Path mountpoint, List<Mapping> open) {
     Random random = new Random(index);
     long forgotten = System.nanoTime();
     while (!stopping) {
@@ -68,7 +74,7 @@ final class Readers implements AutoCloseable {
         open.get(which).assertEquals(held.get(which));
       } else {
         Dataset.Item item = any(held, random);
-        try (Mapping again = map(item)) {
+        try (Mapping again = map(mountpoint, item)) {
           again.assertEquals(item);
         }
       }
@@ -83,7 +89,7 @@ final class Readers implements AutoCloseable {
     }
   }
 
-  private Mapping map(Dataset.Item item) {
+  private static Mapping map(Path mountpoint, Dataset.Item item) {
     return new Mapping(mountpoint + "/" + item.name(), item.size());
   }
 

@@ -1,0 +1,248 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/**
+ * Four nodes of which one fails under readers on all of them that compare every byte: no read fails
+ * while the source lives, and none waits without end. Files are copied by their owners only, so
+ * that the others have to ask.
+ */
+final class ClusterFaultIT {
+  private static final int READERS_PER_NODE = 2;
+
+  /**
+   * No node may keep a reader waiting for as long. Far above what the limits of peers add up to.
+   */
+  private static final Duration STALL = Duration.ofSeconds(60);
+
+  private static final String[] OWNERS_ONLY = {"--remote-copies", "never"};
+
+  private ClusterBed bed;
+  private final List<Readers> readers = new ArrayList<>();
+  private String test = "";
+
+  @BeforeEach
+  void make(TestInfo info) {
+    Nodes.require();
+    Machine.requireFuse();
+    test = info.getTestMethod().orElseThrow().getName();
+    bed = new ClusterBed(4, Dataset.sizes(120, 70_000));
+  }
+
+  @AfterEach
+  void remove() {
+    readers.forEach(Readers::close);
+    if (bed != null) {
+      bed.close();
+    }
+  }
+
+  /** Begins to read on some nodes, and goes on until the test ends or they are told to stop. */
+  private Readers readOn(List<Node> nodes) {
+    List<Path> mountpoints = nodes.stream().map(node -> node.mounted().mountpoint()).toList();
+    Readers started =
+        new Readers(
+            bed.dataset(),
+            mountpoints,
+            READERS_PER_NODE * nodes.size(),
+            bed.dataset().items().subList(0, 10));
+    readers.add(started);
+    return started;
+  }
+
+  private List<Node> others() {
+    return bed.nodes().subList(1, 4);
+  }
+
+  private Node victim() {
+    return bed.node(0);
+  }
+
+  private void readMore() {
+    readers.forEach(each -> each.awaitMore(100));
+  }
+
+  /** Says how long the slowest read took, which machine and load decide. */
+  private void assertAllWereRead() {
+    long reads = 0;
+    Duration longest = Duration.ZERO;
+    for (Readers each : readers) {
+      each.close();
+      each.assertNoFailures();
+      reads += each.reads();
+      longest = longest.compareTo(each.longest()) < 0 ? each.longest() : longest;
+    }
+    System.out.printf("%s: %d reads, longest %d ms%n", test, reads, longest.toMillis());
+    assertThat(longest).isLessThan(STALL);
+    readers.clear();
+    assertThat(bed.sum("reads.errors")).isZero();
+    bed.epoch();
+  }
+
+  @Test
+  void daemon_killed_isReplacedAndAMemberAgain() {
+    bed.mountAll(OWNERS_ONLY);
+    readOn(bed.nodes());
+    readMore();
+    for (int kill = 0; kill < 2; kill++) {
+      long killed = victim().mounted().daemon();
+      victim().mounted().killDaemon();
+      readMore();
+      victim().mounted().awaitSuccessor(killed);
+      bed.awaitMembers(4);
+      readMore();
+    }
+    assertAllWereRead();
+    assertThat(bed.askedBy(bed::epoch).bytes()).isZero();
+  }
+
+  @Test
+  void node_killed_isMissedByNobodyAndItsCopiesCountAgain() {
+    bed.mountAll(OWNERS_ONLY);
+    bed.epoch();
+    readOn(others());
+    readMore();
+    victim().kill9();
+    bed.awaitMembers(3);
+    readMore();
+    bed.mount(victim(), OWNERS_ONLY);
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+    assertThat(bed.askedBy(bed::epoch).bytes()).as("its copies are there").isZero();
+    assertThat(victim().mounted().status().number("sourceOperations.bytes")).isZero();
+
+    readOn(others());
+    victim().kill9();
+    Faults.delete(victim().pmfs().tier());
+    Faults.delete(victim().pmfs().state());
+    victim().pmfs().directory("tier");
+    victim().pmfs().directory("state");
+    bed.mount(victim(), OWNERS_ONLY);
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+    assertThat(bed.askedBy(bed::epoch).bytes()).isZero();
+  }
+
+  @Test
+  void link_cutAndMended() {
+    bed.mountAll(OWNERS_ONLY);
+    readOn(bed.nodes());
+    readMore();
+    victim().cut();
+    ClusterBed.awaitMembers(victim(), 1);
+    others().forEach(node -> ClusterBed.awaitMembers(node, 3));
+    readMore();
+    victim().mend();
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void link_throttled() {
+    Nodes.requireThrottle();
+    bed.mountAll(OWNERS_ONLY);
+    readOn(bed.nodes());
+    readMore();
+    victim().throttle(1_000_000);
+    readMore();
+    readMore();
+    victim().unthrottle();
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void halves_ofAPartition_goOnAndMeetAgain() {
+    bed.mountAll(OWNERS_ONLY);
+    readOn(bed.nodes());
+    readMore();
+    bed.network().split(bed.nodes().subList(0, 2));
+    bed.awaitMembers(2);
+    readMore();
+    bed.network().heal();
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+    assertThat(bed.askedBy(bed::epoch).bytes()).isZero();
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void disk_ofAnOwnerFull_itAsksTheSourceAndTheOthersDoNot() {
+    Path small = bed.scratch().tmpfs("small", "mode=0700,size=" + bed.bytes() / 10);
+    bed.mountAll(
+        node -> {
+          List<String> options = new ArrayList<>(List.of(OWNERS_ONLY));
+          options.addAll(ClusterBed.PATIENT);
+          if (node == victim()) {
+            options.addAll(List.of("--tier", "ssd:" + small));
+          }
+          return options;
+        });
+    readOn(bed.nodes());
+    readMore();
+    assertAllWereRead();
+    bed.awaitStagingIdle();
+    long before = bytesFromSource();
+    long asked = bed.askedBy(bed::epoch).bytes();
+    assertThat(asked).isPositive().isEqualTo(bytesFromSource() - before);
+  }
+
+  private long bytesFromSource() {
+    return victim().mounted().status().number("sourceOperations.bytes");
+  }
+
+  @Test
+  void copy_damagedOnItsOwnersDisk_isNotWhatOthersGet() {
+    bed.mountAll(OWNERS_ONLY);
+    bed.epoch();
+    bed.awaitStagingIdle();
+    Dataset.Item item = bed.dataset().items().get(7);
+    Node owner = bed.nodes().stream().filter(node -> hasCopy(node, item)).findFirst().orElseThrow();
+    Dataset.Copy copy = Dataset.copyOf(item, owner.pmfs().tier());
+    Faults.flipByte(copy.file(), copy.offset() + item.size() / 2);
+
+    Machine.dropCaches();
+    for (Node node : bed.nodes()) {
+      if (node != owner) {
+        long misses = node.mounted().status().number("cluster.missesOfPeers");
+        Dataset.assertEqualBelow(node.mounted().mountpoint(), item);
+        assertThat(node.mounted().status().number("cluster.missesOfPeers")).isGreaterThan(misses);
+      }
+    }
+  }
+
+  private static boolean hasCopy(Node node, Dataset.Item item) {
+    try {
+      Dataset.copyOf(item, node.pmfs().tier());
+      return true;
+    } catch (AssertionError e) {
+      return false;
+    }
+  }
+}
