@@ -37,6 +37,21 @@ final class ContainerNode {
   private static final String FIRST_PROCESS =
       "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
+  /**
+   * By the daemon's socket, since starting Java for each answer would keep a small machine busy.
+   */
+  private static final String ASK_STATUS =
+      "curl -sf -m 60 --unix-socket /run/pmfs/*.sock http://pmfs/status"
+          + " || pmfs status "
+          + MOUNTPOINT
+          + " --json";
+
+  private static final String CLASSES = "/opt/test";
+
+  /** The number of the process is beside its output. */
+  private static final String BACKGROUND =
+      "out=$1; shift; setsid \"$@\" >\"$out\" 2>&1 </dev/null & echo $! >\"$out.pid\"";
+
   private final DockerClient engine = DockerClientFactory.instance().client();
   private final String alias;
   private final Network network;
@@ -119,12 +134,34 @@ final class ContainerNode {
     return run(line.toArray(String[]::new)).expect(0);
   }
 
+  /**
+   * Starts a class of these tests in the background.
+   *
+   * @param output a file for what it prints
+   * @param classes the one with the main method, and others that it needs
+   */
+  void startProgram(String output, List<Class<?>> classes, String... arguments) {
+    for (Class<?> needed : classes) {
+      String file = needed.getName().replace('.', '/') + ".class";
+      copyIn(MountableFile.forClasspathResource(file), CLASSES + "/" + file);
+    }
+    List<String> line = new ArrayList<>(List.of("sh", "-c", BACKGROUND, "sh", output));
+    line.addAll(List.of("java", "-cp", CLASSES, classes.get(0).getName()));
+    line.addAll(Arrays.asList(arguments));
+    run(line.toArray(String[]::new)).expect(0);
+  }
+
+  /** Ends what was started with that output; nothing to do if it has ended. */
+  void endProgram(String output) {
+    run("sh", "-c", "kill $(cat \"$1.pid\") || true", "sh", output).expect(0);
+  }
+
   boolean isMounted() {
     return isRunning() && run("mountpoint", "-q", MOUNTPOINT).exit() == 0;
   }
 
   Status status() {
-    return Status.parse(run("pmfs", "status", MOUNTPOINT, "--json").expect(0).out());
+    return Status.parse(run("sh", "-c", ASK_STATUS).expect(0).out());
   }
 
   boolean isRunning() {

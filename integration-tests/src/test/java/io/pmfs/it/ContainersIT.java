@@ -9,7 +9,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.testcontainers.DockerClientFactory;
-import org.testcontainers.utility.MountableFile;
 
 /** That containers are what tests of several nodes take them for. */
 @Tag("docker")
@@ -69,10 +68,7 @@ final class ContainersIT {
   void faults_areSeenByTheOthersAndPass() {
     ContainerNode server = containers.get(0);
     ContainerNode client = containers.get(1);
-    String classFile = "io/pmfs/it/EchoServer.class";
-    server.copyIn(MountableFile.forClasspathResource(classFile), "/opt/test/" + classFile);
-    String java = "java -cp /opt/test io.pmfs.it.EchoServer " + PORT;
-    server.run("sh", "-c", "setsid " + java + " </dev/null >/dev/null 2>&1 &").expect(0);
+    server.startProgram("/tmp/echo", List.of(EchoServer.class), Integer.toString(PORT));
     Await.until("server", SOON, () -> answers(client, server.alias()));
     assertThat(answers(client, server.address())).isTrue();
 
