@@ -8,6 +8,8 @@ import io.pmfs.cluster.PeerTimeouts;
 import io.pmfs.cluster.PeerTls;
 import io.pmfs.stage.RemoteCopies;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -40,14 +42,10 @@ record ClusterOptions(
 
   /** This node's part in it, for a dataset whose state is kept in a directory. */
   Cluster open(String dataset, Path state, String hostName) throws MountFailure {
+    InetAddress here = ownAddress();
     try {
       ClusterSettings group =
-          new ClusterSettings(
-              name + "/" + dataset,
-              LocalAddress.choose(address, nodes, secret != null),
-              nodes,
-              directory,
-              secret);
+          new ClusterSettings(name + "/" + dataset, here, nodes, directory, secret);
       PeerTls certificates = tls.isEmpty() ? null : new PeerTls(tls.get(0), tls.get(1), tls.get(2));
       return new Cluster(
           new Cluster.Settings(group, hostName, replicas, remoteCopies, timeouts, certificates),
@@ -56,6 +54,38 @@ record ClusterOptions(
       throw new MountFailure(ExitStatus.USAGE, "--cluster " + name + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, "--cluster " + name + ": " + Reason.of(e), e);
+    }
+  }
+
+  private InetAddress ownAddress() throws MountFailure {
+    if (secret == null) {
+      for (String node : nodes) {
+        if (!isLoopback(node)) {
+          throw MountFailure.usage(
+              "--nodes: "
+                  + node
+                  + " is another machine: give all nodes the same --cluster-secret-file");
+        }
+      }
+    }
+    try {
+      return LocalAddress.choose(address, nodes, secret != null);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          address == null
+              ? "--nodes: " + e.getMessage() + " with --cluster-address"
+              : "--cluster-address: " + e.getMessage() + "; ip address lists them",
+          e);
+    }
+  }
+
+  /** Whether a name is this machine's among processes of this machine. */
+  private static boolean isLoopback(String node) {
+    try {
+      return InetAddress.getByName(node).isLoopbackAddress();
+    } catch (UnknownHostException e) {
+      return false;
     }
   }
 }

@@ -56,7 +56,8 @@ record ClusterReport(
     List<MemberReport> members = status.members().stream().map(ClusterReport::of).toList();
     long asked = status.answers() + status.misses();
     return new ClusterReport(
-        status.name(),
+        // Behind the slash is the dataset.
+        status.name().replaceFirst("/.*", ""),
         members,
         members.stream().filter(MemberReport::self).mapToDouble(MemberReport::share).sum(),
         status.replicas(),

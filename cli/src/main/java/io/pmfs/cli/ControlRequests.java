@@ -1,8 +1,13 @@
 package io.pmfs.cli;
 
+import org.jspecify.annotations.Nullable;
+
 /** What the control socket can ask of the daemon. Called by several threads. */
 interface ControlRequests {
   StatusReport status();
+
+  /** The status of all nodes of the cluster; null if there is none. Waits for the others. */
+  @Nullable NodesReport nodes() throws InterruptedException;
 
   KeptTasks tasks();
 

@@ -51,9 +51,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status}, {@code GET /version}, {@code
- * POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link TaskResource}. One request
- * for each connection.
+ * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
+ * /version}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
+ * TaskResource}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -62,6 +62,12 @@ final class ControlServer implements AutoCloseable {
   private static final int TIMEOUT_SECONDS = 10;
   private static final int WORKERS = 2;
   private static final int MAX_WAITING = 32;
+  private static final String ALL_NODES = "all-nodes";
+
+  /** Why there is no status of all nodes. */
+  static final String NO_CLUSTER =
+      "this mount is in no cluster; pmfs mount --cluster NAME makes one";
+
   private static final Gson GSON =
       new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
 
@@ -199,7 +205,7 @@ final class ControlServer implements AutoCloseable {
     try {
       QueryStringDecoder query = new QueryStringDecoder(uri, UTF_8);
       return switch (query.path()) {
-        case "/status" -> only(GET, method, () -> ControlAnswer.ok(requests.status()));
+        case "/status" -> only(GET, method, () -> status(query.parameters()));
         case "/version" ->
             only(
                 GET,
@@ -256,12 +262,33 @@ final class ControlServer implements AutoCloseable {
     return ControlAnswer.wrongMethod(method, allowed.name());
   }
 
-  private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
+  private ControlAnswer status(Map<String, List<String>> parameters) {
+    check(parameters, ALL_NODES);
+    if (!flag(parameters, ALL_NODES)) {
+      return ControlAnswer.ok(requests.status());
+    }
+    try {
+      NodesReport nodes = requests.nodes();
+      return nodes == null
+          ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, NO_CLUSTER)
+          : ControlAnswer.ok(nodes);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "stopping");
+    }
+  }
+
+  private static void check(Map<String, List<String>> parameters, String... known) {
     for (String name : parameters.keySet()) {
-      if (!Set.of("lazy", "purge").contains(name)) {
-        throw new IllegalArgumentException("unknown parameter " + name + ": try lazy or purge");
+      if (!List.of(known).contains(name)) {
+        throw new IllegalArgumentException(
+            "unknown parameter " + name + ": try " + String.join(" or ", known));
       }
     }
+  }
+
+  private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
+    check(parameters, "lazy", "purge");
     requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
     return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
   }

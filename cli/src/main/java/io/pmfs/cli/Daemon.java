@@ -227,6 +227,11 @@ final class Daemon implements ControlRequests {
   }
 
   @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    return dataset.nodes();
+  }
+
+  @Override
   public KeptTasks tasks() {
     return dataset.tasks();
   }

@@ -9,7 +9,8 @@ import picocli.CommandLine.Command;
 @Command(
     name = "evict",
     description =
-        "Drops copies from the tiers, pinned ones too. Files stay readable, from the source.%n",
+        "Drops copies from the tiers, pinned ones too. Files stay readable, from the source. In a cluster"
+            + " this node's copies only.%n",
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {

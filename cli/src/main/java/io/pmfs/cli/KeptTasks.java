@@ -14,8 +14,10 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,14 +47,29 @@ final class KeptTasks implements AutoCloseable {
   private volatile @Nullable TaskReport runningAtHandOver;
 
   /** A task with its name to the world. */
-  private record Started(String id, FileTask task) {
+  private record Started(String id, boolean isPart, FileTask task) {
     TaskReport report() {
       return TaskReport.of(id, task);
     }
+
+    /** What this node does of it. */
+    FileTask own() {
+      return task instanceof SharedTask shared ? shared.here() : task;
+    }
+
+    TaskReport ownReport() {
+      return TaskReport.of(id, own());
+    }
   }
 
-  /** What the file says. */
-  private record Kept(String id, int resumes, boolean isPart, TaskRequest request) {}
+  /**
+   * What the file says.
+   *
+   * @param isPart whether another node began it
+   * @param others the nodes that do the same for this one
+   */
+  private record Kept(
+      String id, int resumes, boolean isPart, List<PeerTasks.Node> others, TaskRequest request) {}
 
   /** Takes over the tasks of a dataset that is shared with nobody. */
   KeptTasks(FileTasks tasks, @Nullable Path file) {
@@ -77,27 +94,33 @@ final class KeptTasks implements AutoCloseable {
    * @throws IllegalArgumentException if the request makes no sense for this dataset
    * @throws IllegalStateException if another one is running; the message says which
    */
-  TaskReport start(TaskRequest request) {
-    return start(request, false);
+  synchronized TaskReport start(TaskRequest request) {
+    mustBeIdle();
+    PeerTasks all = peers;
+    List<PeerTasks.Node> others =
+        all == null || !PeerTasks.isForAll(request) ? List.of() : all.nodes();
+    return start(new Kept(newId(), 0, false, others, request)).report();
   }
 
-  /** The same on this node only: another one starts it everywhere. */
-  TaskReport startPart(TaskRequest request) {
-    return start(request, true);
-  }
-
-  private synchronized TaskReport start(TaskRequest request, boolean isPart) {
+  private void mustBeIdle() {
     TaskReport running = latest();
     if (running != null && running.isRunning()) {
       throw new IllegalStateException(running.activity() + IS_RUNNING);
     }
+  }
+
+  private static String newId() {
     byte[] id = new byte[8];
     new SecureRandom().nextBytes(id);
-    return start(new Kept(HexFormat.of().formatHex(id), 0, isPart, request)).report();
+    return HexFormat.of().formatHex(id);
   }
 
   private Started start(Kept kept) {
-    Started started = new Started(kept.id(), startWithPeers(kept));
+    FileTask task = tasks.start(kept.request());
+    PeerTasks all = peers;
+    Started started =
+        new Started(
+            kept.id(), kept.isPart(), all == null ? task : all.everywhere(task, kept.others()));
     latest = started;
     log.info("task {}: {}", started.id(), started.report().activity());
     keep(kept);
@@ -107,18 +130,53 @@ final class KeptTasks implements AutoCloseable {
     return started;
   }
 
-  private FileTask startWithPeers(Kept kept) {
-    FileTask task = tasks.start(kept.request());
-    PeerTasks others = peers;
-    return others == null || kept.isPart() || !PeerTasks.isForAll(kept.request())
-        ? task
-        : others.everywhere(task);
+  // What other nodes ask for: this node's own part, so that two that follow each other's do not
+  // count in circles or wait for each other.
+
+  /**
+   * Starts a task on this node only: another one starts it everywhere. If the same is running, it
+   * is that.
+   */
+  synchronized TaskReport startPart(TaskRequest request) {
+    Started running = latest;
+    if (running != null
+        && running.own().request().equals(request)
+        && running.ownReport().isRunning()) {
+      return running.ownReport();
+    }
+    mustBeIdle();
+    return start(new Kept(newId(), 0, true, List.of(), request)).report();
+  }
+
+  /** What this node does or did last; null if that is nothing. */
+  @Nullable TaskReport latestPart() {
+    Started started = latest;
+    return started == null ? null : started.ownReport();
+  }
+
+  List<TaskFinding> findingsOfPart(long from, int limit) {
+    Started started = latest;
+    return started == null ? List.of() : started.own().findings(from, limit);
+  }
+
+  /**
+   * Stops what another node began here.
+   *
+   * @throws IllegalStateException if it was not another one
+   */
+  void cancelPart() {
+    Started started = latest;
+    if (started != null && !started.isPart()) {
+      throw new IllegalStateException("this was begun here, and is to be ended here");
+    }
+    cancel();
   }
 
   /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
   synchronized void resume() {
     Path path = file;
-    if (path == null || !Files.exists(path)) {
+    // Another node may have begun its part again already.
+    if (path == null || latest != null || !Files.exists(path)) {
       return;
     }
     try {
@@ -126,7 +184,7 @@ final class KeptTasks implements AutoCloseable {
       if (kept.resumes() >= MAX_RESUMES) {
         throw new IllegalArgumentException("it was gone on with " + MAX_RESUMES + " times");
       }
-      start(new Kept(kept.id(), kept.resumes() + 1, kept.isPart(), kept.request()));
+      start(new Kept(kept.id(), kept.resumes() + 1, kept.isPart(), kept.others(), kept.request()));
     } catch (IOException | RuntimeException e) {
       log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
       remove();
@@ -150,6 +208,11 @@ final class KeptTasks implements AutoCloseable {
         out.name("id").value(kept.id());
         out.name("resumes").value(kept.resumes());
         out.name("part").value(kept.isPart());
+        out.name("others").beginArray();
+        for (PeerTasks.Node node : kept.others()) {
+          out.value(node.id().toString()).value(node.name());
+        }
+        out.endArray();
         out.name("request");
         TaskJson.write(kept.request(), out);
         out.endObject();
@@ -169,6 +232,7 @@ final class KeptTasks implements AutoCloseable {
     String id = null;
     int resumes = 0;
     boolean isPart = false;
+    List<PeerTasks.Node> others = new ArrayList<>();
     TaskRequest request = null;
     try (JsonReader in = new JsonReader(Files.newBufferedReader(path, UTF_8))) {
       in.beginObject();
@@ -177,6 +241,13 @@ final class KeptTasks implements AutoCloseable {
           case "id" -> id = in.nextString();
           case "resumes" -> resumes = in.nextInt();
           case "part" -> isPart = in.nextBoolean();
+          case "others" -> {
+            in.beginArray();
+            while (in.hasNext()) {
+              others.add(new PeerTasks.Node(UUID.fromString(in.nextString()), in.nextString()));
+            }
+            in.endArray();
+          }
           case "request" -> request = TaskJson.read(in);
           default -> throw new IllegalArgumentException("not a task's file");
         }
@@ -186,7 +257,7 @@ final class KeptTasks implements AutoCloseable {
     if (id == null || !id.matches("[0-9a-f]{16}") || resumes < 0 || request == null) {
       throw new IllegalArgumentException("not a task's file");
     }
-    return new Kept(id, resumes, isPart, request);
+    return new Kept(id, resumes, isPart, others, request);
   }
 
   private void awaitEnd(Started started) {

@@ -175,6 +175,11 @@ enum MountOption {
     return this != USER && this != PASSTHROUGH_CAPABILITY;
   }
 
+  /** Whether it is for mounts that share their dataset with other nodes. */
+  boolean isOfCluster() {
+    return compareTo(CLUSTER) >= 0 && compareTo(PEER_TIMEOUTS) <= 0;
+  }
+
   static @Nullable MountOption ofKey(String key) {
     return Arrays.stream(values()).filter(o -> o.key().equals(key)).findFirst().orElse(null);
   }

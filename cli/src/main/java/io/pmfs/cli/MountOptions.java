@@ -4,6 +4,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import picocli.CommandLine;
+import picocli.CommandLine.Model.ArgGroupSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParseResult;
 
@@ -12,9 +13,16 @@ final class MountOptions {
   private MountOptions() {}
 
   static CommandLine addTo(CommandLine command) {
+    ArgGroupSpec.Builder cluster =
+        ArgGroupSpec.builder().heading("%nIn a cluster:%n").exclusive(false).validate(false);
     for (MountOption option : MountOption.options()) {
-      command.getCommandSpec().addOption(spec(option));
+      if (option.isOfCluster()) {
+        cluster.addArg(spec(option));
+      } else {
+        command.getCommandSpec().addOption(spec(option));
+      }
     }
+    command.getCommandSpec().addArgGroup(cluster.build());
     return command;
   }
 

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.fuse.ReadMode;
+import org.jspecify.annotations.Nullable;
 
 /** A running mount, made by {@link Wiring}: everything the daemon may ask of it. */
 interface MountedDataset extends AutoCloseable {
@@ -14,6 +15,14 @@ interface MountedDataset extends AutoCloseable {
 
   /** A snapshot; may be asked by several threads, and while unmounting. */
   StatusReport status();
+
+  /**
+   * The status of all nodes of the cluster; null if there is none. Waits for the others, some
+   * seconds at most.
+   */
+  default @Nullable NodesReport nodes() throws InterruptedException {
+    return null;
+  }
 
   /** What is staged, verified and evicted on request. */
   KeptTasks tasks();

@@ -31,7 +31,10 @@ final class NodeResource implements NodeRequests {
     ControlAnswer answer;
     try {
       if (path.equals("node")) {
-        answer = ControlAnswer.ok(status.get());
+        answer =
+            method.equals(HttpMethod.GET.name())
+                ? ControlAnswer.ok(status.get())
+                : ControlAnswer.wrongMethod(HttpMethod.valueOf(method), HttpMethod.GET.name());
       } else if (path.startsWith(TASK)) {
         answer = task(HttpMethod.valueOf(method), path.substring(TASK.length()), body);
       } else {

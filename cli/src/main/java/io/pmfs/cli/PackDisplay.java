@@ -76,7 +76,8 @@ final class PackDisplay implements AutoCloseable {
         0,
         0,
         0,
-        elapsed.toMillis());
+        elapsed.toMillis(),
+        1);
   }
 
   Duration elapsed() {

@@ -1,74 +1,151 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import com.google.gson.stream.JsonWriter;
-import io.pmfs.cluster.Cluster;
 import io.pmfs.cluster.Member;
 import io.pmfs.cluster.PeerException;
+import io.pmfs.cluster.Peers;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** The tasks of the other nodes of a cluster, each of which does its own share of the work. */
 final class PeerTasks {
+  /** A request to a peer may have 1 MiB; this leaves room for what is beside the paths. */
+  static final int MOST_PATH_BYTES = (1 << 20) - (64 << 10);
+
   private static final String PATH = "task";
+  private static final int PAGE = 250;
+  private static final Duration LOOK_AGAIN = Duration.ofMillis(500);
 
-  private final Cluster cluster;
+  /** How an answer that is an error ends in the message of a {@link PeerException}. */
+  private static final Pattern ERROR = Pattern.compile("answered \\d+: \\{\"error\":(\".*\")}");
 
-  PeerTasks(Cluster cluster) {
-    this.cluster = cluster;
+  private final Peers peers;
+  private final Duration lookAgain;
+
+  PeerTasks(Peers peers) {
+    this(peers, LOOK_AGAIN);
   }
+
+  /**
+   * The same with another patience.
+   *
+   * @param lookAgain the longest pause between two looks at a peer's part
+   */
+  PeerTasks(Peers peers, Duration lookAgain) {
+    this.peers = peers;
+    this.lookAgain = lookAgain;
+  }
+
+  /**
+   * A node that takes part.
+   *
+   * @param id the same after a restart
+   * @param name for people
+   */
+  record Node(UUID id, String name) {}
 
   /** Whether a task is to be done by all nodes. */
   static boolean isForAll(TaskRequest request) {
     return request instanceof TaskRequest.Stage || request instanceof TaskRequest.Check;
   }
 
-  /** A task that was started here, together with the same on the other nodes. */
-  FileTask everywhere(FileTask here) {
-    List<Member> others = cluster.others();
+  /** The other nodes, as of now. */
+  List<Node> nodes() {
+    return peers.others().stream().map(member -> new Node(member.id(), member.name())).toList();
+  }
+
+  /** A task that was started here, together with the same on other nodes. */
+  FileTask everywhere(FileTask here, List<Node> others) {
     if (others.isEmpty()) {
       return here;
     }
-    SharedTask task = new SharedTask(here, others, this);
-    task.start(json(here.request()));
+    List<PeerPart> parts =
+        others.stream().map(node -> new PeerPart(node, this, lookAgain)).toList();
+    SharedTask task = new SharedTask(here, parts);
+    task.start(pieces(here.request()));
     return task;
   }
 
-  boolean isThere(Member peer) {
-    return cluster.others().contains(peer);
+  /** The node's daemon of now; null while it is not there. */
+  @Nullable Member find(UUID id) {
+    return peers.others().stream()
+        .filter(member -> member.id().equals(id))
+        .findFirst()
+        .orElse(null);
   }
 
-  private static String json(TaskRequest request) {
+  /** A request as several that are each small enough for a peer. */
+  static List<TaskRequest> pieces(TaskRequest request) {
+    List<TaskRequest> pieces = new ArrayList<>();
+    List<FileName> paths = request.paths();
+    int begin = 0;
+    long size = 0;
+    for (int i = 0; i < paths.size(); i++) {
+      int more = new Gson().toJson(PathText.encode(paths.get(i))).getBytes(UTF_8).length + 1;
+      if (size + more > MOST_PATH_BYTES) {
+        pieces.add(with(request, paths.subList(begin, i)));
+        begin = i;
+        size = 0;
+      }
+      size += more;
+    }
+    pieces.add(with(request, paths.subList(begin, paths.size())));
+    return pieces;
+  }
+
+  private static TaskRequest with(TaskRequest request, List<FileName> paths) {
+    if (paths.size() == request.paths().size()) {
+      return request;
+    }
+    if (request instanceof TaskRequest.Stage all) {
+      return new TaskRequest.Stage(
+          paths, all.limits(), all.tier(), all.pin(), all.metadataOnly(), all.replicated());
+    }
+    if (request instanceof TaskRequest.Check all) {
+      return new TaskRequest.Check(paths, all.replicated());
+    }
+    throw new IllegalArgumentException(TaskJson.word(request) + ": not a task of several nodes");
+  }
+
+  /** Has a peer do its part; if it is at exactly this already, it goes on. */
+  TaskReport start(Member peer, TaskRequest request) throws PeerException {
     StringWriter text = new StringWriter();
     try (JsonWriter out = new JsonWriter(text)) {
       TaskJson.write(request, out);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return text.toString();
-  }
-
-  TaskReport start(Member peer, String request) throws PeerException {
-    return report(peer, cluster.call(peer, "POST", PATH, request));
+    return report(peer, peers.call(peer, "POST", PATH, text.toString()));
   }
 
   TaskReport latest(Member peer) throws PeerException {
-    return report(peer, cluster.call(peer, "GET", PATH + "/latest", ""));
+    return report(peer, peers.call(peer, "GET", PATH + "/latest", ""));
   }
 
   void cancel(Member peer) throws PeerException {
-    cluster.call(peer, "DELETE", PATH + "/latest", "");
+    peers.call(peer, "DELETE", PATH + "/latest", "");
   }
 
-  /** The first of what there is to say of single paths. */
-  List<TaskResource.Finding> findings(Member peer) throws PeerException {
+  /** Some of what there is to say of single paths; none at its end. */
+  List<TaskResource.Finding> findings(Member peer, long from) throws PeerException {
     try {
-      String answer = cluster.call(peer, "GET", PATH + "/latest/findings", "");
+      String answer =
+          peers.call(peer, "GET", PATH + "/latest/findings?from=" + from + "&limit=" + PAGE, "");
       TaskResource.Findings page = new Gson().fromJson(answer, TaskResource.Findings.class);
       if (page != null && page.findings() != null) {
         return page.findings().stream().filter(f -> f != null && f.isWhole()).toList();
@@ -84,6 +161,17 @@ final class PeerTasks {
       return TaskReport.parse(answer);
     } catch (IOException e) {
       throw new PeerException(PeerException.Kind.FAILED, peer + ": " + e.getMessage());
+    }
+  }
+
+  /** What a peer said went wrong, without the JSON around it. */
+  static String reason(PeerException failure) {
+    String message = String.valueOf(failure.getMessage());
+    Matcher error = ERROR.matcher(message);
+    try {
+      return error.find() ? new Gson().fromJson(error.group(1), String.class) : message;
+    } catch (JsonSyntaxException e) {
+      return message;
     }
   }
 }

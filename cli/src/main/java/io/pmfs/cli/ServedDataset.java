@@ -39,6 +39,9 @@ final class ServedDataset implements MountedDataset {
   /** A first node is alone for as long as it takes to see that nobody else is there. */
   private static final Duration OWN_PART = Duration.ofSeconds(10);
 
+  /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
+  private static final Duration ALL_NODES = Duration.ofSeconds(20);
+
   private static final Duration POLL = Duration.ofDays(1);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
@@ -184,6 +187,14 @@ final class ServedDataset implements MountedDataset {
         report(source.files()),
         cluster == null ? null : ClusterReport.of(cluster.status()),
         tasks.latest());
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    Cluster all = cluster;
+    StatusReport own = status();
+    ClusterReport seen = own.cluster();
+    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
   }
 
   @Override

@@ -20,18 +20,6 @@ final class SettingsParser {
   private static final List<String> FORMS = List.of("auto", "directory", "tar");
   private static final List<String> LEVELS = List.of("error", "warn", "info", "debug", "trace");
   private static final long MIB = 1 << 20;
-  private static final List<MountOption> OF_CLUSTERS =
-      List.of(
-          MountOption.NODES,
-          MountOption.NODES_FILE,
-          MountOption.CLUSTER_DIR,
-          MountOption.CLUSTER_ADDRESS,
-          MountOption.CLUSTER_SECRET_FILE,
-          MountOption.CLUSTER_TLS,
-          MountOption.REPLICAS,
-          MountOption.REMOTE_COPIES,
-          MountOption.PEER_TIMEOUTS);
-
   private final Map<MountOption, Setting> settings;
   private final Surroundings surroundings;
 
@@ -114,15 +102,20 @@ final class SettingsParser {
 
   private @Nullable ClusterOptions cluster() throws MountFailure {
     if (!settings.containsKey(MountOption.CLUSTER)) {
-      for (MountOption option : OF_CLUSTERS) {
+      for (MountOption option : MountOption.options()) {
         Setting setting = settings.get(option);
-        if (setting != null && setting.origin().equals(Configuration.COMMAND_LINE)) {
+        if (option.isOfCluster()
+            && setting != null
+            && setting.origin().equals(Configuration.COMMAND_LINE)) {
           throw MountFailure.usage(option.commandLineName() + ": needs --cluster NAME");
         }
       }
       return null;
     }
     String name = value(MountOption.CLUSTER, ClusterParser::name);
+    refuseBoth(MountOption.CLUSTER_DIR, MountOption.NODES);
+    refuseBoth(MountOption.CLUSTER_DIR, MountOption.NODES_FILE);
+    refuseBoth(MountOption.NODES_FILE, MountOption.NODES);
     Path directory = path(MountOption.CLUSTER_DIR);
     return new ClusterOptions(
         name,
@@ -138,6 +131,19 @@ final class SettingsParser {
         settings.containsKey(MountOption.CLUSTER_TLS)
             ? value(MountOption.CLUSTER_TLS, text -> ClusterParser.tls(text, surroundings))
             : List.of());
+  }
+
+  /** Two of the command line that say the same in two ways. */
+  private void refuseBoth(MountOption one, MountOption other) throws MountFailure {
+    Setting first = settings.get(one);
+    Setting second = settings.get(other);
+    if (first != null
+        && second != null
+        && first.origin().equals(Configuration.COMMAND_LINE)
+        && second.origin().equals(Configuration.COMMAND_LINE)) {
+      throw MountFailure.usage(
+          one.commandLineName() + ": not together with " + other.commandLineName());
+    }
   }
 
   private List<String> nodes() throws MountFailure {

@@ -1,7 +1,5 @@
 package io.pmfs.cli;
 
-import io.pmfs.cluster.Member;
-import io.pmfs.cluster.PeerException;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskProgress;
@@ -10,46 +8,38 @@ import io.pmfs.metadata.FileName;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task of all nodes of a cluster: each does its own part, and what is said of it is the sum. A
- * node that leaves in the middle leaves its part undone, which is a finding.
+ * A task of several nodes of a cluster: each does its own part, and what is said of it is the sum.
+ * It runs until all parts have ended. A part that another node left undone is a finding.
  */
 final class SharedTask implements FileTask {
   private static final Logger log = LoggerFactory.getLogger(SharedTask.class);
 
-  private static final Duration LOOK_AGAIN = Duration.ofMillis(500);
-
-  /** Looks in vain after which a peer's part counts as undone: its next daemon may go on. */
-  private static final int MOST_SILENT_LOOKS = 60;
+  private static final Duration LOOK_AGAIN = Duration.ofHours(1);
 
   private final FileTask here;
-  private final PeerTasks peers;
-  private final List<Part> parts;
+  private final List<PeerPart> parts;
   private final CountDownLatch ended = new CountDownLatch(1);
-  private volatile boolean cancelled;
 
-  SharedTask(FileTask here, List<Member> others, PeerTasks peers) {
+  SharedTask(FileTask here, List<PeerPart> parts) {
     this.here = here;
-    this.peers = peers;
-    this.parts = others.stream().map(Part::new).toList();
+    this.parts = List.copyOf(parts);
   }
 
-  /** Has the others start, and follows them. */
-  void start(String request) {
+  /** Has the others do these requests, and follows them. */
+  void start(List<TaskRequest> requests) {
     CountDownLatch running = new CountDownLatch(parts.size());
-    for (Part part : parts) {
+    for (PeerPart part : parts) {
       daemon(
-          "part-" + part.peer.name(),
+          "part-" + part.name(),
           () -> {
             try {
-              part.follow(request);
+              part.follow(requests);
             } finally {
               running.countDown();
             }
@@ -60,7 +50,7 @@ final class SharedTask implements FileTask {
         () -> {
           running.await();
           while (!here.await(LOOK_AGAIN)) {
-            log.trace("the part here goes on");
+            log.debug("the part here goes on");
           }
           ended.countDown();
         });
@@ -85,72 +75,14 @@ final class SharedTask implements FileTask {
     thread.start();
   }
 
-  /** What another node does. */
-  private final class Part {
-    private final Member peer;
-    private volatile @Nullable TaskReport latest;
-    private volatile @Nullable String undone;
-    private volatile List<TaskFinding> findings = List.of();
+  /** This node's part. */
+  FileTask here() {
+    return here;
+  }
 
-    Part(Member peer) {
-      this.peer = peer;
-    }
-
-    void follow(String request) throws InterruptedException {
-      try {
-        latest = begin(request);
-      } catch (PeerException e) {
-        undone = "its part was not begun: " + e.getMessage();
-        return;
-      }
-      int silent = 0;
-      boolean told = false;
-      for (TaskReport report = latest; report != null && report.isRunning(); report = latest) {
-        TimeUnit.MILLISECONDS.sleep(LOOK_AGAIN.toMillis());
-        try {
-          if (cancelled && !told) {
-            peers.cancel(peer);
-            told = true;
-          }
-          latest = peers.latest(peer);
-          silent = 0;
-        } catch (PeerException e) {
-          silent++;
-          if (silent > MOST_SILENT_LOOKS || (silent > 1 && !peers.isThere(peer))) {
-            undone = "it left before its part was done";
-            return;
-          }
-        }
-      }
-      try {
-        findings = peers.findings(peer).stream().map(Part::finding).toList();
-      } catch (PeerException e) {
-        log.warn("{}: its findings: {}", peer, e.getMessage());
-      }
-    }
-
-    /** It may be at it already, from an earlier daemon of this node. */
-    private TaskReport begin(String request) throws PeerException {
-      try {
-        return peers.start(peer, request);
-      } catch (PeerException e) {
-        TaskReport running = peers.latest(peer);
-        if (running.isRunning() && running.task().equals(TaskJson.word(here.request()))) {
-          return running;
-        }
-        throw e;
-      }
-    }
-
-    private static TaskFinding finding(TaskResource.Finding told) {
-      TaskFinding.Kind kind = TaskFinding.Kind.FAILED;
-      for (TaskFinding.Kind known : TaskFinding.Kind.values()) {
-        if (known.name().toLowerCase(Locale.ROOT).replace('_', '-').equals(told.outcome())) {
-          kind = known;
-        }
-      }
-      return new TaskFinding(PathText.decode(told.path()), kind, told.reason());
-    }
+  /** How many nodes take part, as far as is known. */
+  int nodes() {
+    return 1 + (int) parts.stream().filter(part -> !part.reports().isEmpty()).count();
   }
 
   @Override
@@ -161,72 +93,76 @@ final class SharedTask implements FileTask {
   @Override
   public TaskProgress progress() {
     boolean isOver = ended.getCount() == 0;
-    TaskProgress sum = here.progress();
-    TaskProgress.State state = sum.state();
-    if (!isOver && state != TaskProgress.State.FAILED) {
-      state = TaskProgress.State.RUNNING;
-    }
-    for (Part part : parts) {
-      TaskReport report = part.latest;
-      if (report != null) {
-        sum = sum(sum, report);
-      }
-      if (part.undone != null) {
-        sum = oneMoreFailed(sum);
+    TaskProgress own = here.progress();
+    Sum sum = new Sum(own);
+    for (PeerPart part : parts) {
+      List<TaskReport> reports = part.reports();
+      sum.isFinal &= !reports.isEmpty() || part.undone() != null;
+      reports.forEach(sum::add);
+      if (part.undone() != null) {
+        sum.failed++;
       }
     }
-    return with(state, sum);
+    return sum.with(isOver ? own.state() : TaskProgress.State.RUNNING);
   }
 
-  private static TaskProgress sum(TaskProgress a, TaskReport b) {
-    return new TaskProgress(
-        a.state(),
-        a.reason(),
-        a.totalsAreFinal() && b.totalsAreFinal(),
-        a.totalFiles() + b.totalFiles(),
-        a.totalBytes() + b.totalBytes(),
-        a.files() + b.files(),
-        a.bytes() + b.bytes(),
-        a.directory(),
-        a.done() + b.done(),
-        a.present() + b.present(),
-        a.noRoom() + b.noRoom(),
-        a.failed() + b.failed(),
-        a.elapsed());
-  }
+  /** Counts of several parts. */
+  private static final class Sum {
+    private final TaskProgress own;
+    private boolean isFinal;
+    private long totalFiles;
+    private long totalBytes;
+    private long files;
+    private long bytes;
+    private long done;
+    private long present;
+    private long noRoom;
+    private long failed;
+    private Duration elapsed;
 
-  private static TaskProgress oneMoreFailed(TaskProgress a) {
-    return new TaskProgress(
-        a.state(),
-        a.reason(),
-        a.totalsAreFinal(),
-        a.totalFiles(),
-        a.totalBytes(),
-        a.files(),
-        a.bytes(),
-        a.directory(),
-        a.done(),
-        a.present(),
-        a.noRoom(),
-        a.failed() + 1,
-        a.elapsed());
-  }
+    Sum(TaskProgress own) {
+      this.own = own;
+      isFinal = own.totalsAreFinal();
+      totalFiles = own.totalFiles();
+      totalBytes = own.totalBytes();
+      files = own.files();
+      bytes = own.bytes();
+      done = own.done();
+      present = own.present();
+      noRoom = own.noRoom();
+      failed = own.failed();
+      elapsed = own.elapsed();
+    }
 
-  private static TaskProgress with(TaskProgress.State state, TaskProgress a) {
-    return new TaskProgress(
-        state,
-        a.reason(),
-        a.totalsAreFinal(),
-        a.totalFiles(),
-        a.totalBytes(),
-        a.files(),
-        a.bytes(),
-        a.directory(),
-        a.done(),
-        a.present(),
-        a.noRoom(),
-        a.failed(),
-        a.elapsed());
+    void add(TaskReport part) {
+      isFinal &= part.totalsAreFinal();
+      totalFiles += part.totalFiles();
+      totalBytes += part.totalBytes();
+      files += part.files();
+      bytes += part.bytes();
+      done += part.done();
+      present += part.present();
+      noRoom += part.noRoom();
+      failed += part.failed();
+      elapsed = elapsed.compareTo(part.elapsed()) < 0 ? part.elapsed() : elapsed;
+    }
+
+    TaskProgress with(TaskProgress.State state) {
+      return new TaskProgress(
+          state,
+          state == TaskProgress.State.FAILED ? own.reason() : null,
+          isFinal,
+          totalFiles,
+          totalBytes,
+          files,
+          bytes,
+          own.directory(),
+          done,
+          present,
+          noRoom,
+          failed,
+          elapsed);
+    }
   }
 
   /** Those of this node first; those of the others once all have ended. */
@@ -237,15 +173,15 @@ final class SharedTask implements FileTask {
       return found;
     }
     List<TaskFinding> others = new ArrayList<>();
-    for (Part part : parts) {
-      others.addAll(part.findings);
-      String undone = part.undone;
+    for (PeerPart part : parts) {
+      others.addAll(part.findings());
+      String undone = part.undone();
       if (undone != null) {
         others.add(
             new TaskFinding(
                 FileName.of(""),
                 TaskFinding.Kind.FAILED,
-                part.peer + ": " + undone + "; run this again"));
+                "on " + part.name() + ": " + undone + "; run this again"));
       }
     }
     long skipped = found.isEmpty() ? from - countHere(from) : 0;
@@ -270,7 +206,7 @@ final class SharedTask implements FileTask {
 
   @Override
   public void cancel() {
-    cancelled = true;
+    parts.forEach(PeerPart::cancel);
     here.cancel();
   }
 

@@ -12,7 +12,8 @@ import picocli.CommandLine.Option;
     name = "stage",
     description = {
       "Copies a dataset, or parts of it, to the tiers ahead of use. What is there is not copied"
-          + " again, so a second run goes on where the first stopped.",
+          + " again, so a second run goes on where the first stopped. In a cluster each node copies the"
+          + " files that it holds for all; the limits are each node's.",
       "%nExit status 0 if all that was asked for is there, 4 if not all, 1 if it failed as a whole."
           + " Ctrl-C stops it; what was copied stays.%n"
     },
@@ -71,7 +72,7 @@ final class StageCommand extends TaskCommand {
       paramLabel = "FILE",
       description =
           "The order in which files are going to be read, as for --list: stay --window ahead of"
-              + " the reader and drop what was read.")
+              + " the reader and drop what was read. On this node only, also in a cluster.")
   private @Nullable String order;
 
   @Option(names = "--window", paramLabel = "SIZE", description = "How far ahead with --order.")

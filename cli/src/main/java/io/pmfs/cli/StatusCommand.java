@@ -24,11 +24,17 @@ import picocli.CommandLine.Parameters;
     footer = {
       "  pmfs status",
       "  pmfs status /mnt/dataset --json",
+      "  pmfs status --all-nodes /mnt/dataset         of a cluster",
       "  pmfs status /mnt/dataset --watch 5"
     })
 final class StatusCommand implements Callable<Integer> {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+  /** The daemon itself waits 20 s for the other nodes. */
+  private static final Duration ALL_NODES_LIMIT = Duration.ofSeconds(30);
+
   private static final int HTTP_OK = 200;
+  private static final int HTTP_NOT_FOUND = 404;
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
 
@@ -45,6 +51,13 @@ final class StatusCommand implements Callable<Integer> {
       names = "--json",
       description = "Print one JSON object, or an array of them without MOUNTPOINT.")
   private boolean json;
+
+  @Option(
+      names = "--all-nodes",
+      description =
+          "Ask all nodes of the cluster: a line for each and the sum. Exit status 1 if one does not"
+              + " answer.")
+  private boolean allNodes;
 
   @Option(
       names = "--watch",
@@ -97,7 +110,9 @@ final class StatusCommand implements Callable<Integer> {
   private void show() throws MountFailure {
     Registries registries = Registries.open(invocation.surroundings());
     String wanted = mountpointText;
-    if (wanted != null) {
+    if (allNodes) {
+      showNodes(wanted == null ? registries.running() : List.of(find(wanted, registries)));
+    } else if (wanted != null) {
       StatusReport report = ask(find(wanted, registries));
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
     } else {
@@ -129,6 +144,54 @@ final class StatusCommand implements Callable<Integer> {
     }
   }
 
+  private void showNodes(List<Registry.Entry> mounts) throws MountFailure {
+    List<NodesReport> reports = new ArrayList<>();
+    @Nullable MountFailure silent = null;
+    for (Registry.Entry mount : mounts) {
+      try {
+        NodesReport report = askForNodes(mount);
+        if (report != null) {
+          reports.add(report);
+        } else if (mountpointText != null) {
+          throw new MountFailure(
+              ExitStatus.FAILED, mount.mountpoint() + ": " + ControlServer.NO_CLUSTER);
+        }
+      } catch (MountFailure e) {
+        if (mountpointText != null) {
+          throw e;
+        }
+        invocation.warn(e.line());
+        silent = e;
+      }
+    }
+    if (json) {
+      invocation.out().println(GSON.toJson(mountpointText == null ? reports : reports.get(0)));
+    } else if (reports.isEmpty() && silent == null) {
+      invocation.out().println("No mount is in a cluster.");
+    } else {
+      invocation.out().println(String.join("\n\n", reports.stream().map(NodesTable::of).toList()));
+    }
+    invocation.out().flush();
+    if (silent != null || !reports.stream().allMatch(NodesReport::isWhole)) {
+      throw new MountFailure(ExitStatus.FAILED, "not all nodes answered; see the lines above");
+    }
+  }
+
+  /** Null if the mount is in no cluster. */
+  private static @Nullable NodesReport askForNodes(Registry.Entry mount) throws MountFailure {
+    ControlClient.Answer answer = get(mount, "/status?all-nodes=true", ALL_NODES_LIMIT);
+    if (answer.status() == HTTP_NOT_FOUND) {
+      return null;
+    }
+    NodesReport report = parse(mount, answer, NodesReport.class);
+    if (report.nodes() == null || report.sum() == null) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          mount.mountpoint() + ": its daemon is older than this command: pmfs upgrade");
+    }
+    return report;
+  }
+
   private Registry.Entry find(String text, Registries registries) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
@@ -144,22 +207,37 @@ final class StatusCommand implements Callable<Integer> {
     throw Registries.absence(mountpoint);
   }
 
-  private static StatusReport ask(Registry.Entry entry) throws MountFailure {
+  private static StatusReport ask(Registry.Entry mount) throws MountFailure {
+    return parse(mount, get(mount, "/status", ANSWER_LIMIT), StatusReport.class);
+  }
+
+  private static ControlClient.Answer get(Registry.Entry mount, String uri, Duration limit)
+      throws MountFailure {
     try {
-      ControlClient.Answer answer =
-          ControlClient.ask(Path.of(entry.socket()), HttpMethod.GET, "/status", ANSWER_LIMIT);
-      StatusReport report =
-          answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), StatusReport.class) : null;
+      return ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, uri, limit);
+    } catch (IOException e) {
+      throw silent(mount, e);
+    }
+  }
+
+  private static <T> T parse(Registry.Entry mount, ControlClient.Answer answer, Class<T> type)
+      throws MountFailure {
+    try {
+      T report = answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), type) : null;
       if (report != null) {
         return report;
       }
       throw new IOException("it answered with status " + answer.status());
     } catch (IOException | JsonSyntaxException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED,
-          "%s: pid %d gives no status: %s; see %s"
-              .formatted(entry.mountpoint(), entry.pid(), e.getMessage(), entry.logFile()),
-          e);
+      throw silent(mount, e);
     }
+  }
+
+  private static MountFailure silent(Registry.Entry mount, Exception e) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        "%s: pid %d gives no status: %s; see %s"
+            .formatted(mount.mountpoint(), mount.pid(), e.getMessage(), mount.logFile()),
+        e);
   }
 }

@@ -2,12 +2,17 @@ package io.pmfs.cli;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A {@link StatusReport} for people. */
 final class StatusTable {
+  /** A cluster may have hundreds. */
+  private static final int MOST_MEMBERS = 16;
+
   private final List<String> lines = new ArrayList<>();
 
   private StatusTable() {}
@@ -17,6 +22,7 @@ final class StatusTable {
     table.head(report);
     table.tiers(report);
     table.counts(report);
+    table.cluster(report);
     table.task(report.task());
     return String.join("\n", table.lines);
   }
@@ -84,12 +90,13 @@ final class StatusTable {
         "reads",
         String.format(
             Locale.ROOT,
-            "%,d requests, %s, %.1f %% from tiers (%s), %s from the source, %,d errors",
+            "%,d requests, %s, %.1f %% from tiers (%s), %s from %s, %,d errors",
             reads.requests(),
             ByteSize.format(reads.bytes()),
             reads.hitRatio() * 100,
             ByteSize.format(reads.fromTiers()),
             ByteSize.format(reads.fromSource()),
+            report.cluster() == null ? "the source" : "peers or the source",
             reads.errors()));
     StatusReport.Staging s = report.staging();
     add(
@@ -127,6 +134,102 @@ final class StatusTable {
             source.xattrs(),
             source.statfs(),
             source.seeks()));
+  }
+
+  private void cluster(StatusReport report) {
+    ClusterReport cluster = report.cluster();
+    if (cluster == null) {
+      return;
+    }
+    add(
+        "cluster",
+        String.format(
+            Locale.ROOT,
+            "%s: %,d nodes, %.1f %% of the files are held here, replicas %d, remote copies %s",
+            cluster.name(),
+            cluster.members().size(),
+            cluster.share() * 100,
+            cluster.replicas(),
+            cluster.remoteCopies()));
+    add(
+        "contents",
+        "%s from local tiers, %s from peers, %s from the source"
+            .formatted(
+                ByteSize.format(report.reads().fromTiers()),
+                ByteSize.format(cluster.bytesFromPeers()),
+                ByteSize.format(report.sourceOperations().bytes())));
+    add(
+        "peers",
+        String.format(
+            Locale.ROOT,
+            "%,d answers, %,d misses, %.1f %% hits",
+            cluster.answersOfPeers(),
+            cluster.missesOfPeers(),
+            cluster.peerHitRatio() * 100));
+    ClusterReport.Served served = cluster.served();
+    add(
+        "served",
+        String.format(
+            Locale.ROOT,
+            "%,d requests, %s, %s refused, %,d failed, %,d active, longest wait %,d ms",
+            served.requests(),
+            ByteSize.format(served.bytes()),
+            refused(served.refused()),
+            served.failed(),
+            served.active(),
+            served.longestWaitMillis()));
+    members(cluster.members());
+  }
+
+  /** Refusals by reason: {@code 3 (421: 2, slow: 1)}. */
+  private static String refused(Map<String, Long> reasons) {
+    long all = reasons.values().stream().mapToLong(Long::longValue).sum();
+    return String.format(Locale.ROOT, "%,d", all)
+        + because(
+            String.join(
+                ", ",
+                reasons.entrySet().stream().map(e -> e.getKey() + ": " + e.getValue()).toList()));
+  }
+
+  private void members(List<ClusterReport.MemberReport> members) {
+    // This node, then those with which something is the matter.
+    members.stream()
+        .sorted(
+            Comparator.comparing((ClusterReport.MemberReport m) -> !m.self())
+                .thenComparing(m -> !m.suspected())
+                .thenComparing(ClusterReport.MemberReport::node))
+        .limit(MOST_MEMBERS)
+        .forEach(member -> add("node", text(member)));
+    if (members.size() > MOST_MEMBERS) {
+      add(
+          "",
+          String.format(
+              Locale.ROOT, "and %,d more: --json has all", members.size() - MOST_MEMBERS));
+    }
+  }
+
+  private static String text(ClusterReport.MemberReport member) {
+    String place =
+        String.format(
+            Locale.ROOT,
+            "%s at %s:%d, %.1f %% of the files",
+            member.node(),
+            member.address(),
+            member.port(),
+            member.share() * 100);
+    if (member.self()) {
+      return place + ", this node";
+    }
+    return place
+        + String.format(
+            Locale.ROOT,
+            ", %,d requests, %s, %,d failed, p50 %.1f ms, p99 %.1f ms%s",
+            member.requests(),
+            ByteSize.format(member.bytes()),
+            member.failures(),
+            member.medianMillis(),
+            member.slowestPercentMillis(),
+            member.suspected() ? ", suspected: not asked for a while" : "");
   }
 
   private void task(@Nullable TaskReport task) {

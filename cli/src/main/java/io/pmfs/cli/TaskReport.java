@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param state {@code running}, {@code ended}, {@code cancelled} or {@code failed}
  * @param complete whether all that was asked for is so
  * @param directory the one it is in, as {@link PathText} writes it
+ * @param nodes how many nodes of a cluster do it together; 1 for one by itself
  */
 record TaskReport(
     String id,
@@ -35,7 +36,8 @@ record TaskReport(
     long present,
     long noRoom,
     long failed,
-    long elapsedMs) {
+    long elapsedMs,
+    int nodes) {
 
   static TaskReport of(String id, FileTask task) {
     TaskProgress progress = task.progress();
@@ -55,7 +57,8 @@ record TaskReport(
         progress.present(),
         progress.noRoom(),
         progress.failed(),
-        progress.elapsed().toMillis());
+        progress.elapsed().toMillis(),
+        task instanceof SharedTask shared ? shared.nodes() : 1);
   }
 
   /** From a daemon, which may be another user's: nothing is taken for granted. */

@@ -73,7 +73,7 @@ final class TaskResource {
               : ControlAnswer.wrongMethod(method, HttpMethod.POST.name());
       case "/tasks/latest" -> {
         if (method.equals(HttpMethod.DELETE)) {
-          tasks.cancel();
+          yield cancel();
         } else if (!method.equals(HttpMethod.GET)) {
           yield ControlAnswer.wrongMethod(method, "GET, DELETE");
         }
@@ -108,8 +108,21 @@ final class TaskResource {
     }
   }
 
+  private ControlAnswer cancel() {
+    try {
+      if (ofPeers) {
+        tasks.cancelPart();
+      } else {
+        tasks.cancel();
+      }
+      return latest();
+    } catch (IllegalStateException e) {
+      return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
+    }
+  }
+
   private ControlAnswer latest() {
-    TaskReport report = tasks.latest();
+    TaskReport report = ofPeers ? tasks.latestPart() : tasks.latest();
     return report == null
         ? ControlAnswer.error(
             HttpResponseStatus.NOT_FOUND, "no task was started since this was mounted")
@@ -124,8 +137,9 @@ final class TaskResource {
     }
     long from = number(parameters, "from", 0, Long.MAX_VALUE);
     int limit = (int) number(parameters, "limit", MAX_FINDINGS, MAX_FINDINGS);
-    return ControlAnswer.ok(
-        new Findings(tasks.findings(from, limit).stream().map(Finding::of).toList()));
+    List<TaskFinding> found =
+        ofPeers ? tasks.findingsOfPart(from, limit) : tasks.findings(from, limit);
+    return ControlAnswer.ok(new Findings(found.stream().map(Finding::of).toList()));
   }
 
   private static long number(

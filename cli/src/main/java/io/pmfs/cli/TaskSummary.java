@@ -21,6 +21,7 @@ record TaskSummary(String text, int exitStatus) {
     if (parts.isEmpty()) {
       parts.add("nothing was done");
     }
+    parts.set(0, parts.get(0) + nodes(report));
     return new TaskSummary(
         beginning(report) + String.join(", ", parts) + "; " + extent(report), exitStatus(report));
   }
@@ -47,6 +48,10 @@ record TaskSummary(String text, int exitStatus) {
       case "evict" -> "dropped the copies of %s";
       default -> "staged %s";
     };
+  }
+
+  private static String nodes(TaskReport report) {
+    return report.nodes() > 1 ? String.format(Locale.ROOT, " on %,d nodes", report.nodes()) : "";
   }
 
   private static String present(TaskReport report) {

@@ -10,7 +10,8 @@ import picocli.CommandLine.Option;
 @Command(
     name = "verify",
     description = {
-      "Compares what the tiers hold with its checksums, and with --source also with the source.",
+      "Compares what the tiers hold with its checksums, and with --source also with the source."
+          + " In a cluster this node's tiers only.",
       "%nExit status 0 if every copy is good, 4 if any was bad, also when --repair dropped it.%n"
     },
     sortOptions = false,

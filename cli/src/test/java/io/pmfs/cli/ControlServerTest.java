@@ -53,6 +53,7 @@ final class ControlServerTest {
     @Nullable MountFailure failure;
     @Nullable RuntimeException bug;
     @Nullable CountDownLatch hold;
+    @Nullable NodesReport nodes;
 
     @Override
     public StatusReport status() {
@@ -68,6 +69,11 @@ final class ControlServerTest {
         }
       }
       return FakeDataset.report("/mnt/ä", "/src");
+    }
+
+    @Override
+    public @Nullable NodesReport nodes() {
+      return nodes;
     }
 
     @Override

@@ -1,7 +1,10 @@
 package io.pmfs.cli;
 
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A dataset that mounts nothing but an entry in a test's mountinfo. */
@@ -41,7 +44,55 @@ final class FakeDataset implements MountedDataset {
     return report(settings.mountpoint().toString(), settings.source().toString());
   }
 
+  /** The same of a node in a cluster of two, n1 and n2. */
+  static StatusReport inCluster(String node) {
+    return inCluster(node, List.of());
+  }
+
+  /** The same with more members. */
+  static StatusReport inCluster(String node, List<ClusterReport.MemberReport> more) {
+    return report("/mnt/dataset", "/lustre/imagenet", cluster(node, more));
+  }
+
+  private static ClusterReport cluster(String node, List<ClusterReport.MemberReport> more) {
+    return new ClusterReport(
+        "train",
+        Stream.concat(
+                more.stream(),
+                Stream.of("n1", "n2")
+                    .map(
+                        name ->
+                            new ClusterReport.MemberReport(
+                                name,
+                                "00000000-0000-0000-0000-000000000001",
+                                "10.0.0." + name.substring(1),
+                                20113,
+                                name.equals(node),
+                                name.equals("n1") ? 0.49 : 0.51,
+                                name.equals("n2") && node.equals("n1"),
+                                100,
+                                5 << 20,
+                                3,
+                                0.4,
+                                12.5)))
+            .toList(),
+        node.equals("n1") ? 0.49 : 0.51,
+        1,
+        "auto",
+        7 << 20,
+        90,
+        10,
+        0.9,
+        new ClusterReport.Served(
+            80, 3 << 20, new TreeMap<>(Map.of("421", 2L, "slow", 1L)), 4, 5, 6));
+  }
+
   static StatusReport report(String mountpoint, String source) {
+    return report(mountpoint, source, null);
+  }
+
+  private static StatusReport report(
+      String mountpoint, String source, @Nullable ClusterReport cluster) {
     return new StatusReport(
         mountpoint,
         source,
@@ -82,7 +133,7 @@ final class FakeDataset implements MountedDataset {
         new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
         new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42),
-        null,
+        cluster,
         null);
   }
 

@@ -3,6 +3,8 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.Gson;
+import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 final class StatusTableTest {
@@ -24,6 +26,36 @@ final class StatusTableTest {
               checks       6 copies verified, 7 mismatches
               source       42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
                 .stripTrailing());
+  }
+
+  @Test
+  void of_nodeOfACluster_saysWhoTheOthersAreAndWhatCameFromThem() {
+    assertThat(StatusTable.of(FakeDataset.inCluster("n1")).lines().map(String::strip))
+        .contains(
+            "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from peers or the source, 0 errors")
+        .containsSequence(
+            "cluster      train: 2 nodes, 49.0 % of the files are held here, replicas 1, remote copies auto",
+            "contents     2.9 KiB from local tiers, 7.0 MiB from peers, 1.0 MiB from the source",
+            "peers        90 answers, 10 misses, 90.0 % hits",
+            "served       80 requests, 3.0 MiB, 3 (421: 2, slow: 1) refused, 4 failed, 5 active, longest wait 6 ms",
+            "node         n1 at 10.0.0.1:20113, 49.0 % of the files, this node",
+            "node         n2 at 10.0.0.2:20113, 51.0 % of the files, 100 requests, 5.0 MiB, 3 failed, p50 0.4 ms, p99 12.5 ms, suspected: not asked for a while");
+  }
+
+  @Test
+  void of_largeCluster_showsSomeNodesAndThoseWithTrouble() {
+    List<ClusterReport.MemberReport> more =
+        IntStream.range(0, 500)
+            .mapToObj(
+                i ->
+                    new ClusterReport.MemberReport(
+                        "a" + i, "", "10.0.1.1", 20113, false, 0, false, 0, 0, 0, 0, 0))
+            .toList();
+
+    String table = StatusTable.of(FakeDataset.inCluster("n1", more));
+
+    assertThat(table.lines()).filteredOn(line -> line.startsWith("  node ")).hasSize(16);
+    assertThat(table).contains("n1 at 10.0.0.1", "n2 at 10.0.0.2", "and 486 more: --json has all");
   }
 
   @Test

@@ -19,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -48,6 +49,11 @@ final class TaskCommandTest {
     @Override
     public StatusReport status() {
       throw new IllegalStateException("not asked here");
+    }
+
+    @Override
+    public @Nullable NodesReport nodes() {
+      return null;
     }
 
     @Override

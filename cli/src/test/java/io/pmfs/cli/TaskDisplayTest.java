@@ -18,7 +18,7 @@ final class TaskDisplayTest {
   private static TaskReport report(String state, long bytes, boolean isFinal, String directory) {
     return new TaskReport(
         "1", "stage", state, null, false, isFinal, 4000, 8 << 20, 1000, bytes, directory, 1, 2, 3,
-        4, 2000);
+        4, 2000, 1);
   }
 
   private static TaskReport running(long bytes) {

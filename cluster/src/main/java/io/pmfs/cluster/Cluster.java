@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * A node's part in a cluster. First the {@link #store} and the {@link #share} that the node's file
  * system is made with, then {@link #open}: until then, and until others are met, the node is alone.
  */
-public final class Cluster implements AutoCloseable {
+public final class Cluster implements Peers, AutoCloseable {
   private static final int INSTANCE_BITS_OF_CHANCE = 20;
 
   /**
@@ -119,7 +119,7 @@ public final class Cluster implements AutoCloseable {
     stager.shareChanged();
   }
 
-  /** The other nodes. */
+  @Override
   public List<Member> others() {
     Membership joined = membership;
     return joined == null
@@ -127,13 +127,7 @@ public final class Cluster implements AutoCloseable {
         : joined.view().members().stream().filter(member -> !owners.isSelf(member)).toList();
   }
 
-  /**
-   * Asks a peer's {@link NodeRequests}.
-   *
-   * @param path below /v1/, with its query
-   * @param body JSON; empty for none
-   * @return JSON
-   */
+  @Override
   public String call(Member peer, String method, String path, String body) throws PeerException {
     return client.call(peer, method, path, body);
   }
