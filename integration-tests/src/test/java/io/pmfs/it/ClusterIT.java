@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.ClusterBed.Asked;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -173,16 +174,11 @@ final class ClusterIT {
     try (ClusterBed bed = new ClusterBed(3, SIZES)) {
       Path directory = bed.scratch().directory("rendezvous");
       for (Node node : bed.nodes()) {
-        node.mount(
-            bed.dataset().root(),
-            "--cluster",
-            "job",
-            "--cluster-dir",
-            directory.toString(),
-            "--cluster-address",
-            node.address(),
-            "--cluster-secret-file",
-            bed.secret().toString());
+        List<String> options = new ArrayList<>(ClusterBed.PATIENT);
+        options.addAll(List.of("--cluster", "job", "--cluster-dir", directory.toString()));
+        options.addAll(List.of("--cluster-address", node.address()));
+        options.addAll(List.of("--cluster-secret-file", bed.secret().toString()));
+        node.mount(bed.dataset().root(), options.toArray(String[]::new));
         if (node == bed.node(1)) {
           bed.awaitMembers(2);
           assertThat(bed.askedBy(bed::epoch).bytes()).isEqualTo(bed.bytes());
@@ -204,7 +200,9 @@ final class ClusterIT {
       for (Node node : bed.nodes()) {
         node.pmfs().environment("SLURM_JOB_NODELIST", "198.18.0.[1-3]");
         node.pmfs().environment("PMFS_CLUSTER_SECRET", "only these nodes know it");
-        node.mount(bed.dataset().root(), "--cluster", "job");
+        List<String> options = new ArrayList<>(ClusterBed.PATIENT);
+        options.addAll(List.of("--cluster", "job"));
+        node.mount(bed.dataset().root(), options.toArray(String[]::new));
       }
       bed.awaitMembers(3);
       assertThat(bed.askedBy(bed::epoch).bytes()).isEqualTo(bed.bytes());

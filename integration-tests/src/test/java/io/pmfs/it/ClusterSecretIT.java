@@ -56,9 +56,10 @@ final class ClusterSecretIT {
   void node_withAnotherSecret_staysAloneAndWorks() {
     Path other = bed.scratch().root().resolve("other");
     ClusterBed.writeSecret(other, "a secret of nobody else", "rw-------");
-    bed.mount(bed.node(0));
+    String[] patient = ClusterBed.PATIENT.toArray(String[]::new);
+    bed.mount(bed.node(0), patient);
     bed.mount(bed.node(2), "--cluster-secret-file", other.toString());
-    bed.mount(bed.node(1));
+    bed.mount(bed.node(1), patient);
     for (int member = 0; member < 2; member++) {
       ClusterBed.awaitMembers(bed.node(member), 2);
     }
