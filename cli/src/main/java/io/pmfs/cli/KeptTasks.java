@@ -172,11 +172,17 @@ final class KeptTasks implements AutoCloseable {
     cancel();
   }
 
+  /** Whether there is something for {@link #resume} to go on with. */
+  boolean goesOn() {
+    Path path = file;
+    return path != null && Files.exists(path);
+  }
+
   /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
   synchronized void resume() {
     Path path = file;
     // Another node may have begun its part again already.
-    if (path == null || latest != null || !Files.exists(path)) {
+    if (path == null || latest != null || !goesOn()) {
       return;
     }
     try {

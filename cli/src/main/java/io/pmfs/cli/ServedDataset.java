@@ -127,7 +127,8 @@ final class ServedDataset implements MountedDataset {
       throw Wiring.failure(e);
     }
     if (isResumed) {
-      join(Duration.ZERO);
+      // A task is to know which files are this node's; readers are answered meanwhile.
+      join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
     tasks.resume();
   }

@@ -145,9 +145,9 @@ final class StatusTable {
         "cluster",
         String.format(
             Locale.ROOT,
-            "%s: %,d nodes, %.1f %% of the files are held here, replicas %d, remote copies %s",
+            "%s: %s, %.1f %% of the files are held here, replicas %d, remote copies %s",
             cluster.name(),
-            cluster.members().size(),
+            cluster.members().size() == 1 ? "this node alone" : cluster.members().size() + " nodes",
             cluster.share() * 100,
             cluster.replicas(),
             cluster.remoteCopies()));
