@@ -115,6 +115,32 @@ final class ControlServerTest {
   }
 
   @Test
+  void status_ofAllNodes_isTheirs() throws Exception {
+    requests.nodes =
+        new NodesReport(
+            "/mnt/x",
+            "train",
+            List.of(new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null)),
+            new NodesReport.Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+
+    ControlClient.Answer answer = ask(HttpMethod.GET, "/status?all-nodes=true");
+
+    assertThat(answer.status()).isEqualTo(200);
+    assertThat(answer.body()).contains("\"cluster\":\"train\"", "\"error\":\"is silent\"");
+  }
+
+  @Test
+  void status_ofAllNodesWithoutACluster_saysSo() throws Exception {
+    ControlClient.Answer answer = ask(HttpMethod.GET, "/status?all-nodes=true");
+
+    assertThat(answer.status()).isEqualTo(404);
+    assertThat(answer.error()).isEqualTo(ControlServer.NO_CLUSTER);
+    assertThat(ask(HttpMethod.GET, "/status?all-nodes=maybe").status()).isEqualTo(400);
+    assertThat(ask(HttpMethod.GET, "/status?all=true").status()).isEqualTo(400);
+    assertThat(ask(HttpMethod.GET, "/status?all-nodes=false").status()).isEqualTo(200);
+  }
+
+  @Test
   void status_asked_isTheReport() throws Exception {
     ControlClient.Answer answer = ask(HttpMethod.GET, "/status");
 

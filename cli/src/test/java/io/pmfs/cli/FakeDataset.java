@@ -24,6 +24,9 @@ final class FakeDataset implements MountedDataset {
 
   @Nullable volatile MountFailure startFailure;
 
+  /** What all nodes of its cluster say; null if it is in none. */
+  @Nullable volatile NodesReport nodes;
+
   FakeDataset(MountSettings settings, TestWorld world) {
     this.settings = settings;
     this.world = world;
@@ -42,6 +45,11 @@ final class FakeDataset implements MountedDataset {
   @Override
   public StatusReport status() {
     return report(settings.mountpoint().toString(), settings.source().toString());
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() {
+    return nodes;
   }
 
   /** The same of a node in a cluster of two, n1 and n2. */

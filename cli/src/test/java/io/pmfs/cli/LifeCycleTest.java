@@ -78,6 +78,33 @@ final class LifeCycleTest {
   }
 
   @Test
+  void status_ofAllNodes_namesTheSilentOnesAndFails() throws Exception {
+    mount();
+    assertThat(world.execute("status", "--all-nodes", "mnt")).isEqualTo(ExitStatus.FAILED);
+    assertThat(world.errors())
+        .isEqualTo("pmfs: " + path("mnt") + ": " + ControlServer.NO_CLUSTER + "\n");
+    assertThat(world.execute("status", "--all-nodes")).isZero();
+    assertThat(world.output()).isEqualTo("No mount is in a cluster.\n");
+
+    NodesReport.Counts counts = new NodesReport.Counts(0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    NodesReport.NodeReport one = new NodesReport.NodeReport("n1", "10.0.0.1", null, counts);
+    datasets.get(0).nodes = new NodesReport("/mnt/x", "train", List.of(one), counts);
+    assertThat(world.execute("status", "--all-nodes", "mnt")).isZero();
+    assertThat(world.output()).startsWith("/mnt/x, cluster train\n").contains("n1 10.0.0.1");
+
+    datasets.get(0).nodes =
+        new NodesReport(
+            "/mnt/x",
+            "train",
+            List.of(one, new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null)),
+            counts);
+    assertThat(world.execute("status", "--all-nodes", "mnt", "--json"))
+        .isEqualTo(ExitStatus.FAILED);
+    assertThat(world.output()).contains("\"error\": \"is silent\"");
+    assertThat(world.errors()).isEqualTo("pmfs: not all nodes answered; see the lines above\n");
+  }
+
+  @Test
   void umount_running_endsTheDaemonWithZero() throws Exception {
     mount();
 
