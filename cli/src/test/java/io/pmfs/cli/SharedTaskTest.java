@@ -148,7 +148,9 @@ final class SharedTaskTest {
     there.tasks.start(REQUEST);
     there.isSilent = false;
     here.isSilent = false;
+    // Both have heard of the other's before either ends.
     FakeNodes.await(() -> report().nodes() == 2);
+    FakeNodes.await(() -> Objects.requireNonNull(there.tasks.latest()).nodes() == 2);
     ends(here, 3, 0);
     ends(there, 4, 0);
 
