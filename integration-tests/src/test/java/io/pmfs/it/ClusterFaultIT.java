@@ -103,6 +103,10 @@ final class ClusterFaultIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void daemon_killed_isReplacedAndAMemberAgain() {
     bed.mountAll(node -> PATIENT_OWNERS);
     readOn(bed.nodes());
@@ -149,6 +153,10 @@ final class ClusterFaultIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void link_cutAndMended() {
     bed.mountAll(node -> OWNERS_ONLY);
     readOn(bed.nodes());
