@@ -17,6 +17,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -91,8 +92,14 @@ final class StagingTest {
           });
       Future<byte[]> reader = threads.submit(() -> stage.read(inode, BLOCK, 10));
       await(asked);
-      Future<Staging.Outcome> staged = threads.submit(() -> staging(stage).stage(inode));
+      FutureTask<Staging.Outcome> staged = new FutureTask<>(() -> staging(stage).stage(inode));
+      Thread stagingThread = new Thread(staged, "staging");
+      stagingThread.start();
       Await.until("the rest is read", () -> stage.store.bytesRead("f") == 2L * BLOCK);
+      // Whoever read the rest, the copy is not to be whole before the staging has met its fetch.
+      Await.until(
+          "staging waits for the reader",
+          () -> stagingThread.getState() == Thread.State.TIMED_WAITING);
       assertThat(staged.isDone()).isFalse();
       answer.countDown();
 
