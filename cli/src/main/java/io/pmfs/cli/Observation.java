@@ -39,7 +39,6 @@ final class Observation implements AutoCloseable {
   private final @Nullable Sources sources;
   private final Supplier<StatusReport> status;
   private final InstantSource clock;
-  private final RecentLog recent = new RecentLog();
   private @Nullable Metrics metrics; // GUARDED_BY(this)
   private volatile @Nullable HttpServer server;
   private volatile @Nullable ScheduledExecutorService sampler;
@@ -85,6 +84,7 @@ final class Observation implements AutoCloseable {
 
   private void listen(MetricsAddress address, Sources from) throws MountFailure {
     History history = new History(from, clock);
+    RecentLog recent = new RecentLog();
     Map<String, HttpContent> contents =
         Map.of(
             "/", WebPage.content(),
