@@ -39,7 +39,7 @@ final class WatchBlock {
     block.background();
     // Root also looks at what users' daemons say.
     return block.lines.stream()
-        .map(line -> line.stripTrailing().replaceAll("\\p{Cntrl}", "?"))
+        .map(line -> line.replaceAll("\\p{Cntrl}", "?").stripTrailing())
         .toList();
   }
 

@@ -17,11 +17,11 @@ import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
-import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
-import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
@@ -51,7 +51,6 @@ public final class HttpServer implements AutoCloseable {
 
   private static final int MAX_LINE_BYTES = 2048;
   private static final int MAX_HEAD_BYTES = 8192;
-  private static final int MAX_BODY_BYTES = 1024;
   private static final int MAX_CONNECTIONS = 64;
   private static final int MAX_WAITING = 32;
   private static final int CLOSE_SECONDS = 2;
@@ -130,18 +129,17 @@ public final class HttpServer implements AutoCloseable {
                       .setMaxInitialLineLength(MAX_LINE_BYTES)
                       .setMaxHeaderSize(MAX_HEAD_BYTES)))
           .addLast(new HttpResponseEncoder())
-          .addLast(new HttpObjectAggregator(MAX_BODY_BYTES))
           .addLast(new RequestHandler());
     }
   }
 
-  private final class RequestHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
+  private final class RequestHandler extends SimpleChannelInboundHandler<HttpObject> {
     private boolean isAsked;
 
     @Override
-    protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {
-      if (isAsked) {
-        return; // the answer to the first request closes the connection
+    protected void channelRead0(ChannelHandlerContext context, HttpObject message) {
+      if (isAsked || !(message instanceof HttpRequest request)) {
+        return; // the answer to the first head closes the connection; bodies are not waited for
       }
       isAsked = true;
       boolean withBody = !request.method().equals(HttpMethod.HEAD);
@@ -172,7 +170,7 @@ public final class HttpServer implements AutoCloseable {
      * A page of elsewhere whose name was made to mean this machine may not read what only this
      * machine may ask for (DNS rebinding).
      */
-    private boolean isMeant(FullHttpRequest request) {
+    private boolean isMeant(HttpRequest request) {
       String host = request.headers().get(HttpHeaderNames.HOST);
       return !isLocal
           || host == null
