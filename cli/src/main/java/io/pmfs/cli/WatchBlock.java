@@ -143,8 +143,8 @@ final class WatchBlock {
     StatusReport.SourceOperations source = now.sourceOperations();
     StatusReport.SourceOperations then = before == null ? null : before.sourceOperations();
     add(
-        "source",
-        "%s operations, %s"
+        "source ops",
+        "%s, %s"
             .formatted(
                 perSecond(since(source.total(), then == null ? 0 : then.total())),
                 bytesPerSecond(since(source.bytes(), then == null ? 0 : then.bytes()))));
@@ -205,7 +205,12 @@ final class WatchBlock {
   }
 
   private static String millis(double value) {
-    return value == 0 ? "-" : String.format(Locale.ROOT, value < 10 ? "%.2f ms" : "%.0f ms", value);
+    if (value == 0) {
+      return "-";
+    }
+    return value < 0.1
+        ? String.format(Locale.ROOT, "%.0f us", Math.max(1, value * 1e3))
+        : String.format(Locale.ROOT, value < 10 ? "%.2f ms" : "%.0f ms", value);
   }
 
   private void add(String name, @Nullable String value) {
