@@ -10,20 +10,15 @@ import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
-import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
-import io.pmfs.stage.StagerStatus;
-import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Deque;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -160,24 +155,15 @@ final class ServedDataset implements MountedDataset {
 
   @Override
   public StatusReport status() {
-    PmfsFileSystem.ReadStatistics reads = fileSystem.readStatistics();
     ReadOrigins origins = stager.readOrigins();
-    long fromTiers = origins.bytesFromTiers();
-    long fromSource = origins.source().bytes();
-    long served = fromTiers + fromSource;
     List<StatusReport.TierStatus> tierReports =
-        IntStream.range(0, tiers.size()).mapToObj(i -> report(i, origins)).toList();
-    StatusReport.Reads readReport =
-        new StatusReport.Reads(
-            reads.requests(),
-            reads.bytes(),
-            fromTiers,
-            fromSource,
-            served == 0 ? 0 : (double) fromTiers / served,
-            reads.errors(),
-            origins.making().bytes(),
-            bridge.opensLeftToKernel());
-    StatusReport.Staging staging = report(stager.status(), copies);
+        IntStream.range(0, tiers.size())
+            .mapToObj(i -> StatusReport.TierStatus.of(i, origins, copies, stager))
+            .toList();
+    StatusReport.Reads reads =
+        StatusReport.Reads.of(
+            fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
+    StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
     ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
     return new StatusReport(
         settings.mountpoint().toString(),
@@ -192,13 +178,13 @@ final class ServedDataset implements MountedDataset {
         null,
         state.toString(),
         tierReports,
-        readReport,
+        reads,
         staging,
-        report(source.files()),
+        StatusReport.SourceOperations.of(source.files().operations()),
         clusterReport,
         tasks.latest(),
         null,
-        Engagement.of(tierReports, readReport, staging, clusterReport),
+        Engagement.of(tierReports, reads, staging, clusterReport),
         RequestReport.of(bridge.latencies()),
         StatusReport.Memory.now());
   }
@@ -264,63 +250,6 @@ final class ServedDataset implements MountedDataset {
     return settings.readMode().equals("auto")
         ? "as an earlier daemon of this session chose"
         : "as asked for";
-  }
-
-  private StatusReport.TierStatus report(int index, ReadOrigins origins) {
-    Tier tier = tiers.get(index);
-    CopyFormat format = copies.formats().get(index);
-    TierStatus status = tier.status();
-    TierStatus.Dax dax = status.dax();
-    String reason = status.reason();
-    return new StatusReport.TierStatus(
-        status.name(),
-        status.kind().word(),
-        status.path(),
-        status.state().name().toLowerCase(Locale.ROOT),
-        reason == null ? "" : reason,
-        dax == null
-            ? new StatusReport.Dax(false, "not a pm tier")
-            : new StatusReport.Dax(dax.real(), dax.reason()),
-        status.capacityBytes(),
-        status.usedBytes(),
-        status.copies(),
-        format.compression().toString(),
-        format.contentBytes(),
-        origins.tiers().get(index).reads(),
-        origins.misses(index),
-        origins.tiers().get(index).bytes(),
-        stager.evicted(tier),
-        tier.errors(),
-        copies.mismatches(tier));
-  }
-
-  private static StatusReport.Staging report(StagerStatus staging, Copies copies) {
-    return new StatusReport.Staging(
-        staging.active(),
-        staging.queued(),
-        staging.dropped(),
-        staging.completed(),
-        staging.failed(),
-        copies.verified(),
-        copies.mismatches(),
-        staging.evicted(),
-        staging.skippedNoRoom(),
-        staging.idle());
-  }
-
-  private static StatusReport.SourceOperations report(CountedBackingStore source) {
-    var operations = source.operations();
-    return new StatusReport.SourceOperations(
-        operations.opens(),
-        operations.reads(),
-        operations.bytes(),
-        operations.stats(),
-        operations.lists(),
-        operations.readlinks(),
-        operations.xattrs(),
-        operations.statfs(),
-        operations.seeks(),
-        operations.total());
   }
 
   @Override

@@ -1,7 +1,15 @@
 package io.pmfs.cli;
 
 import io.pmfs.cli.metrics.ProcessMemory;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
+import io.pmfs.stage.ReadOrigins;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerStatus;
+import io.pmfs.tier.Tier;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,7 +108,33 @@ record StatusReport(
       long readBytes,
       long evictions,
       long errors,
-      long mismatches) {}
+      long mismatches) {
+    static TierStatus of(int index, ReadOrigins origins, Copies copies, Stager stager) {
+      Tier tier = copies.tiers().get(index);
+      CopyFormat format = copies.formats().get(index);
+      io.pmfs.tier.TierStatus status = tier.status();
+      io.pmfs.tier.TierStatus.Dax dax = status.dax();
+      String reason = status.reason();
+      return new TierStatus(
+          status.name(),
+          status.kind().word(),
+          status.path(),
+          status.state().name().toLowerCase(Locale.ROOT),
+          reason == null ? "" : reason,
+          dax == null ? new Dax(false, "not a pm tier") : new Dax(dax.real(), dax.reason()),
+          status.capacityBytes(),
+          status.usedBytes(),
+          status.copies(),
+          format.compression().toString(),
+          format.contentBytes(),
+          origins.tiers().get(index).reads(),
+          origins.misses(index),
+          origins.tiers().get(index).bytes(),
+          stager.evicted(tier),
+          tier.errors(),
+          copies.mismatches(tier));
+    }
+  }
 
   /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
   record Dax(boolean real, String reason) {}
@@ -122,7 +156,23 @@ record StatusReport(
       double hitRatio,
       long errors,
       long fromMaking,
-      long opensLeftToKernel) {}
+      long opensLeftToKernel) {
+    static Reads of(
+        PmfsFileSystem.ReadStatistics reads, ReadOrigins origins, long opensLeftToKernel) {
+      long fromTiers = origins.bytesFromTiers();
+      long fromSource = origins.source().bytes();
+      long served = fromTiers + fromSource;
+      return new Reads(
+          reads.requests(),
+          reads.bytes(),
+          fromTiers,
+          fromSource,
+          served == 0 ? 0 : (double) fromTiers / served,
+          reads.errors(),
+          origins.making().bytes(),
+          opensLeftToKernel);
+    }
+  }
 
   /** What the daemon takes: all of it as the kernel counts it, and of that Java's heap. */
   record Memory(long residentBytes, long heapUsedBytes, long heapMaxBytes) {
@@ -146,7 +196,21 @@ record StatusReport(
       long mismatches,
       long evicted,
       long skippedNoRoom,
-      boolean idle) {}
+      boolean idle) {
+    static Staging of(StagerStatus staging, Copies copies) {
+      return new Staging(
+          staging.active(),
+          staging.queued(),
+          staging.dropped(),
+          staging.completed(),
+          staging.failed(),
+          copies.verified(),
+          copies.mismatches(),
+          staging.evicted(),
+          staging.skippedNoRoom(),
+          staging.idle());
+    }
+  }
 
   /** What the backing store was asked for. */
   record SourceOperations(
@@ -159,5 +223,19 @@ record StatusReport(
       long xattrs,
       long statfs,
       long seeks,
-      long total) {}
+      long total) {
+    static SourceOperations of(io.pmfs.tier.SourceOperations operations) {
+      return new SourceOperations(
+          operations.opens(),
+          operations.reads(),
+          operations.bytes(),
+          operations.stats(),
+          operations.lists(),
+          operations.readlinks(),
+          operations.xattrs(),
+          operations.statfs(),
+          operations.seeks(),
+          operations.total());
+    }
+  }
 }
