@@ -161,8 +161,7 @@ final class ServedDataset implements MountedDataset {
             .mapToObj(i -> StatusReport.TierStatus.of(i, origins, copies, stager))
             .toList();
     StatusReport.Reads reads =
-        StatusReport.Reads.of(
-            fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
+        StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
     StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
     ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
     return new StatusReport(

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -37,8 +38,7 @@ final class MetricsIT {
   }
 
   private static double value(String text, String sample) {
-    Matcher matcher =
-        Pattern.compile("(?m)^" + sample + "\\{[^\\n]*} (\\S+)$").matcher(text);
+    Matcher matcher = Pattern.compile("(?m)^" + sample + "\\{[^\\n]*} (\\S+)$").matcher(text);
     assertThat(matcher.find()).as("%s in\n%s", sample, text).isTrue();
     return Double.parseDouble(matcher.group(1));
   }
@@ -46,7 +46,7 @@ final class MetricsIT {
   @Test
   void mount_withMetrics_tellsTheSameOverTcpAndItsSocket() throws Exception {
     try (MountedPmfs mount = pmfs.mount(source, "--metrics", "0", "--read-mode", "page-cache")) {
-      Files.readAllBytes(mount.path("f"));
+      Files.readAllBytes(mount.mountpoint().resolve("f"));
       Status status = mount.awaitCopies(1);
       String url = status.text("metrics");
       String text = Command.run("curl", "-sSf", "-m", "30", url + "metrics").expect(0).out();
@@ -59,7 +59,11 @@ final class MetricsIT {
       assertThat(text)
           .containsPattern(
               "pmfs_request_duration_seconds_count\\{[^\\n]*operation=\"read\"[^\\n]*} [1-9]");
-      assertThat(mount.ask("GET", "/metrics").expect(0).out())
+      String socket = pmfs.controlSocket(mount.mountpoint()).toString();
+      assertThat(
+              Command.run("curl", "-sSf", "--unix-socket", socket, "http://pmfs/metrics")
+                  .expect(0)
+                  .out())
           .contains("pmfs_reads_total{", "jvm_memory_used_bytes{");
       assertThat(page).contains("<title>pmfs</title>");
       assertThat(Command.run("curl", "-sSf", "-m", "30", url + "history").expect(0).out())
@@ -74,8 +78,7 @@ final class MetricsIT {
   void mount_metricsOnAPortThatIsTaken_isRefusedAndLeavesNothing() throws Exception {
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       String port = Integer.toString(taken.getLocalPort());
-      Command refused =
-          pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), "--metrics", port));
+      Command refused = pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), "--metrics", port));
 
       assertThat(refused.exit()).as("%s", refused).isEqualTo(1);
       assertThat(refused.errorLines()).hasSize(1);
@@ -92,7 +95,7 @@ final class MetricsIT {
       String mountpoint = mount.mountpoint().toString();
       assertThat(pmfs.run("status", mountpoint).expect(0).out())
           .contains("engaged      not yet: nothing was read");
-      Files.readAllBytes(mount.path("f"));
+      Files.readAllBytes(mount.mountpoint().resolve("f"));
 
       Command status = pmfs.run("status", mountpoint, "--json").expect(4);
 
@@ -117,9 +120,17 @@ final class MetricsIT {
       Await.until(
           "two blocks",
           Duration.ofSeconds(30),
-          () -> Files.readString(output).split(" on ", -1).length > 2);
+          () -> text(output).split(" on ", -1).length > 2);
     }
     assertThat(watch.waitFor()).isEqualTo(3);
     assertThat(Files.readString(output)).contains("memory  ").doesNotContain("\u001b");
+  }
+
+  private static String text(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }

@@ -64,7 +64,7 @@ final class WebPageIT {
     }
     try (MountedPmfs mount = pmfs.mount(source, "--metrics", "0", "--read-mode", "page-cache")) {
       for (int i = 0; i < 20; i++) {
-        Files.readAllBytes(mount.path("f" + i));
+        Files.readAllBytes(mount.mountpoint().resolve("f" + i));
       }
       String url = mount.awaitCopies(20).text("metrics");
       String seen = browse("--dump-dom", url).expect(0).out();
