@@ -114,6 +114,32 @@ final class ArchitectureTest {
         .check(CLASSES);
   }
 
+  /** It is handed what it reads; commands, options and reports are none of its business. */
+  @Test
+  void metrics_knowNothingOfTheCommandLine() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs.cli.metrics..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.pmfs.cli")
+        .orShould()
+        .dependOnClassesThat()
+        .resideInAnyPackage("picocli..", "ch.qos.logback..", "com.google.gson..")
+        .check(CLASSES);
+  }
+
+  @Test
+  void micrometer_isImportedByMetricsOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.pmfs.cli.metrics..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.micrometer..", "io.prometheus..")
+        .check(CLASSES);
+  }
+
   /** The control socket here, peers there. */
   @Test
   void netty_isImportedByWhatSpeaksHttp() {
