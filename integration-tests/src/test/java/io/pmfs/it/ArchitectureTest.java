@@ -100,6 +100,7 @@ final class ArchitectureTest {
     "org.tomlj.., cli",
     "ch.qos.logback.., cli",
     "org.HdrHistogram.., cluster",
+    "org.bouncycastle.., cluster",
     "me.tongfei.., cli",
     "org.jline.., cli"
   })
