@@ -4,6 +4,7 @@ A file's cost is taken as a part that does not depend on its size and one for ea
 the first. CPU seconds are those of the reader and of the daemons, by the kernel's accounts, in the loader and in /proc.
 """
 
+import itertools
 import os
 import random
 import time
@@ -14,8 +15,9 @@ from machine import BenchmarkError
 from parameters import ASSUMED, BY_NAME, MEASURED
 
 MANY_READERS = 16
-WARM_UP_PASSES = 3  # until the daemon's code is compiled
+WARM_UP_READS = 20_000  # until the daemon's code is compiled
 BATCH_FILES = 64
+RATE_PASSES = 5
 
 
 def cores():
@@ -43,11 +45,13 @@ def cold(node, part, readers=1, seed=1, nodes=()):
 
 
 def warm_up(nodes, part, readers=1):
-    """Reads everything on each node several times, page cache dropped, as it is measured afterwards."""
-    for number in range(WARM_UP_PASSES):
+    """Reads everything on each node again and again, page cache dropped, as it is measured afterwards."""
+    done, number = 0, 0
+    while done < WARM_UP_READS:
         settle(nodes)
         machine.drop_caches(names=False)
-        read_together(nodes, part, number, readers, shares=False)
+        done += read_together(nodes, part, number, readers, shares=False)[0]["files"]
+        number += 1
 
 
 def of_source(source, small, large):
@@ -130,6 +134,38 @@ def of_remote_reads(nodes, small, large, found, arguments):
     near = sorted(seconds for seconds, size in latencies if 0.8 <= size / 100_000 <= 1.25) or sorted(seconds for seconds, _ in latencies)
     told = {"count": len(near), "fewestBytes": 80_000, "mostBytes": 125_000, "p50": percentile(near, 0.5), "p99": percentile(near, 0.99)}
     return result, told
+
+
+def daemon_cpu(nodes, part, readers):
+    """CPU seconds of the nodes' daemons in one pass of the first node over a part: the median of several, and files and peers' bytes."""
+    found = []
+    for number in range(RATE_PASSES):
+        came = nodes[0].peer_bytes()
+        line, used = cold(nodes[0], part, readers, number, nodes[1:])
+        found.append((sum(used), line["files"], line["bytes"], nodes[0].peer_bytes() - came))
+    return sorted(found)[len(found) // 2]
+
+
+def of_local_rates(node, parts):
+    """CPU seconds of the daemon for a file in its own tier, by part and number of readers."""
+    result = {}
+    for part, readers in itertools.product(parts, (1, MANY_READERS)):
+        warm_up([node], part, readers)
+        cpu, files, _, _ = daemon_cpu([node], part, readers)
+        result[part, readers] = cpu / files
+    return result
+
+
+def of_remote_rates(nodes, parts, local):
+    """CPU seconds of both daemons for a file that the other has, by part and number of readers; what the reader itself owns is taken off."""
+    result = {}
+    for part, readers in itertools.product(parts, (1, MANY_READERS)):
+        read_together([nodes[0]], part, 1, MANY_READERS)
+        warm_up(nodes[:1], part, readers)
+        cpu, files, size, came = daemon_cpu(nodes, part, readers)
+        remote_files = files * came / size
+        result[part, readers] = (cpu - local[part, readers] * (files - remote_files)) / remote_files
+    return result
 
 
 def remote_cpu(found, size):

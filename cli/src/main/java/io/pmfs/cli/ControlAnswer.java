@@ -8,10 +8,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the control socket answers.
  *
- * @param body made JSON
+ * @param body made JSON, but for a {@link Text}
  * @param allow the method that would have been right; null if it was
  */
 record ControlAnswer(HttpResponseStatus status, Object body, @Nullable String allow) {
+  /** A body that is sent as it is. */
+  record Text(String type, String text) {}
+
   static ControlAnswer ok(Object body) {
     return new ControlAnswer(HttpResponseStatus.OK, body, null);
   }

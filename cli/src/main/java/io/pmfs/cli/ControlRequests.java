@@ -11,6 +11,11 @@ interface ControlRequests {
 
   KeptTasks tasks();
 
+  /** The metrics in Prometheus text. */
+  default String metrics() {
+    return "";
+  }
+
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
 

@@ -35,6 +35,7 @@ import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.handler.timeout.WriteTimeoutHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import io.pmfs.cli.metrics.Metrics;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
@@ -52,8 +53,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
- * /version}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
- * TaskResource}. One request for each connection.
+ * /version}, {@code GET /metrics}, {@code POST /umount?lazy=true&purge=true}, {@code POST
+ * /upgrade}, and {@link TaskResource}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -62,6 +63,7 @@ final class ControlServer implements AutoCloseable {
   private static final int TIMEOUT_SECONDS = 10;
   private static final int WORKERS = 2;
   private static final int MAX_WAITING = 32;
+  private static final String JSON = "application/json; charset=utf-8";
   private static final String ALL_NODES = "all-nodes";
 
   /** Why there is no status of all nodes. */
@@ -206,6 +208,13 @@ final class ControlServer implements AutoCloseable {
       QueryStringDecoder query = new QueryStringDecoder(uri, UTF_8);
       return switch (query.path()) {
         case "/status" -> only(GET, method, () -> status(query.parameters()));
+        case "/metrics" ->
+            only(
+                GET,
+                method,
+                () ->
+                    ControlAnswer.ok(
+                        new ControlAnswer.Text(Metrics.CONTENT_TYPE, requests.metrics())));
         case "/version" ->
             only(
                 GET,
@@ -228,7 +237,8 @@ final class ControlServer implements AutoCloseable {
                 ? new TaskResource(requests.tasks()).answer(method, query, body)
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
-                    query.path() + ": try /status, /version, /tasks, /umount or /upgrade");
+                    query.path()
+                        + ": try /status, /metrics, /version, /tasks, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -303,11 +313,15 @@ final class ControlServer implements AutoCloseable {
   }
 
   private static void respond(ChannelHandlerContext context, ControlAnswer answer) {
-    byte[] body = (GSON.toJson(answer.body()) + "\n").getBytes(UTF_8);
+    ControlAnswer.Text text =
+        answer.body() instanceof ControlAnswer.Text given
+            ? given
+            : new ControlAnswer.Text(JSON, GSON.toJson(answer.body()) + "\n");
+    byte[] body = text.text().getBytes(UTF_8);
     DefaultFullHttpResponse response =
         new DefaultFullHttpResponse(
             HttpVersion.HTTP_1_1, answer.status(), Unpooled.wrappedBuffer(body));
-    response.headers().set(HttpHeaderNames.CONTENT_TYPE, "application/json; charset=utf-8");
+    response.headers().set(HttpHeaderNames.CONTENT_TYPE, text.type());
     response.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, body.length);
     response.headers().set(HttpHeaderNames.CONNECTION, "close");
     if (answer.allow() != null) {

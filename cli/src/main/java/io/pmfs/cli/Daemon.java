@@ -32,6 +32,7 @@ final class Daemon implements ControlRequests {
   private final IntConsumer halt;
   private final Instant started;
   private final MountedDataset dataset;
+  private final Observation observation;
   private static final Duration ANSWER_FIRST = Duration.ofMillis(200);
 
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -51,13 +52,16 @@ final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings);
+    this.observation = new Observation(settings.metrics(), dataset.sources(), this::status, clock);
   }
 
   /** Serves until the mount is gone; {@code ready} runs once it answers and can be found. */
   void run(Registration registration, Runnable ready) throws MountFailure {
     runner = Thread.currentThread();
     try (registration) {
-      try (dataset) {
+      try (dataset;
+          observation) {
+        observation.open(supervision != null && supervision.isResumed());
         dataset.start();
         serveSupervised(registration, ready);
       }
@@ -223,7 +227,13 @@ final class Daemon implements ControlRequests {
             userName,
             ProcessHandle.current().pid(),
             Duration.between(started, clock.instant()).toSeconds(),
-            logFile.toString());
+            logFile.toString(),
+            observation.url());
+  }
+
+  @Override
+  public String metrics() {
+    return observation.text();
   }
 
   @Override

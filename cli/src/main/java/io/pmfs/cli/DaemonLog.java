@@ -6,6 +6,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.OutputStreamAppender;
 import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
@@ -125,6 +126,14 @@ final class DaemonLog {
     appender.setContext(context);
     appender.setEncoder(encoder);
     appender.start();
+  }
+
+  /** Has an appender told of every line from now on. */
+  static void add(AppenderBase<ILoggingEvent> appender) {
+    LoggerContext context = context();
+    appender.setContext(context);
+    appender.start();
+    context.getLogger(Logger.ROOT_LOGGER_NAME).addAppender(appender);
   }
 
   /** Writes out and closes the files. */

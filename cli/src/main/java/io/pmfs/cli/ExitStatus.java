@@ -9,6 +9,8 @@ final class ExitStatus {
   static final int USAGE = 2;
 
   static final int NOT_MOUNTED = 3;
+
+  /** Done in part; also a mount whose tiers do not help its readers. */
   static final int PARTLY = 4;
 
   /** This machine cannot mount: the job should use the source path instead. */

@@ -116,6 +116,12 @@ enum MountOption {
       "false",
       "let the daemon of --user keep CAP_SYS_ADMIN, without which it has no passthrough; that is"
           + " nearly root's power. Not in a configuration file"),
+  METRICS(
+      Kind.VALUE,
+      MetricsAddress.FORM,
+      null,
+      "answer metrics for Prometheus and a page for people there, to everybody who reaches it: on"
+          + " this machine alone unless an ADDRESS is given, on any free port if PORT is 0"),
   READY_TIMEOUT(Kind.VALUE, "TIME", "30s", "how long the mount may take to answer"),
   LOG_FILE(Kind.VALUE, "FILE", null, "where the daemon logs; rotated at 10 MiB, 5 kept"),
   LOG_LEVEL(Kind.VALUE, "LEVEL", "info", "error, warn, info, debug or trace");

@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param allowOther whether users other than the mounting one get in
  * @param user whose process serves a mount that root made; null for the process's own user
  * @param passthroughCapability whether that process was to keep CAP_SYS_ADMIN
+ * @param metrics where metrics and a page are answered; null for nowhere
  * @param readyTimeout how long the probe through the mount may take
  * @param logFile where the daemon logs; null for the default place
  * @param logLevel error, warn, info, debug or trace
@@ -55,6 +56,7 @@ record MountSettings(
     boolean allowOther,
     @Nullable String user,
     boolean passthroughCapability,
+    @Nullable MetricsAddress metrics,
     Duration readyTimeout,
     @Nullable Path logFile,
     String logLevel) {

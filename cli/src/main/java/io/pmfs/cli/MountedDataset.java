@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.metrics.Sources;
 import io.pmfs.fuse.ReadMode;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +22,11 @@ interface MountedDataset extends AutoCloseable {
    * seconds at most.
    */
   default @Nullable NodesReport nodes() throws InterruptedException {
+    return null;
+  }
+
+  /** What there is to measure; null if nothing is. */
+  default @Nullable Sources sources() {
     return null;
   }
 

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cli.metrics.Sources;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
@@ -10,6 +11,7 @@ import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
+import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
@@ -159,9 +161,24 @@ final class ServedDataset implements MountedDataset {
   @Override
   public StatusReport status() {
     PmfsFileSystem.ReadStatistics reads = fileSystem.readStatistics();
-    long fromTiers = stager.bytesFromTiers();
-    long fromSource = stager.bytesFromSource();
+    ReadOrigins origins = stager.readOrigins();
+    long fromTiers = origins.bytesFromTiers();
+    long fromSource = origins.source().bytes();
     long served = fromTiers + fromSource;
+    List<StatusReport.TierStatus> tierReports =
+        IntStream.range(0, tiers.size()).mapToObj(i -> report(i, origins)).toList();
+    StatusReport.Reads readReport =
+        new StatusReport.Reads(
+            reads.requests(),
+            reads.bytes(),
+            fromTiers,
+            fromSource,
+            served == 0 ? 0 : (double) fromTiers / served,
+            reads.errors(),
+            origins.making().bytes(),
+            bridge.opensLeftToKernel());
+    StatusReport.Staging staging = report(stager.status(), copies);
+    ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
     return new StatusReport(
         settings.mountpoint().toString(),
         settings.source().toString(),
@@ -174,20 +191,44 @@ final class ServedDataset implements MountedDataset {
         readModeReason(),
         null,
         state.toString(),
-        IntStream.range(0, tiers.size())
-            .mapToObj(i -> report(tiers.get(i), copies.formats().get(i)))
-            .toList(),
-        new StatusReport.Reads(
-            reads.requests(),
-            reads.bytes(),
-            fromTiers,
-            fromSource,
-            served == 0 ? 0 : (double) fromTiers / served,
-            reads.errors()),
-        report(stager.status(), copies),
+        tierReports,
+        readReport,
+        staging,
         report(source.files()),
-        cluster == null ? null : ClusterReport.of(cluster.status()),
-        tasks.latest());
+        clusterReport,
+        tasks.latest(),
+        null,
+        Engagement.of(tierReports, readReport, staging, clusterReport),
+        RequestReport.of(bridge.latencies()),
+        StatusReport.Memory.now());
+  }
+
+  @Override
+  public Sources sources() {
+    return new Sources(
+        settings.source().toString(),
+        settings.mountpoint().toString(),
+        Version.get(),
+        bridge,
+        fileSystem,
+        copies,
+        stager,
+        source.files(),
+        cluster == null ? null : cluster::status,
+        this::taskCounts);
+  }
+
+  private Sources.@Nullable TaskCounts taskCounts() {
+    TaskReport task = tasks.latest();
+    return task == null
+        ? null
+        : new Sources.TaskCounts(
+            task.isRunning(),
+            task.files(),
+            task.totalFiles(),
+            task.bytes(),
+            task.totalBytes(),
+            task.failed());
   }
 
   @Override
@@ -225,7 +266,9 @@ final class ServedDataset implements MountedDataset {
         : "as asked for";
   }
 
-  private static StatusReport.TierStatus report(Tier tier, CopyFormat format) {
+  private StatusReport.TierStatus report(int index, ReadOrigins origins) {
+    Tier tier = tiers.get(index);
+    CopyFormat format = copies.formats().get(index);
     TierStatus status = tier.status();
     TierStatus.Dax dax = status.dax();
     String reason = status.reason();
@@ -242,7 +285,13 @@ final class ServedDataset implements MountedDataset {
         status.usedBytes(),
         status.copies(),
         format.compression().toString(),
-        format.contentBytes());
+        format.contentBytes(),
+        origins.tiers().get(index).reads(),
+        origins.misses(index),
+        origins.tiers().get(index).bytes(),
+        stager.evicted(tier),
+        tier.errors(),
+        copies.mismatches(tier));
   }
 
   private static StatusReport.Staging report(StagerStatus staging, Copies copies) {

@@ -77,6 +77,9 @@ final class SettingsParser {
         value(MountOption.ALLOW_OTHER, SettingsParser::flag),
         settings.containsKey(MountOption.USER) ? text(MountOption.USER) : null,
         value(MountOption.PASSTHROUGH_CAPABILITY, SettingsParser::flag),
+        settings.containsKey(MountOption.METRICS)
+            ? value(MountOption.METRICS, MetricsAddress::parse)
+            : null,
         value(MountOption.READY_TIMEOUT, SettingsParser::positive),
         path(MountOption.LOG_FILE),
         oneOf(MountOption.LOG_LEVEL, LEVELS));

@@ -18,14 +18,21 @@ import picocli.CommandLine.Parameters;
 /** {@code pmfs status}: what the mounts of this node hold and how often that helped. */
 @Command(
     name = "status",
-    description = "Shows tiers, usage, hit ratio and staging of one mount or of all.%n",
+    description = {
+      "Shows tiers, usage, hit ratio and staging of one mount or of all, and whether the tiers do"
+          + " their work.",
+      "%nExit status 4 if all that is read comes from the source and none of it is kept: the tiers"
+          + " have failed, have no room, or forget copies before they are read again; the line on"
+          + " standard error says which. A mount that nobody has read through yet, or whose first"
+          + " epoch fills the tiers, is no such case.%n"
+    },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs status",
       "  pmfs status /mnt/dataset --json",
       "  pmfs status --all-nodes /mnt/dataset         of a cluster",
-      "  pmfs status /mnt/dataset --watch 5"
+      "  pmfs status /mnt/dataset --watch"
     })
 final class StatusCommand implements Callable<Integer> {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
@@ -37,6 +44,10 @@ final class StatusCommand implements Callable<Integer> {
   private static final int HTTP_NOT_FOUND = 404;
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  private static final Gson ONE_LINE =
+      new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
+  private static final String DEFAULT_INTERVAL = "1";
 
   private final Invocation invocation;
 
@@ -62,9 +73,12 @@ final class StatusCommand implements Callable<Integer> {
   @Option(
       names = "--watch",
       arity = "0..1",
-      fallbackValue = "2",
+      fallbackValue = DEFAULT_INTERVAL,
       paramLabel = "SECONDS",
-      description = "Repeat every SECONDS (2 if not given) until interrupted.")
+      description =
+          "Show rates, hit ratios and latencies every SECONDS (1 if not given), until interrupted or"
+              + " unmounted: on a terminal in one place, elsewhere one block after the other, with"
+              + " --json one line each.")
   private @Nullable String watch;
 
   StatusCommand(Invocation invocation) {
@@ -75,23 +89,69 @@ final class StatusCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     String interval = watch;
     if (interval == null) {
-      show();
-      return ExitStatus.DONE;
+      return show();
     }
     if (mountpointText == null && interval.contains("/")) {
       mountpointText = interval; // "--watch /mnt/dataset": that was not a number of seconds
-      interval = "2";
+      interval = DEFAULT_INTERVAL;
     }
-    Duration pause = interval(interval);
-    while (true) {
-      show();
-      try {
-        Thread.sleep(pause.toMillis());
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        return ExitStatus.DONE;
+    return watch(interval(interval));
+  }
+
+  private int watch(Duration pause) throws MountFailure {
+    String wanted = mountpointText;
+    if (wanted != null) {
+      find(wanted, Registries.open(invocation.surroundings())); // what is not there is an error
+    }
+    StatusWatch watching = new StatusWatch(invocation, new Mounts(wanted), pause);
+    boolean isThere =
+        allNodes
+            ? watching.repeat(this::showNodesAgain)
+            : json
+                ? watching.lines(
+                    reports -> ONE_LINE.toJson(wanted == null ? reports : reports.get(0)))
+                : watching.blocks();
+    if (!isThere) {
+      throw new MountFailure(ExitStatus.NOT_MOUNTED, wanted + ": is not mounted any more");
+    }
+    return ExitStatus.DONE;
+  }
+
+  private boolean showNodesAgain(List<Registry.Entry> mounts) throws MountFailure {
+    showNodes(mounts);
+    invocation.out().println();
+    return !invocation.out().checkError();
+  }
+
+  /** All mounts, or the one that is wanted. */
+  private final class Mounts implements StatusWatch.Asker {
+    private final @Nullable String wanted;
+    private Registry.@Nullable Entry known;
+
+    Mounts(@Nullable String wanted) {
+      this.wanted = wanted;
+    }
+
+    @Override
+    public @Nullable List<Registry.Entry> mounts() throws MountFailure {
+      Registries registries = Registries.open(invocation.surroundings());
+      if (wanted == null) {
+        return registries.running();
       }
-      invocation.out().println();
+      Surroundings surroundings = invocation.surroundings();
+      Path mountpoint = surroundings.resolveLinks(surroundings.resolve(wanted));
+      Registry.Entry entry = registries.find(mountpoint);
+      if (entry != null) {
+        known = entry;
+      }
+      MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+      // A mount without a daemon may get another one.
+      return mount == null || !mount.isPmfs() || known == null ? null : List.of(known);
+    }
+
+    @Override
+    public StatusReport ask(Registry.Entry mount) throws MountFailure {
+      return StatusCommand.ask(mount);
     }
   }
 
@@ -107,7 +167,7 @@ final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private void show() throws MountFailure {
+  private int show() throws MountFailure {
     Registries registries = Registries.open(invocation.surroundings());
     String wanted = mountpointText;
     if (allNodes) {
@@ -115,13 +175,29 @@ final class StatusCommand implements Callable<Integer> {
     } else if (wanted != null) {
       StatusReport report = ask(find(wanted, registries));
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
+      invocation.out().flush();
+      return exitStatus(List.of(report));
     } else {
-      showAll(registries);
+      return showAll(registries);
     }
-    invocation.out().flush();
+    return ExitStatus.DONE;
   }
 
-  private void showAll(Registries registries) throws MountFailure {
+  /** Says on standard error which mounts do not help their readers. */
+  private int exitStatus(List<StatusReport> reports) {
+    int status = ExitStatus.DONE;
+    for (StatusReport report : reports) {
+      Engagement engagement = report.engagement();
+      if (engagement != null && engagement.isSourceOnly()) {
+        String line = report.mountpoint() + ": all reads go to the source: " + engagement.reason();
+        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
+        status = ExitStatus.PARTLY;
+      }
+    }
+    return status;
+  }
+
+  private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     @Nullable MountFailure silent = null;
     for (Registry.Entry entry : registries.running()) {
@@ -139,9 +215,12 @@ final class StatusCommand implements Callable<Integer> {
     } else {
       invocation.out().println(String.join("\n\n", reports.stream().map(StatusTable::of).toList()));
     }
+    invocation.out().flush();
+    int status = exitStatus(reports);
     if (silent != null) {
       throw new MountFailure(ExitStatus.FAILED, "not all mounts answered; see the lines above");
     }
+    return status;
   }
 
   private void showNodes(List<Registry.Entry> mounts) throws MountFailure {

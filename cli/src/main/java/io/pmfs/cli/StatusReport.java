@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.metrics.ProcessMemory;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -8,6 +9,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param user whose process the daemon is
  * @param cluster with whom the dataset is shared; null if with nobody
+ * @param metrics the URL that {@code --metrics} is answered at; null if at none
+ * @param engagement whether the tiers do their work
+ * @param requests how long those of the kernel took
+ * @param memory what the daemon takes
  * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
@@ -27,11 +32,19 @@ record StatusReport(
     Staging staging,
     SourceOperations sourceOperations,
     @Nullable ClusterReport cluster,
-    @Nullable TaskReport task) {
+    @Nullable TaskReport task,
+    @Nullable String metrics,
+    @Nullable Engagement engagement,
+    @Nullable RequestReport requests,
+    @Nullable Memory memory) {
 
   /** The same report with what only the daemon knows. */
   StatusReport with(
-      String daemonUser, long daemonPid, long daemonUptimeSeconds, String daemonLogFile) {
+      String daemonUser,
+      long daemonPid,
+      long daemonUptimeSeconds,
+      String daemonLogFile,
+      @Nullable String daemonMetrics) {
     return new StatusReport(
         mountpoint,
         source,
@@ -49,7 +62,11 @@ record StatusReport(
         staging,
         sourceOperations,
         cluster,
-        task);
+        task,
+        daemonMetrics,
+        engagement,
+        requests,
+        memory);
   }
 
   /**
@@ -59,6 +76,12 @@ record StatusReport(
    * @param reason why it is not on, or empty
    * @param compression how new copies are stored, as {@code --compression} has it
    * @param contentBytes what the copies hold when they are read; -1 if that is not known
+   * @param hits reads that its whole copies answered
+   * @param misses reads that it could not answer, so that a later place did
+   * @param readBytes what its whole copies answered
+   * @param evictions copies removed to make room
+   * @param errors failed reads and writes
+   * @param mismatches copies dropped because they were not what was recorded
    */
   record TierStatus(
       String name,
@@ -71,7 +94,13 @@ record StatusReport(
       long usedBytes,
       long copies,
       String compression,
-      long contentBytes) {}
+      long contentBytes,
+      long hits,
+      long misses,
+      long readBytes,
+      long evictions,
+      long errors,
+      long mismatches) {}
 
   /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
   record Dax(boolean real, String reason) {}
@@ -80,10 +109,31 @@ record StatusReport(
    * Reads by applications that reached the daemon.
    *
    * @param bytes all bytes served, from tiers and from the source
+   * @param fromTiers of these, from copies, whole or in the making
+   * @param fromMaking of these, from those in the making
+   * @param opensLeftToKernel opens after which the kernel reads the copy by itself (passthrough)
    * @param hitRatio bytes from tiers by bytes served, 0 to 1; 0 before the first read
    */
   record Reads(
-      long requests, long bytes, long fromTiers, long fromSource, double hitRatio, long errors) {}
+      long requests,
+      long bytes,
+      long fromTiers,
+      long fromSource,
+      double hitRatio,
+      long errors,
+      long fromMaking,
+      long opensLeftToKernel) {}
+
+  /** What the daemon takes: all of it as the kernel counts it, and of that Java's heap. */
+  record Memory(long residentBytes, long heapUsedBytes, long heapMaxBytes) {
+    static Memory now() {
+      Runtime runtime = Runtime.getRuntime();
+      return new Memory(
+          ProcessMemory.residentBytes(),
+          runtime.totalMemory() - runtime.freeMemory(),
+          runtime.maxMemory());
+    }
+  }
 
   /** Copying to the tiers in the background. */
   record Staging(

@@ -6,12 +6,15 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** A {@link StatusReport} for people. */
 final class StatusTable {
   /** A cluster may have hundreds. */
   private static final int MOST_MEMBERS = 16;
+
+  private static final int MOST_OPERATIONS = 4;
 
   private final List<String> lines = new ArrayList<>();
 
@@ -39,9 +42,35 @@ final class StatusTable {
     add(
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
+    add("engaged", engaged(report.engagement()));
     add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());
+    add("metrics", report.metrics());
+    StatusReport.Memory memory = report.memory();
+    add("memory", memory == null ? null : text(memory));
+  }
+
+  /** Null from a daemon that does not tell. */
+  static @Nullable String engaged(@Nullable Engagement engagement) {
+    if (engagement == null) {
+      return null;
+    }
+    String word =
+        switch (engagement.state()) {
+          case Engagement.ENGAGED -> "yes";
+          case Engagement.SOURCE_ONLY -> "no";
+          default -> "not yet";
+        };
+    return word + ": " + engagement.reason();
+  }
+
+  static String text(StatusReport.Memory memory) {
+    return "%s resident, heap %s of %s"
+        .formatted(
+            ByteSize.format(memory.residentBytes()),
+            ByteSize.format(memory.heapUsedBytes()),
+            ByteSize.format(memory.heapMaxBytes()));
   }
 
   private void tiers(StatusReport report) {
@@ -98,6 +127,8 @@ final class StatusTable {
             ByteSize.format(reads.fromSource()),
             report.cluster() == null ? "the source" : "peers or the source",
             reads.errors()));
+    RequestReport requests = report.requests();
+    add("requests", requests == null ? null : text(requests));
     StatusReport.Staging s = report.staging();
     add(
         "staging",
@@ -134,6 +165,25 @@ final class StatusTable {
             source.xattrs(),
             source.statfs(),
             source.seeks()));
+  }
+
+  /** The most frequent operations. */
+  private static @Nullable String text(RequestReport requests) {
+    String text =
+        requests.operations().stream()
+            .sorted(Comparator.comparing(RequestReport.Operation::count).reversed())
+            .limit(MOST_OPERATIONS)
+            .map(
+                o ->
+                    String.format(
+                        Locale.ROOT,
+                        "%s %,d (p50 %.2f ms, p99 %.2f ms)",
+                        o.operation(),
+                        o.count(),
+                        o.p50Millis(),
+                        o.p99Millis()))
+            .collect(Collectors.joining(", "));
+    return text.isEmpty() ? null : text;
   }
 
   private void cluster(StatusReport report) {

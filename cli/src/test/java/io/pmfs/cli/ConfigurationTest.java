@@ -156,6 +156,7 @@ final class ConfigurationTest {
                 false,
                 null,
                 false,
+                null,
                 Duration.ofSeconds(30),
                 null,
                 "info"));
@@ -198,6 +199,8 @@ final class ConfigurationTest {
         "BUFFER_MEMORY    | 7MiB    | --buffer-memory: '7MiB' is too little; give at least 8MiB",
         "METADATA_MEMORY  | 1M      | --metadata-memory: '1M' is too little; give at least 16MiB",
         "EVICTION         | fifo    | --eviction: 'fifo' is not known; choose one of none, lru",
+        "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
+        "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
         "READY_TIMEOUT    | 0s      | --ready-timeout: '0s' is no time at all",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",
         "KEEP_FREE        | 5x      | --keep-free: '5x' is not a size",

@@ -77,6 +77,11 @@ final class ControlServerTest {
     }
 
     @Override
+    public String metrics() {
+      return "pmfs_reads_total 7\n";
+    }
+
+    @Override
     public KeptTasks tasks() {
       return tasks;
     }

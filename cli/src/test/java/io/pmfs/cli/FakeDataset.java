@@ -125,7 +125,13 @@ final class FakeDataset implements MountedDataset {
                 200L << 30,
                 1234567,
                 "zstd:3",
-                500L << 30),
+                500L << 30,
+                600,
+                400,
+                3000,
+                8,
+                1,
+                7),
             new StatusReport.TierStatus(
                 "ssd0",
                 "ssd",
@@ -137,12 +143,26 @@ final class FakeDataset implements MountedDataset {
                 1536,
                 1,
                 "none",
-                1000)),
-        new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0),
+                1000,
+                0,
+                400,
+                0,
+                0,
+                0,
+                0)),
+        new StatusReport.Reads(1000, 4000, 3000, 1000, 0.75, 0, 500, 0),
         new StatusReport.Staging(1, 2, 3, 4, 5, 6, 7, 8, 9, false),
         new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42),
         cluster,
-        null);
+        null,
+        null,
+        new Engagement(Engagement.ENGAGED, "75.0 % of what was read came from the tiers"),
+        new RequestReport(
+            List.of(0.001, 0.002),
+            List.of(
+                new RequestReport.Operation("lookup", 2, 0.001, 0.5, 1, List.of(2L, 0L, 0L)),
+                new RequestReport.Operation("read", 10, 0.02, 1.5, 2, List.of(0L, 10L, 0L)))),
+        new StatusReport.Memory(200 << 20, 50 << 20, 192 << 20));
   }
 
   @Override

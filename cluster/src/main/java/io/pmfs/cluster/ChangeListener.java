@@ -5,7 +5,9 @@ import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
 import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
 import org.infinispan.notifications.cachelistener.annotation.CacheEntryRemoved;
 import org.infinispan.notifications.cachelistener.event.CacheEntryEvent;
+import org.infinispan.notifications.cachemanagerlistener.annotation.Merged;
 import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
+import org.infinispan.notifications.cachemanagerlistener.event.MergeEvent;
 import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 
 /**
@@ -23,6 +25,12 @@ public final class ChangeListener {
   /** The group has other members now. */
   @ViewChanged
   public void groupChanged(ViewChangedEvent event) {
+    then.run();
+  }
+
+  /** Parts of the group have become one; for that Infinispan tells of no other change. */
+  @Merged
+  public void groupMerged(MergeEvent event) {
     then.run();
   }
 

@@ -14,13 +14,15 @@ import org.jspecify.annotations.Nullable;
  *     directory
  * @param directory on a file system that all nodes share, where they find each other without a list
  * @param secret null only if the address is a loopback one
+ * @param timings how patient its members are with each other
  */
 public record ClusterSettings(
     String name,
     InetAddress address,
     List<String> nodes,
     @Nullable Path directory,
-    @Nullable ClusterSecret secret) {
+    @Nullable ClusterSecret secret,
+    GroupTimings timings) {
   public ClusterSettings {
     nodes = List.copyOf(nodes);
     if (name.isEmpty()) {
@@ -38,5 +40,15 @@ public record ClusterSettings(
               + address.getHostAddress()
               + "; give all nodes the same --cluster-secret-file");
     }
+  }
+
+  /** Members that are as patient as is usual. */
+  public ClusterSettings(
+      String name,
+      InetAddress address,
+      List<String> nodes,
+      @Nullable Path directory,
+      @Nullable ClusterSecret secret) {
+    this(name, address, nodes, directory, secret, GroupTimings.DEFAULTS);
   }
 }

@@ -45,14 +45,6 @@ final class GroupChannel {
   /** A few nodes look for each other often; many would spend their time on it. */
   private static final int FEW_NODES = 64;
 
-  private static final int MERGE_INTERVAL_MS = 1_000;
-
-  /** How long a node may be silent, and how often each says that it is there. */
-  private static final int SILENCE_MS = 3_000;
-
-  private static final int HEARTBEAT_MS = 1_000;
-  private static final int VERIFY_MS = 1_000;
-  private static final int JOIN_TIMEOUT_MS = 1_000;
   private static final int DISCOVERY_RUNS = 3;
   private static final int CONNECT_TIMEOUT_MS = 300;
 
@@ -79,19 +71,24 @@ final class GroupChannel {
   /** A channel that is not connected yet. */
   static JChannel create(ClusterSettings settings) throws Exception {
     boolean few = settings.nodes().size() <= FEW_NODES;
+    GroupTimings timings = settings.timings();
+    long merge = timings.merge().toMillis();
     List<Protocol> protocols = new ArrayList<>();
     protocols.add(transport(settings));
     protocols.add(discovery(settings));
     protocols.add(
         new MERGE3()
-            .setMinInterval(few ? MERGE_INTERVAL_MS : 10L * MERGE_INTERVAL_MS)
-            .setMaxInterval(few ? 4L * MERGE_INTERVAL_MS : 30L * MERGE_INTERVAL_MS));
-    protocols.add(new FD_ALL3().setTimeout(SILENCE_MS).setInterval(HEARTBEAT_MS));
-    protocols.add(new VERIFY_SUSPECT2().setTimeout(VERIFY_MS));
+            .setMinInterval(few ? merge : 10 * merge)
+            .setMaxInterval(few ? 4 * merge : 30 * merge));
+    protocols.add(
+        new FD_ALL3()
+            .setTimeout(timings.silence().toMillis())
+            .setInterval(timings.heartbeat().toMillis()));
+    protocols.add(new VERIFY_SUSPECT2().setTimeout(timings.verification().toMillis()));
     protocols.add(new NAKACK2().useMcastXmit(false).setXmitInterval(200));
     protocols.add(new UNICAST3().setXmitInterval(200).setConnCloseTimeout(5_000));
     protocols.add(new STABLE().setDesiredAverageGossip(5_000).setMaxBytes(1 << 20));
-    GMS membership = new GMS().setJoinTimeout(JOIN_TIMEOUT_MS).setMaxJoinAttempts(3);
+    GMS membership = new GMS().setJoinTimeout(timings.join().toMillis()).setMaxJoinAttempts(3);
     membership.printLocalAddress(false);
     protocols.add(membership);
     protocols.add(new UFC().setMaxCredits(4 << 20));

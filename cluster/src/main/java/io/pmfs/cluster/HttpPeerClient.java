@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HttpPeerClient implements PeerClient {
   /** A larger file is worth a request of its own. */
-  static final int SMALL_BYTES = 64 << 10;
+  static final int SMALL_BYTES = 128 << 10;
 
   private static final int EVENT_LOOPS = 2;
   private static final int MAX_CONNECTIONS = 32;

@@ -6,10 +6,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -20,16 +17,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import java.util.stream.Collectors;
 import org.infinispan.AdvancedCache;
 import org.infinispan.configuration.cache.CacheMode;
 import org.infinispan.configuration.cache.ConfigurationBuilder;
 import org.infinispan.configuration.global.GlobalConfigurationBuilder;
 import org.infinispan.configuration.global.ShutdownHookBehavior;
-import org.infinispan.context.Flag;
+import org.infinispan.factories.GlobalComponentRegistry;
 import org.infinispan.manager.DefaultCacheManager;
 import org.infinispan.partitionhandling.PartitionHandling;
 import org.infinispan.remoting.transport.Address;
+import org.infinispan.remoting.transport.Transport;
 import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
 import org.jgroups.JChannel;
 import org.jspecify.annotations.Nullable;
@@ -48,11 +45,6 @@ public final class InfinispanMembership implements Membership {
   private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
   private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
-  private static final int ANNOUNCEMENTS = 3;
-
-  /** So that a node hears at most 50 announcements a second, however many members there are. */
-  private static final Duration ANNOUNCEMENT_PAUSE_PER_MEMBER = Duration.ofMillis(20);
-
   private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
 
@@ -70,12 +62,7 @@ public final class InfinispanMembership implements Membership {
   // Only the worker uses these.
   private @Nullable JChannel channel;
   private @Nullable DefaultCacheManager manager;
-  private @Nullable AdvancedCache<String, String> cache;
-  private Set<String> strangers = Set.of();
-  private List<Address> told = List.of();
-  private int announcementsLeft;
-  private long nextAnnouncement = System.nanoTime();
-  private boolean announcing;
+  private @Nullable Announcements announcements;
 
   private InfinispanMembership(ClusterSettings settings, Member self) {
     this.settings = settings;
@@ -133,7 +120,14 @@ public final class InfinispanMembership implements Membership {
     DefaultCacheManager starting = null;
     try {
       starting = startManager();
-      cache = startCache(starting);
+      AdvancedCache<String, String> cache = startCache(starting);
+      announcements =
+          new Announcements(
+              cache,
+              starting.getAddress(),
+              self,
+              LOOK_INTERVAL,
+              task -> later(task, Duration.ZERO));
       ChangeListener events = new ChangeListener(this::lookSoon);
       starting.addListener(events);
       cache.addListener(events);
@@ -230,8 +224,8 @@ public final class InfinispanMembership implements Membership {
   /** Makes the view what the group and the announcements are now. */
   private void look() {
     DefaultCacheManager group = manager;
-    AdvancedCache<String, String> announcements = cache;
-    if (group == null || announcements == null) {
+    Announcements said = announcements;
+    if (group == null || said == null) {
       return;
     }
     try {
@@ -239,11 +233,10 @@ public final class InfinispanMembership implements Membership {
       if (present == null) {
         return;
       }
-      AdvancedCache<String, String> here =
-          announcements.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
-      announce(key(group.getAddress()), present, announcements);
-      forget(present, here, announcements, group.isCoordinator());
-      View seen = members(present, here);
+      Transport transport = GlobalComponentRegistry.componentOf(group, Transport.class);
+      said.say(transport.getViewId(), present.size());
+      said.forget(present, group.isCoordinator());
+      View seen = view(said.of(present));
       tell(seen);
       if (seen.members().size() >= present.size()) {
         joined.countDown();
@@ -254,79 +247,10 @@ public final class InfinispanMembership implements Membership {
     }
   }
 
-  /** A member's key: new at each start, unlike its id. */
-  private static String key(Address address) {
-    return address.getNodeUUID().toString();
-  }
-
-  /**
-   * After a change others may lack what this node said of itself, and it cannot see that: one half
-   * of a former partition drops what was said in it. So it says it several times, the more rarely
-   * the more members there are.
-   */
-  private void announce(String key, List<Address> present, AdvancedCache<String, String> all) {
-    if (!present.equals(told)) {
-      told = List.copyOf(present);
-      announcementsLeft = ANNOUNCEMENTS;
-    }
-    long now = System.nanoTime();
-    if (announcementsLeft > 0 && !announcing && now - nextAnnouncement >= 0) {
-      announcementsLeft--;
-      announcing = true;
-      Duration pause = ANNOUNCEMENT_PAUSE_PER_MEMBER.multipliedBy(present.size());
-      nextAnnouncement =
-          now + (pause.compareTo(LOOK_INTERVAL) > 0 ? pause : LOOK_INTERVAL).toNanos();
-      afterwards(
-          all.putAsync(key, Announcement.of(self)),
-          failure -> {
-            announcing = false;
-            if (failure != null) {
-              announcementsLeft = ANNOUNCEMENTS;
-            }
-          });
-    }
-  }
-
-  /** The oldest member removes what those who left said of themselves, if it was so before. */
-  private void forget(
-      List<Address> present,
-      AdvancedCache<String, String> here,
-      AdvancedCache<String, String> all,
-      boolean oldest) {
-    Set<String> keys = present.stream().map(InfinispanMembership::key).collect(Collectors.toSet());
-    Set<String> left =
-        here.keySet().stream().filter(key -> !keys.contains(key)).collect(Collectors.toSet());
-    if (oldest) {
-      left.stream()
-          .filter(strangers::contains)
-          .forEach(key -> afterwards(all.removeAsync(key), failure -> {}));
-    }
-    strangers = left;
-  }
-
-  private void afterwards(CompletableFuture<?> work, Consumer<@Nullable Throwable> then) {
-    CompletionStage<?> unused =
-        work.handle(
-            (result, failure) -> {
-              if (failure != null) {
-                log.debug("cluster {}: will be tried again", settings.name(), failure);
-              }
-              later(() -> then.accept(failure), Duration.ZERO);
-              return null;
-            });
-  }
-
-  private View members(List<Address> present, AdvancedCache<String, String> here) {
+  private View view(List<Member> present) {
     Map<UUID, Member> members = new LinkedHashMap<>();
-    for (Address address : present) {
-      String text = here.get(key(address));
-      if (text != null) {
-        // Present members are ordered by age: of two with one id the younger one counts.
-        Announcement.parse(text)
-            .filter(this::isAllowed)
-            .ifPresent(member -> members.put(member.id(), member));
-      }
-    }
+    // Present members are ordered by age: of two with one id the younger one counts.
+    present.stream().filter(this::isAllowed).forEach(member -> members.put(member.id(), member));
     members.put(self.id(), self);
     return new View(List.copyOf(members.values()));
   }
@@ -380,7 +304,7 @@ public final class InfinispanMembership implements Membership {
 
   private void stop(@Nullable DefaultCacheManager stopping) {
     manager = null;
-    cache = null;
+    announcements = null;
     if (channel != null) {
       GroupChannel.expectClosing(channel);
     }

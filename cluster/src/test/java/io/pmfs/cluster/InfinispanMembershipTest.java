@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,11 +24,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Several members in one process, and some in processes of their own, all on 127.0.0.1. */
 @Timeout(300)
+@Execution(ExecutionMode.CONCURRENT)
 final class InfinispanMembershipTest {
   private static final Duration PATIENCE = Duration.ofSeconds(90);
   private static final String LOOPBACK = "127.0.0.1";
@@ -51,11 +56,16 @@ final class InfinispanMembershipTest {
     return new Member(id, 1, name, LOOPBACK, 1);
   }
 
+  private static ClusterSettings settings(
+      String name, String address, String nodes, @Nullable String secret) {
+    return MemberProcess.settings(name, address, nodes, secret, MemberProcess.QUICK);
+  }
+
   private Membership join(String name, String clusterName, String nodes, @Nullable String secret) {
     try {
       Membership membership =
           InfinispanMembership.join(
-              MemberProcess.settings(clusterName, LOOPBACK, nodes, secret), member(name), PATIENCE);
+              settings(clusterName, LOOPBACK, nodes, secret), member(name), PATIENCE);
       opened.add(membership);
       return membership;
     } catch (InterruptedException e) {
@@ -215,18 +225,50 @@ final class InfinispanMembershipTest {
   @Test
   void view_processIsKilled_losesIt() throws Exception {
     Membership first = join("a", cluster, LOOPBACK, SECRET);
-    Process process = start("p", cluster, LOOPBACK, LOOPBACK, SECRET);
-    opened.add(process::destroyForcibly);
+    Process process = start("p", SECRET);
     awaitNames(first, "a", "p");
     process.destroyForcibly();
     awaitNames(first, "a");
   }
 
+  /** It has seen the same members before and after, unlike the others. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void view_memberWasFrozen_hasItAgain(boolean oldest) throws Exception {
+    Membership first = oldest ? null : join("a");
+    Process process = start("p", "");
+    Membership other = first == null ? joinAfter(process) : first;
+    awaitNames(other, "a", "p");
+    signal(process, "STOP");
+    awaitNames(other, "a");
+    // What it said of itself is removed at the second look, each a second after the last.
+    Thread.sleep(3_000);
+    signal(process, "CONT");
+    awaitNames(other, "a", "p");
+  }
+
+  private Membership joinAfter(Process process) throws Exception {
+    await(() -> output().contains("view p") || !process.isAlive());
+    return join("a");
+  }
+
+  private String output() {
+    try {
+      return Files.readString(directory.resolve("output"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void signal(Process process, String name) throws Exception {
+    String[] command = {"kill", "-" + name, Long.toString(process.pid())};
+    assertThat(new ProcessBuilder(command).inheritIO().start().waitFor()).isZero();
+  }
+
   @Test
   void view_memberRestartsBeforeItIsMissed_hasTheNewInstance() throws Exception {
     Membership first = join("a");
-    Process process = start("p", cluster, LOOPBACK, LOOPBACK);
-    opened.add(process::destroyForcibly);
+    Process process = start("p", "");
     awaitNames(first, "a", "p");
     process.destroyForcibly();
     join("p");
@@ -234,22 +276,25 @@ final class InfinispanMembershipTest {
     assertThat(names(first)).containsExactly("a", "p");
   }
 
-  private Process start(String... arguments) throws IOException {
+  private Process start(String name, String secret) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"));
     command.add(System.getProperty("java.class.path"));
     command.add(MemberProcess.class.getName());
-    command.addAll(List.of(arguments));
-    return new ProcessBuilder(command)
-        .redirectErrorStream(true)
-        .redirectOutput(directory.resolve("output").toFile())
-        .start();
+    command.addAll(List.of(name, cluster, LOOPBACK, LOOPBACK, secret, "quick"));
+    Process process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(directory.resolve("output").toFile())
+            .start();
+    opened.add(process::destroyForcibly);
+    return process;
   }
 
   @Test
   void join_addressOfAnotherMachine_isRefused() {
-    ClusterSettings settings = MemberProcess.settings(cluster, "203.0.113.1", LOOPBACK, SECRET);
+    ClusterSettings settings = settings(cluster, "203.0.113.1", LOOPBACK, SECRET);
     assertThatThrownBy(() -> InfinispanMembership.join(settings, member("a"), PATIENCE))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("cluster " + cluster + ": 203.0.113.1 is not an address of this machine");
@@ -257,7 +302,7 @@ final class InfinispanMembershipTest {
 
   @Test
   void settings_publicAddressWithoutASecret_areRefused() {
-    assertThatThrownBy(() -> MemberProcess.settings(cluster, "203.0.113.1", LOOPBACK, null))
+    assertThatThrownBy(() -> settings(cluster, "203.0.113.1", LOOPBACK, null))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("without a secret only loopback addresses are allowed");
   }
@@ -280,9 +325,7 @@ final class InfinispanMembershipTest {
     }
     Membership waiting =
         InfinispanMembership.join(
-            MemberProcess.settings(cluster, LOOPBACK, LOOPBACK, null),
-            member("a"),
-            Duration.ofMillis(10));
+            settings(cluster, LOOPBACK, LOOPBACK, null), member("a"), Duration.ofMillis(10));
     opened.add(waiting);
     assertThat(names(waiting)).containsExactly("a");
     for (ServerSocket each : taken) {

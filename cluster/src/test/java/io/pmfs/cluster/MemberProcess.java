@@ -17,17 +17,32 @@ import org.jspecify.annotations.Nullable;
  * view, the members' names in alphabetical order; leaves when its standard input ends.
  */
 final class MemberProcess {
+  /** For tests on one machine. */
+  static final GroupTimings QUICK =
+      new GroupTimings(
+          Duration.ofSeconds(2),
+          Duration.ofMillis(500),
+          Duration.ofMillis(500),
+          Duration.ofMillis(500),
+          Duration.ofSeconds(1));
+
   private MemberProcess() {}
 
   /**
    * Joins, prints and leaves.
    *
    * @param args its name, the cluster's, its address, the nodes with commas between them or a
-   *     directory (with a slash), and the secret, if there is one
+   *     directory (with a slash), the secret, or nothing if there is none, and "quick" to be less
+   *     patient than usual
    */
   public static void main(String[] args) throws Exception {
     ClusterSettings settings =
-        settings(args[1], args[2], args[3], args.length > 4 ? args[4] : null);
+        settings(
+            args[1],
+            args[2],
+            args[3],
+            args.length > 4 && !args[4].isEmpty() ? args[4] : null,
+            args.length > 5 && args[5].equals("quick") ? QUICK : GroupTimings.DEFAULTS);
     UUID id = UUID.nameUUIDFromBytes(args[0].getBytes(UTF_8));
     Member self = new Member(id, System.nanoTime(), args[0], args[2], 1);
     Instant start = Instant.now();
@@ -51,7 +66,7 @@ final class MemberProcess {
   }
 
   static ClusterSettings settings(
-      String cluster, String address, String nodes, @Nullable String secret) {
+      String cluster, String address, String nodes, @Nullable String secret, GroupTimings timings) {
     InetAddress own = InetAddresses.forString(address);
     boolean isDirectory = nodes.contains("/");
     return new ClusterSettings(
@@ -59,7 +74,8 @@ final class MemberProcess {
         own,
         isDirectory ? List.of() : NodeList.ofCommas(nodes),
         isDirectory ? Path.of(nodes) : null,
-        secret == null ? null : ClusterSecret.ofText(secret, "secret"));
+        secret == null ? null : ClusterSecret.ofText(secret, "secret"),
+        timings);
   }
 
   private static void print(View view) {

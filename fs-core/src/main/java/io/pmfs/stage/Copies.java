@@ -12,6 +12,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
@@ -44,7 +46,10 @@ public final class Copies implements AutoCloseable {
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
   private final CopyIndex index;
   private final LongAdder verified = new LongAdder();
-  private final LongAdder mismatches = new LongAdder();
+  private final Map<Tier, LongAdder> mismatches = new ConcurrentHashMap<>();
+
+  /** In the place of a tier's index. */
+  static final int NO_TIER = -1;
 
   /**
    * Serves what the namespace's records say the tiers hold.
@@ -90,7 +95,13 @@ public final class Copies implements AutoCloseable {
 
   /** Copies that were dropped because their bytes, length or file were not what was recorded. */
   public long mismatches() {
-    return mismatches.sum();
+    return tiers.stream().mapToLong(this::mismatches).sum();
+  }
+
+  /** Those of one tier. */
+  public long mismatches(Tier tier) {
+    LongAdder count = mismatches.get(tier);
+    return count == null ? 0 : count.sum();
   }
 
   /**
@@ -131,18 +142,20 @@ public final class Copies implements AutoCloseable {
   /**
    * Reads a range, which must lie within the file, from the fastest tier that holds a copy.
    *
-   * @return whether all of it was passed to the sink; if not, nothing was
+   * @return the index of the tier, when all of it was passed to the sink; {@link #NO_TIER} when
+   *     nothing was
    */
-  boolean read(Inode inode, long offset, int size, ReadSink sink) {
+  int read(Inode inode, long offset, int size, ReadSink sink) {
     long number = inode.number();
     // Each round that fails drops the copy it tried, or its tier failed: twice the tiers is more
     // than enough.
     for (int round = 0; round < 2 * tiers.size(); round++) {
       byte state = index.locate(inode);
       if (!Whereabouts.isInTier(state)) {
-        return false;
+        return NO_TIER;
       }
-      Tier tier = tiers.get(Whereabouts.tierIndex(state));
+      int place = Whereabouts.tierIndex(state);
+      Tier tier = tiers.get(place);
       try (var lease =
           handles.acquire(number, () -> open(inode, tier, Whereabouts.isVerified(state)))) {
         if (lease == null) {
@@ -150,7 +163,7 @@ public final class Copies implements AutoCloseable {
           continue;
         }
         lease.handle().read(offset, size, sink);
-        return true;
+        return place;
       } catch (MismatchException e) {
         dropBad(inode, tier, String.valueOf(e.getMessage()));
       } catch (EOFException e) {
@@ -161,7 +174,7 @@ public final class Copies implements AutoCloseable {
         handles.invalidate(number);
       }
     }
-    return false;
+    return NO_TIER;
   }
 
   /**
@@ -195,7 +208,7 @@ public final class Copies implements AutoCloseable {
     long size = inode.attributes().size();
     for (long offset = 0; offset < size; offset += Blocks.SIZE) {
       int count = (int) Math.min(Blocks.SIZE, size - offset);
-      if (!read(inode, offset, count, NoSink.NO_SINK)) {
+      if (read(inode, offset, count, NoSink.NO_SINK) == NO_TIER) {
         return false;
       }
     }
@@ -340,7 +353,7 @@ public final class Copies implements AutoCloseable {
   }
 
   private void dropBad(Inode inode, Tier tier, String why) {
-    mismatches.increment();
+    mismatches.computeIfAbsent(tier, key -> new LongAdder()).increment();
     log.warn(
         "the copy of {} in tier {} is dropped: {}; it is read from the source again",
         namespace.path(inode.number()),

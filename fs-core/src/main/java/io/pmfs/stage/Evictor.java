@@ -4,6 +4,8 @@ import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -35,7 +37,7 @@ final class Evictor {
   private final AtomicBoolean running = new AtomicBoolean();
   private final Lock compacting = new ReentrantLock();
   private final AtomicLong compactions = new AtomicLong();
-  private final LongAdder evicted = new LongAdder();
+  private final Map<Tier, LongAdder> evicted = new ConcurrentHashMap<>();
 
   Evictor(
       Namespace namespace, Copies copies, EvictionPolicy policy, Guests guests, Executor thread) {
@@ -52,7 +54,13 @@ final class Evictor {
 
   /** Copies removed so far. */
   long evicted() {
-    return evicted.sum();
+    return copies.tiers().stream().mapToLong(this::evicted).sum();
+  }
+
+  /** Those of one tier. */
+  long evicted(Tier tier) {
+    LongAdder count = evicted.get(tier);
+    return count == null ? 0 : count.sum();
   }
 
   boolean isEvicting() {
@@ -152,7 +160,7 @@ final class Evictor {
       CopyRecord copy = namespace.copy(victim, tier.name());
       copies.evict(victim, tier);
       surplus -= copy == null ? 0 : copy.storedSize();
-      evicted.increment();
+      evicted.computeIfAbsent(tier, key -> new LongAdder()).increment();
       gone++;
     }
     if (gone > 0 && !tier.sparseBundles().isEmpty()) {

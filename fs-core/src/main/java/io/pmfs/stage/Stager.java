@@ -7,6 +7,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -15,7 +16,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -45,14 +45,8 @@ public final class Stager implements AutoCloseable {
   private final Fetches fetches;
   private final FetchThreads fetchThreads;
   private final ExecutorService storeThreads;
-  private final Served readers = new Served();
-  private final Served peers = new Served();
-
-  /** Bytes by where they came from. */
-  private static final class Served {
-    private final LongAdder fromTiers = new LongAdder();
-    private final LongAdder fromSource = new LongAdder();
-  }
+  private final OriginCounters readers;
+  private final OriginCounters peers;
 
   public Stager(
       Namespace namespace,
@@ -79,6 +73,8 @@ public final class Stager implements AutoCloseable {
       Runnable threadStart) {
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
+    this.readers = new OriginCounters(copies.tiers().size());
+    this.peers = new OriginCounters(copies.tiers().size());
     this.buffers = new BufferPool(settings.bufferBytes());
     this.storeThreads =
         Executors.newFixedThreadPool(
@@ -129,21 +125,23 @@ public final class Stager implements AutoCloseable {
    * none does.
    */
   public int readCopyForPeer(Inode inode, long offset, int size, ReadSink sink) {
-    if (!copies.read(inode, offset, size, sink)) {
+    int tier = copies.read(inode, offset, size, sink);
+    if (tier == Copies.NO_TIER) {
       return 0;
     }
-    peers.fromTiers.add(size);
+    peers.fromTier(tier, size);
     return size;
   }
 
-  private int read(Inode inode, long offset, int size, ReadSink sink, Served served)
+  private int read(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
     // A copy may be committed or dropped between looking for it and using it; after a few rounds
     // nothing but the source is left.
     for (int round = 0; round < ROUNDS; round++) {
-      if (copies.read(inode, offset, size, sink)) {
+      int tier = copies.read(inode, offset, size, sink);
+      if (tier != Copies.NO_TIER) {
         evictor.touched(inode.number());
-        served.fromTiers.add(size);
+        served.fromTier(tier, size);
         return size;
       }
       int count = readThrough(inode, offset, size, sink, served);
@@ -161,7 +159,7 @@ public final class Stager implements AutoCloseable {
    * Answers from a running or new fetch of the file; 0 if there is none or it ended before it
    * could.
    */
-  private int readThrough(Inode inode, long offset, int size, ReadSink sink, Served served)
+  private int readThrough(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
     Fetch fetch = fetches.forReader(inode);
     if (fetch == null || !fetch.enter()) {
@@ -182,7 +180,7 @@ public final class Stager implements AutoCloseable {
    * itself.
    */
   private boolean readBlock(
-      Fetch fetch, int block, int start, int count, ReadSink sink, Served served)
+      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
       throws FsException {
     while (true) {
       switch (claim(fetch, block)) {
@@ -199,7 +197,7 @@ public final class Stager implements AutoCloseable {
           BufferPool.Loan loan = fetch.held(block);
           if (loan != null) {
             try {
-              served.fromTiers.add(count);
+              served.fromMaking(count);
               return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
             } finally {
               loan.release();
@@ -209,7 +207,7 @@ public final class Stager implements AutoCloseable {
         case STORED -> {
           try {
             fetch.writer().read(Blocks.offset(block) + start, count, sink);
-            served.fromTiers.add(count);
+            served.fromMaking(count);
             return true;
           } catch (MismatchException e) {
             fetches.giveUp(fetch);
@@ -237,7 +235,7 @@ public final class Stager implements AutoCloseable {
 
   /** Reads a claimed block into memory, answers from it, and leaves it to the store threads. */
   private boolean readAndHold(
-      Fetch fetch, int block, int start, int count, ReadSink sink, Served served)
+      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
       throws FsException {
     BufferPool.Loan loan = buffers.tryAcquire(fetch.blockSize(block));
     if (loan == null) {
@@ -261,7 +259,7 @@ public final class Stager implements AutoCloseable {
     try {
       fetch.hold(block, loan);
       store(fetch, block);
-      served.fromSource.add(count);
+      served.fromSource(count);
       return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
     } finally {
       loan.release();
@@ -278,7 +276,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /** Reads a range for one reader only. */
-  private int readDirectly(Inode inode, long offset, int count, ReadSink sink, Served served)
+  private int readDirectly(
+      Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
       throws FsException {
     try (var lease = sources.acquire(inode)) {
       OpenSources.OpenSource open = lease.handle();
@@ -295,7 +294,7 @@ public final class Stager implements AutoCloseable {
             fetches.name(inode)
                 + " is shorter than when it was looked up; unmount and mount it again");
       }
-      served.fromSource.add(count);
+      served.fromSource(count);
       deliver(new ReadResult.Bytes(destination.flip()), sink);
       return count;
     }
@@ -368,14 +367,14 @@ public final class Stager implements AutoCloseable {
     return share;
   }
 
-  /** Bytes that readers got from copies, finished or in the making. */
-  public long bytesFromTiers() {
-    return readers.fromTiers.sum();
+  /** Where what readers got came from; what other nodes got is not counted. */
+  public ReadOrigins readOrigins() {
+    return readers.sum();
   }
 
-  /** Bytes that readers waited for the source for. */
-  public long bytesFromSource() {
-    return readers.fromSource.sum();
+  /** Copies that were removed from a tier to make room. */
+  public long evicted(Tier tier) {
+    return evictor.evicted(tier);
   }
 
   public StagerStatus status() {

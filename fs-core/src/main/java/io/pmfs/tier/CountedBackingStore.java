@@ -21,6 +21,7 @@ public final class CountedBackingStore implements BackingStore {
   private final LongAdder xattrs = new LongAdder();
   private final LongAdder statfs = new LongAdder();
   private final LongAdder seeks = new LongAdder();
+  private final LongAdder errors = new LongAdder();
 
   public CountedBackingStore(BackingStore store) {
     this.store = store;
@@ -39,16 +40,42 @@ public final class CountedBackingStore implements BackingStore {
         seeks.sum());
   }
 
+  /** Requests that failed, but for those whose answer is that something is not there. */
+  public long errors() {
+    return errors.sum();
+  }
+
+  /** A request to the store. */
+  private interface Request<T> {
+    T run() throws FsException;
+  }
+
+  private <T> T counted(LongAdder kind, Request<T> request) throws FsException {
+    kind.increment();
+    try {
+      return request.run();
+    } catch (FsException e) {
+      switch (e.errno()) {
+        case ENOENT, ENODATA, ENXIO, ENOTDIR -> {}
+        default -> errors.increment();
+      }
+      throw e;
+    }
+  }
+
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    stats.increment();
-    return store.status(path);
+    return counted(stats, () -> store.status(path));
   }
 
   @Override
   public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
-    lists.increment();
-    store.list(directory, batches);
+    counted(
+        lists,
+        () -> {
+          store.list(directory, batches);
+          return true;
+        });
   }
 
   @Override
@@ -63,26 +90,22 @@ public final class CountedBackingStore implements BackingStore {
 
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
-    readlinks.increment();
-    return store.readSymbolicLink(path);
+    return counted(readlinks, () -> store.readSymbolicLink(path));
   }
 
   @Override
   public SourceFile open(FileName path) throws FsException {
-    opens.increment();
-    return new CountedFile(store.open(path));
+    return counted(opens, () -> new CountedFile(store.open(path)));
   }
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    xattrs.increment();
-    return store.extendedAttributes(path);
+    return counted(xattrs, () -> store.extendedAttributes(path));
   }
 
   @Override
   public StoreStatistics statistics() throws FsException {
-    statfs.increment();
-    return store.statistics();
+    return counted(statfs, store::statistics);
   }
 
   @Override
@@ -114,8 +137,7 @@ public final class CountedBackingStore implements BackingStore {
 
     @Override
     public SourceFile open() throws FsException {
-      opens.increment();
-      return new CountedFile(sequence.open());
+      return counted(opens, () -> new CountedFile(sequence.open()));
     }
 
     @Override
@@ -133,28 +155,24 @@ public final class CountedBackingStore implements BackingStore {
 
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
-      reads.increment();
-      int count = file.read(offset, destination);
+      int count = counted(reads, () -> file.read(offset, destination));
       bytes.add(count);
       return count;
     }
 
     @Override
     public long seekData(long offset) throws FsException {
-      seeks.increment();
-      return file.seekData(offset);
+      return counted(seeks, () -> file.seekData(offset));
     }
 
     @Override
     public long seekHole(long offset) throws FsException {
-      seeks.increment();
-      return file.seekHole(offset);
+      return counted(seeks, () -> file.seekHole(offset));
     }
 
     @Override
     public SourceStatus status() throws FsException {
-      stats.increment();
-      return file.status();
+      return counted(stats, file::status);
     }
 
     @Override

@@ -21,6 +21,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,6 +72,7 @@ public final class DirectoryTier implements Tier {
   private long removedInRecovery; // GUARDED_BY(this)
 
   private volatile TierStatus.State state;
+  private final LongAdder errors = new LongAdder();
   private volatile @Nullable String reason;
   private volatile long fullSinceNanos;
 
@@ -249,6 +251,9 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void failed(IOException e) {
+    if (!(e instanceof ClosedChannelException)) {
+      errors.increment();
+    }
     if (isNoSpace(e)) {
       fullSinceNanos = System.nanoTime();
       turn(TierStatus.State.FULL, "no space left on the disk");
@@ -265,6 +270,11 @@ public final class DirectoryTier implements Tier {
   @Override
   public void fail(String why) {
     turn(TierStatus.State.FAILED, why);
+  }
+
+  @Override
+  public long errors() {
+    return errors.sum();
   }
 
   @Override

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -49,6 +50,7 @@ public final class PoolTier implements Tier {
   private boolean closed; // GUARDED_BY(this)
 
   private volatile TierStatus.State state;
+  private final LongAdder errors = new LongAdder();
   private volatile @Nullable String reason;
 
   /**
@@ -260,6 +262,17 @@ public final class PoolTier implements Tier {
   @Override
   public boolean couldHold(long sizeBytes) {
     return room.couldHold(sizeBytes);
+  }
+
+  @Override
+  public void failed(IOException e) {
+    errors.increment();
+    fail(String.valueOf(e.getMessage()));
+  }
+
+  @Override
+  public long errors() {
+    return errors.sum();
   }
 
   @Override

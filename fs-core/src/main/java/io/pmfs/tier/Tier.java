@@ -87,6 +87,11 @@ public interface Tier extends AutoCloseable {
     fail(String.valueOf(e.getMessage()));
   }
 
+  /** How many of its reads and writes failed in this session. */
+  default long errors() {
+    return 0;
+  }
+
   /** Whether {@link #fail} was called. */
   boolean hasFailed();
 

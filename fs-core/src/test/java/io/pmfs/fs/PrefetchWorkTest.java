@@ -104,7 +104,7 @@ final class PrefetchWorkTest {
       assertThat(progress.isComplete()).isTrue();
       assertThat(progress.files()).isEqualTo(2L * FILES);
       assertThat(dataset.copyCount()).isZero();
-      assertThat(dataset.stager.bytesFromSource()).as("readers never waited").isZero();
+      assertThat(dataset.stager.readOrigins().source().bytes()).as("readers never waited").isZero();
     }
   }
 

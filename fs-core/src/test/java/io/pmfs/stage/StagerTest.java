@@ -188,6 +188,24 @@ final class StagerTest {
   }
 
   @Test
+  void readOrigins_readAndReadAgain_sayWhereEachCameFrom() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM, ROOM)) {
+      Inode inode = stage.file("f", 1, 5000);
+      stage.read(inode);
+      stage.awaitIdle();
+      stage.read(inode, 100, 50);
+      stage.read(inode, 100, 50);
+
+      ReadOrigins origins = stage.stager.readOrigins();
+      assertThat(origins.tiers())
+          .containsExactly(new ReadOrigins.Origin(2, 100), new ReadOrigins.Origin(0, 0));
+      assertThat(origins.source()).isEqualTo(new ReadOrigins.Origin(1, 5000));
+      assertThat(origins.misses(0)).as("what the source answered").isEqualTo(1);
+      assertThat(origins.misses(1)).isEqualTo(1);
+    }
+  }
+
+  @Test
   void read_tierDoesNotWriteYet_isAnswered() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       CountDownLatch written = new CountDownLatch(1);
@@ -206,8 +224,8 @@ final class StagerTest {
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
       assertThat(stage.read(inode, 100, 50)).isEqualTo(FakeStore.content(1, 100, 50));
       assertThat(stage.stager.status().active()).isEqualTo(1);
-      assertThat(stage.stager.bytesFromSource()).isEqualTo(5000);
-      assertThat(stage.stager.bytesFromTiers()).isEqualTo(50);
+      assertThat(stage.stager.readOrigins().source().bytes()).isEqualTo(5000);
+      assertThat(stage.stager.readOrigins().bytesFromTiers()).isEqualTo(50);
       written.countDown();
       stage.awaitIdle();
       assertThat(stage.stager.status().completed()).isEqualTo(1);

@@ -43,5 +43,11 @@ final class CountedBackingStoreTest {
     assertThatThrownBy(() -> store.open(missing)).isInstanceOf(FsException.class);
 
     assertThat(store.operations()).isEqualTo(new SourceOperations(1, 0, 0, 1, 0, 0, 0, 0, 0));
+    assertThat(store.errors()).as("that a name is not there is an answer").isZero();
+
+    fake.fail(FakeStore.Operation.STATUS, "none", Errno.EIO);
+    assertThatThrownBy(() -> store.status(missing)).isInstanceOf(FsException.class);
+
+    assertThat(store.errors()).isEqualTo(1);
   }
 }

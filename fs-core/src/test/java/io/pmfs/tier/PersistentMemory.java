@@ -16,4 +16,25 @@ public final class PersistentMemory {
     assumeTrue(place != null, "needs PMEM_DIR to name a directory on a file system with DAX");
     return Files.createTempDirectory(Path.of(place), "pmfs-test-");
   }
+
+  /** The devdax device {@code $PMEM_DEVICE}; without that the test is skipped. */
+  public static Path device() {
+    String device = System.getenv("PMEM_DEVICE");
+    assumeTrue(
+        device != null && !device.isEmpty(),
+        "needs PMEM_DEVICE to name a devdax device to overwrite");
+    return Path.of(device);
+  }
+
+  /** Whether the file system aligns files to 2 MiB: XFS does if it was made for it. */
+  public static boolean alignsFiles() throws IOException {
+    String place = System.getenv("PMEM_DIR");
+    return Files.readAllLines(Path.of("/proc/self/mounts")).stream()
+        .map(line -> line.split(" ", -1))
+        .noneMatch(
+            fields ->
+                place.startsWith(fields[1])
+                    && fields[2].equals("xfs")
+                    && !fields[3].contains("sunit=4096"));
+  }
 }

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,6 +72,7 @@ final class BackingFiles {
   private final int registeredMax;
   private final @Nullable BackingLedger ledger;
   private final @Nullable ReadModeChoice choice;
+  private final LongAdder left = new LongAdder();
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
   /** Registered and not open, the longest so first. */
@@ -303,6 +305,16 @@ final class BackingFiles {
     if (id != NONE) {
       registry.unregister(id);
     }
+  }
+
+  /** An open was answered with a copy's file. */
+  void countLeft() {
+    left.increment();
+  }
+
+  /** How many were. */
+  long left() {
+    return left.sum();
   }
 
   /** Before the device is closed. */

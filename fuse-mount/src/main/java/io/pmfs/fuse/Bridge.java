@@ -15,6 +15,14 @@ public interface Bridge {
   /** Why it is so, in a few words. */
   String readModeReason();
 
+  /** How long the requests took that came since the start. */
+  RequestLatencies latencies();
+
+  /** How many opens since the start were answered with a copy's file, which the kernel reads. */
+  default long opensLeftToKernel() {
+    return 0;
+  }
+
   /**
    * Mounts and returns once a request through the mount was answered.
    *

@@ -77,6 +77,11 @@ public final class JnrBridge implements Bridge {
   }
 
   @Override
+  public RequestLatencies latencies() {
+    return operations.latencies();
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     Object before = device(options.mountpoint());
     Thread session = new Thread(this::serve, "fuse");

@@ -43,6 +43,7 @@ final class JnrOperations extends FuseStubFS {
   private static final int BLOCK_BYTES = 4096;
 
   private final PmfsFileSystem fileSystem;
+  private final RequestLatencies latencies = new RequestLatencies();
 
   /**
    * Names do not move while mounted, so a path leads to the same directory for the whole session.
@@ -52,6 +53,10 @@ final class JnrOperations extends FuseStubFS {
 
   JnrOperations(PmfsFileSystem fileSystem) {
     this.fileSystem = fileSystem;
+  }
+
+  RequestLatencies latencies() {
+    return latencies;
   }
 
   /**
@@ -64,7 +69,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int getattr(String path, FileStat stat) {
     return answer(
-        "getattr",
+        Opcode.GETATTR,
         path,
         () -> {
           Inode inode = fileSystem.inode(inode(path));
@@ -76,7 +81,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int readlink(String path, Pointer buffer, long size) {
     return answer(
-        "readlink",
+        Opcode.READLINK,
         path,
         () -> {
           byte[] target = fileSystem.readSymbolicLink(inode(path)).bytes();
@@ -101,7 +106,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int read(String path, Pointer buffer, long size, long offset, FuseFileInfo info) {
     return answer(
-        "read",
+        Opcode.READ,
         path,
         () -> {
           int count = Math.toIntExact(size);
@@ -144,7 +149,7 @@ final class JnrOperations extends FuseStubFS {
   public int readdir(
       String path, Pointer buffer, FuseFillDir filler, long offset, FuseFileInfo info) {
     return answer(
-        "readdir",
+        Opcode.READDIR,
         path,
         () -> {
           long directory = inode(path);
@@ -191,7 +196,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int statfs(String path, Statvfs result) {
     return answer(
-        "statfs",
+        Opcode.STATFS,
         path,
         () -> {
           StoreStatistics statistics = fileSystem.statistics();
@@ -210,7 +215,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int getxattr(String path, String name, Pointer value, long size) {
     return answer(
-        "getxattr",
+        Opcode.GETXATTR,
         path,
         () -> {
           byte[] bytes = fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
@@ -221,7 +226,7 @@ final class JnrOperations extends FuseStubFS {
   @Override
   public int listxattr(String path, Pointer list, long size) {
     return answer(
-        "listxattr",
+        Opcode.LISTXATTR,
         path,
         () -> {
           Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(inode(path));
@@ -304,7 +309,8 @@ final class JnrOperations extends FuseStubFS {
   }
 
   /** The one place where a failure becomes a number: the mount survives a bug. */
-  private static int answer(String operation, String path, Operation body) {
+  private int answer(Opcode operation, String path, Operation body) {
+    long begin = latencies.begin();
     try {
       return body.run();
     } catch (FsException e) {
@@ -315,6 +321,8 @@ final class JnrOperations extends FuseStubFS {
     } catch (Throwable e) {
       log.error("{} {}", operation, path, e);
       return -Errno.EIO.number();
+    } finally {
+      latencies.end(operation, begin);
     }
   }
 }

@@ -39,6 +39,7 @@ public final class KernelBridge implements Bridge {
   private final Mounting mounting;
   private final @Nullable String noPassthrough;
   private final CountDownLatch ended = new CountDownLatch(1);
+  private final RequestLatencies latencies = new RequestLatencies();
   private volatile @Nullable BackingFiles backing;
   private final long kernelFlags;
   private volatile @Nullable KernelWorkers workers;
@@ -103,6 +104,17 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public RequestLatencies latencies() {
+    return latencies;
+  }
+
+  @Override
+  public long opensLeftToKernel() {
+    BackingFiles files = backing;
+    return files == null ? 0 : files.left();
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();
@@ -116,7 +128,8 @@ public final class KernelBridge implements Bridge {
             options.timeout().toSeconds(),
             files,
             kernelFlags,
-            Math.max(1, workerCount - KEPT_FOR_NAMES));
+            Math.max(1, workerCount - KEPT_FOR_NAMES),
+            latencies);
     KernelWorkers started =
         new KernelWorkers(
             device, operations, workerCount, given != null, this::abort, () -> end(device));

@@ -37,6 +37,7 @@ final class KernelOperations {
   private final @Nullable BackingFiles backing;
   private final long offerable;
   private final int backgroundMax;
+  private final RequestLatencies latencies;
   private volatile long taken = WANTED;
   private volatile boolean negotiated;
 
@@ -48,13 +49,16 @@ final class KernelOperations {
    * @param offerable flags of INIT that count if the kernel offers them: all but in tests
    * @param backgroundMax how many requests the kernel may have in progress for which nobody waits
    *     alone, which nearly all reads are
+   * @param latencies is told how long each request took
    */
   KernelOperations(
       PmfsFileSystem fileSystem,
       long validSeconds,
       @Nullable BackingFiles backing,
       long offerable,
-      int backgroundMax) {
+      int backgroundMax,
+      RequestLatencies latencies) {
+    this.latencies = latencies;
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.offerable = offerable;
@@ -88,6 +92,18 @@ final class KernelOperations {
 
   /** Answers one request, in one place for all failures. */
   void handle(KernelRequest request, KernelReply reply) throws FsException {
+    Opcode opcode = request.opcode();
+    long begin = latencies.begin();
+    try {
+      answer(request, reply);
+    } finally {
+      if (opcode != null) {
+        latencies.end(opcode, begin);
+      }
+    }
+  }
+
+  private void answer(KernelRequest request, KernelReply reply) throws FsException {
     reply.begin(request.unique());
     try {
       dispatch(request, reply);
@@ -253,6 +269,9 @@ final class KernelOperations {
     try {
       reply.send(KernelProtocol.OPEN_OUT_SIZE);
       opened = true;
+      if (id != BackingFiles.NONE) {
+        backing.countLeft();
+      }
     } finally {
       if (!opened) {
         backing.release(request.node());

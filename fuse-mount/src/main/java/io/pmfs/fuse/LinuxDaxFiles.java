@@ -26,15 +26,19 @@ public final class LinuxDaxFiles implements DaxFiles {
   private static final int STATX_ATTRIBUTES_MASK = 56;
   private static final long STATX_ATTR_DAX = 0x200000;
 
-  private static final long HUGE_PAGE_BYTES = 2 << 20;
+  static final long HUGE_PAGE_BYTES = 2 << 20;
 
   private static final int PROT_READ = 1;
   private static final int MAP_SHARED = 1;
 
   @Override
   public @Nullable Boolean isDirect(FileChannel file) {
+    return isDirect(Posix.descriptor(file));
+  }
+
+  /** The same of a file that is open under a number; null as well if that is below zero. */
+  static @Nullable Boolean isDirect(int descriptor) {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
-    int descriptor = Posix.descriptor(file);
     if (descriptor < 0
         || LIBC.statx(descriptor, EMPTY_PATH, Posix.AT_EMPTY_PATH, 0, statx) != 0
         || (statx.getLongLong(STATX_ATTRIBUTES_MASK) & STATX_ATTR_DAX) == 0) {

@@ -47,7 +47,10 @@ enum Opcode {
   TMPFILE(51),
   STATX(52);
 
-  private static final @Nullable Opcode[] BY_NUMBER = new @Nullable Opcode[STATX.number + 1];
+  /** All numbers are less. */
+  static final int NUMBERS = 53;
+
+  private static final @Nullable Opcode[] BY_NUMBER = new @Nullable Opcode[NUMBERS];
 
   static {
     for (Opcode opcode : values()) {

@@ -138,16 +138,23 @@ public final class PoolFile implements MappedMemory {
     }
   }
 
-  /** Has every byte of a file have its place: a store to one that has none ends the process. */
+  /**
+   * Has every byte of a file have its place: a store to one that has none ends the process. On DAX
+   * one huge page after the other, so that the kernel can map them whole (docs/decisions/0022).
+   */
   private static void fill(int file, long size) throws PoolException {
-    if (size > 0 && LIBC.fallocate(file, 0, 0, size) != 0) {
-      Errno errno = Posix.errno();
-      throw new PoolException(
-          switch (errno) {
-            case ENOSPC -> NO_ROOM.formatted(size);
-            case EOPNOTSUPP -> "its file system cannot reserve room for a file; put it elsewhere";
-            default -> "cannot be filled: " + errno;
-          });
+    long step =
+        Boolean.TRUE.equals(LinuxDaxFiles.isDirect(file)) ? LinuxDaxFiles.HUGE_PAGE_BYTES : size;
+    for (long at = 0; at < size; at += step) {
+      if (LIBC.fallocate(file, 0, at, Math.min(step, size - at)) != 0) {
+        Errno errno = Posix.errno();
+        throw new PoolException(
+            switch (errno) {
+              case ENOSPC -> NO_ROOM.formatted(size);
+              case EOPNOTSUPP -> "its file system cannot reserve room for a file; put it elsewhere";
+              default -> "cannot be filled: " + errno;
+            });
+      }
     }
   }
 

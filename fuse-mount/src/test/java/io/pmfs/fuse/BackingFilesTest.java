@@ -146,7 +146,8 @@ final class BackingFilesTest {
   }
 
   private KernelSession session(BackingFiles backing) {
-    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, backing, -1, 64));
+    return new KernelSession(
+        new KernelOperations(fixture.fileSystem, 1000, backing, -1, 64, new RequestLatencies()));
   }
 
   /** The flags of an answer to OPEN. */
@@ -314,7 +315,8 @@ final class BackingFilesTest {
   // What OPEN answers.
 
   private KernelSession session() {
-    return new KernelSession(new KernelOperations(fixture.fileSystem, 1000, files, -1, 56));
+    return new KernelSession(
+        new KernelOperations(fixture.fileSystem, 1000, files, -1, 56, new RequestLatencies()));
   }
 
   /** A process on the session of another, which was killed. */

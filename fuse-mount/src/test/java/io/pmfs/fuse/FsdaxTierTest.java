@@ -156,7 +156,7 @@ final class FsdaxTierTest extends TierContract {
   @Test
   void copies_writtenTogether_areMappedInPiecesOf2MiB() throws Exception {
     assumeTrue(
-        !isXfsWithoutStripe(),
+        PersistentMemory.alignsFiles(),
         "XFS aligns files to 2 MiB only if it was made with mkfs.xfs -d su=2m,sw=1");
     try (Tier tier = newTier(256 << 20)) {
       for (int i = 0; i < 7; i++) {
@@ -185,39 +185,10 @@ final class FsdaxTierTest extends TierContract {
     }
   }
 
-  private boolean isXfsWithoutStripe() throws IOException {
-    String place = System.getenv("PMEM_DIR");
-    return Files.readAllLines(Path.of("/proc/self/mounts")).stream()
-        .map(line -> line.split(" ", -1))
-        .anyMatch(
-            fields ->
-                place.startsWith(fields[1])
-                    && fields[2].equals("xfs")
-                    && !fields[3].contains("sunit=4096"));
-  }
-
   private long faultsOf(Path file) throws IOException {
     try (FileChannel channel = FileChannel.open(file);
         FileMapping mapping = Objects.requireNonNull(files.map(channel, LARGE))) {
-      ByteBuffer memory = mapping.range(0, LARGE);
-      touch(memory.duplicate().limit(4096));
-      long before = minorFaults();
-      touch(memory);
-      return minorFaults() - before;
+      return PageFaults.ofReading(mapping.range(0, LARGE));
     }
-  }
-
-  private static void touch(ByteBuffer memory) {
-    int sum = 0;
-    for (int i = 0; i < memory.limit(); i += 4096) {
-      sum += memory.get(i);
-    }
-    assertThat(sum).isNotEqualTo(Integer.MIN_VALUE);
-  }
-
-  /** The tenth field of proc_pid_stat(5), of this thread. */
-  private static long minorFaults() throws IOException {
-    String stat = Files.readString(Path.of("/proc/thread-self/stat"));
-    return Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[7]);
   }
 }

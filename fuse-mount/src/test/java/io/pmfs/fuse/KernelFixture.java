@@ -97,7 +97,8 @@ final class KernelFixture implements AutoCloseable {
   }
 
   KernelSession session() {
-    return new KernelSession(new KernelOperations(fileSystem, 1000, null, -1, 56));
+    return new KernelSession(
+        new KernelOperations(fileSystem, 1000, null, -1, 56, new RequestLatencies()));
   }
 
   void awaitStaged() {

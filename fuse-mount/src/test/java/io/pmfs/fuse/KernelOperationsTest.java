@@ -1,6 +1,7 @@
 package io.pmfs.fuse;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.KernelMessages.Entry;
@@ -605,7 +606,7 @@ final class KernelOperationsTest {
   void init_takesOnlyWhatMayCount() throws Exception {
     long before51 = (1L << 22) - 1;
     KernelOperations operations =
-        new KernelOperations(fixture.fileSystem, 1000, null, before51, 56);
+        new KernelOperations(fixture.fileSystem, 1000, null, before51, 56, new RequestLatencies());
     try (KernelSession own = new KernelSession(operations)) {
       assertThat(operations.isNegotiated()).isFalse();
       ByteBuffer body = own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).body();
@@ -654,5 +655,21 @@ final class KernelOperationsTest {
       assertThat(own.isWorking()).isTrue();
       assertThat(own.ask(Opcode.GETATTR, ROOT, new byte[16]).error()).isZero();
     }
+  }
+
+  @Test
+  void handle_requests_areTimedByOperationWhateverTheirAnswer() throws Exception {
+    RequestLatencies latencies = new RequestLatencies();
+    KernelOperations operations =
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
+    try (KernelSession timed = new KernelSession(operations)) {
+      timed.ask(Opcode.GETATTR, ROOT, NOTHING);
+      timed.ask(Opcode.READ, fixture.inode("small"), KernelMessages.read(0, 100));
+      timed.ask(Opcode.READ, 1L << 40, KernelMessages.read(0, 100));
+    }
+
+    assertThat(latencies.snapshot())
+        .extracting(RequestLatencies.Operation::operation, RequestLatencies.Operation::count)
+        .containsExactly(tuple("getattr", 1L), tuple("read", 2L));
   }
 }

@@ -100,6 +100,7 @@ final class ArchitectureTest {
     "org.tomlj.., cli",
     "ch.qos.logback.., cli",
     "org.HdrHistogram.., cluster",
+    "org.bouncycastle.., cluster",
     "me.tongfei.., cli",
     "org.jline.., cli"
   })
@@ -110,6 +111,32 @@ final class ArchitectureTest {
         .should()
         .dependOnClassesThat()
         .resideInAPackage(library)
+        .check(CLASSES);
+  }
+
+  /** It is handed what it reads; commands, options and reports are none of its business. */
+  @Test
+  void metrics_knowNothingOfTheCommandLine() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs.cli.metrics..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.pmfs.cli")
+        .orShould()
+        .dependOnClassesThat()
+        .resideInAnyPackage("picocli..", "ch.qos.logback..", "com.google.gson..")
+        .check(CLASSES);
+  }
+
+  @Test
+  void micrometer_isImportedByMetricsOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.pmfs.cli.metrics..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.micrometer..", "io.prometheus..")
         .check(CLASSES);
   }
 

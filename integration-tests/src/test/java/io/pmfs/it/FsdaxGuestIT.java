@@ -38,9 +38,9 @@ final class FsdaxGuestIT {
    */
   @ParameterizedTest
   @CsvSource({
-    "nvdimm, ext4, DaxProbeFsdaxTest FsdaxTierTest ZeroCopyIT",
-    "nvdimm, xfs, DaxProbeFsdaxTest",
-    "virtio-pmem, ext4, DaxProbeFsdaxTest"
+    "nvdimm, ext4, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
+    "nvdimm, xfs, DaxProbeFsdaxTest DaxAttributeTest",
+    "virtio-pmem, ext4, DaxProbeFsdaxTest DaxAttributeTest"
   })
   void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String classes) {
     run(device, fileSystem, "short", classes);
@@ -52,7 +52,10 @@ final class FsdaxGuestIT {
       named = "pmfs.vm",
       matches = "all",
       disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
-  @CsvSource({"nvdimm, ext4, FsdaxIT", "nvdimm, xfs, FsdaxTierTest ZeroCopyIT"})
+  @CsvSource({
+    "nvdimm, ext4, FsdaxIT DevdaxTierTest",
+    "nvdimm, xfs, PoolMappingTest FsdaxTierTest ZeroCopyIT"
+  })
   void guest_withPersistentMemory_passesLongerTests(
       String device, String fileSystem, String classes) {
     run(device, fileSystem, "long", classes);
@@ -65,6 +68,9 @@ final class FsdaxGuestIT {
             .resolve("failsafe-reports");
     List<String> line = new ArrayList<>(List.of(ROOT.resolve("scripts/dax-vm").toString()));
     line.addAll(List.of("--device", device, "--fs", fileSystem, "--out", reports.toString()));
+    if (device.equals("nvdimm")) {
+      line.addAll(List.of("--devdax", "128"));
+    }
     // Enough for an XFS that lays files out for mappings of 2 MiB.
     line.addAll(List.of("--size", part.equals("long") ? "1024" : "512"));
     // Compiling well costs more there than it saves.

@@ -44,8 +44,12 @@ final class FsdaxIT {
   }
 
   private MountedPmfs mount(String... options) {
+    return mountOn(memory.toString(), options);
+  }
+
+  private MountedPmfs mountOn(String place, String... options) {
     String[] all =
-        Stream.concat(Stream.of("--tier", "pm:" + memory), Stream.of(options))
+        Stream.concat(Stream.of("--tier", "pm:" + place), Stream.of(options))
             .toArray(String[]::new);
     return pmfs.mount(Duration.ofMinutes(9), dataset.root(), all);
   }
@@ -91,6 +95,28 @@ final class FsdaxIT {
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(mount.status().number("reads.errors")).isZero();
       assertThat(mount.status().number("staging.mismatches")).isPositive();
+    }
+  }
+
+  /** Copies are in the device's memory alone, which the next daemon maps again. */
+  @Test
+  void pool_onADevice_isRealAndKeepsItsCopies() {
+    String device = System.getenv("PMEM_DEVICE");
+    assumeTrue(
+        device != null && !device.isEmpty(), "needs PMEM_DEVICE to name a devdax device to format");
+    try (MountedPmfs mount = mountOn(device, "--require-dax", "--format")) {
+      assertThat(mount.status().flag("tiers.0.dax.real")).isTrue();
+      assertThat(mount.status().text("tiers.0.dax.reason")).startsWith("dax device");
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(4);
+    }
+    try (MountedPmfs mount = mountOn(device, "--require-dax")) {
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.status();
+      assertThat(status.number("tiers.0.copies")).isEqualTo(4);
+      assertThat(status.number("sourceOperations.reads")).isZero();
+      assertThat(status.number("staging.mismatches")).isZero();
     }
   }
 }

@@ -15,6 +15,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.Tier;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
@@ -26,7 +27,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A mount that this very process serves by the kernel's protocol, without tiers; the source's reads
+ * A mount that this very process serves by the kernel's protocol, without tiers unless given some; the source's reads
  * can be watched and held up, and lookups are counted.
  */
 final class OwnMount implements AutoCloseable {
@@ -52,6 +53,11 @@ final class OwnMount implements AutoCloseable {
   private volatile Hook hook = operation -> {};
 
   OwnMount(Scratch scratch, Path tree) {
+    this(scratch, tree, List.of());
+  }
+
+  /** With tiers, which are closed with it. */
+  OwnMount(Scratch scratch, Path tree, List<Tier> tiers) {
     Machine.requireFuse();
     Machine.requireRoot();
     mountpoint = scratch.directory("own");
@@ -60,7 +66,7 @@ final class OwnMount implements AutoCloseable {
           RocksNamespace.open(scratch.root().resolve("own-state"), tree.toString(), 16 << 20);
       Namespace counted = proxy(Namespace.class, namespace);
       source = proxy(BackingStore.class, new DirectoryStore(tree));
-      copies = new Copies(counted, List.of());
+      copies = new Copies(counted, tiers);
       stager =
           new Stager(
               counted, source, copies, EvictionPolicy.NONE, new StagerSettings(2, 64 << 20, 1000));
@@ -130,6 +136,11 @@ final class OwnMount implements AutoCloseable {
   /** Requests for names so far. */
   int lookups() {
     return lookups.get();
+  }
+
+  /** How many copies were made. */
+  long copies() {
+    return stager.status().completed();
   }
 
   /** Requests for contents so far. */

@@ -303,4 +303,35 @@ final class PoolIT {
       assertThat(mount.status().number("sourceOperations.reads")).isZero();
     }
   }
+
+  /** The successor maps the same pool: its copies are served on, and nothing is fetched again. */
+  @Test
+  void upgrade_underReaders_servesTheSameCopies() {
+    Machine.requireRoot();
+    try (MountedPmfs mount = mount()) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(44);
+      long used = mount.status().number("tiers.0.usedBytes");
+      try (Readers readers =
+          new Readers(dataset, mount.mountpoint(), 2, dataset.items().subList(0, 10))) {
+        readers.awaitMore(50);
+        long pid = mount.daemon();
+        pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+        assertThat(mount.daemon()).isNotEqualTo(pid);
+        Machine.dropCaches();
+        readers.awaitMore(50);
+        readers.assertNoFailures();
+      }
+      Machine.dropCaches();
+      dataset.assertEqualBelow(mount.mountpoint());
+      Status status = mount.awaitStagingIdle();
+      assertThat(status.text("tiers.0.path")).isEqualTo(pool.toString());
+      assertThat(status.text("tiers.0.state")).isEqualTo("on");
+      assertThat(status.number("tiers.0.copies")).isEqualTo(44);
+      assertThat(status.number("tiers.0.usedBytes")).isEqualTo(used);
+      assertThat(status.number("sourceOperations.reads")).isZero();
+      assertThat(status.number("staging.mismatches")).isZero();
+      assertThat(status.number("reads.errors")).isZero();
+    }
+  }
 }

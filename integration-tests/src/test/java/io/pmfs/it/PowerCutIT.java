@@ -20,7 +20,7 @@ final class PowerCutIT {
       named = "pmfs.vm",
       matches = "all",
       disabledReason = "takes minutes; asked for by -Dpmfs.vm=all")
-  @ValueSource(strings = {"pm:/pmem/tier", "pm:/pmem/x.pool:300M"})
+  @ValueSource(strings = {"pm:/pmem/tier", "pm:/pmem/x.pool:300M", "pm:/dev/dax0.0"})
   void powerCut_whileStaging_losesNothingSyncedAndLeavesNothingWrong(String tier) {
     String script = Installation.launcherOfCheckout().resolveSibling("power-cuts").toString();
     Command cuts =

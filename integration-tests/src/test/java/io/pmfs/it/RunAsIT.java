@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -223,6 +224,59 @@ final class RunAsIT {
       assertPowerless(mount.status().number("pid"));
       assertReadRight(mount);
     }
+  }
+
+  /** A pool that the user's daemon makes, and each that comes after it maps. */
+  @Test
+  void pool_ofTheUser_isServedFromAlsoAfterAnUpgradeAndAnotherMount() throws IOException {
+    Path pool = pmfs.tier().resolve("test.pool");
+    String[] tier = {"--tier", "pm:" + pool + ":32M"};
+    int count = dataset.items().size();
+    try (MountedPmfs mount = mount(tier)) {
+      assertReadRight(mount);
+      mount.awaitCopies(count);
+      assertThat(Files.getAttribute(pool, "unix:uid")).isEqualTo(user.uid());
+      assertThat(Files.getPosixFilePermissions(pool))
+          .isEqualTo(PosixFilePermissions.fromString("rw-------"));
+      long pid = mount.daemon();
+      pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+      assertThat(mount.daemon()).isNotEqualTo(pid);
+      assertPowerless(mount.daemon());
+      assertServedFrom(pool, mount);
+    }
+    try (MountedPmfs mount = mount(tier)) {
+      assertServedFrom(pool, mount);
+    }
+  }
+
+  private void assertServedFrom(Path pool, MountedPmfs mount) {
+    Machine.dropCaches();
+    assertReadRight(mount);
+    Status status = mount.status();
+    assertThat(status.text("tiers.0.path")).isEqualTo(pool.toString());
+    assertThat(status.number("tiers.0.copies")).isEqualTo(dataset.items().size());
+    assertThat(status.number("sourceOperations.reads")).isZero();
+    assertThat(status.number("staging.mismatches")).isZero();
+  }
+
+  @Test
+  void pool_ofRoots_isRefusedInOneLineAndLeftAsItIs() throws IOException {
+    Path pool = Files.createFile(pmfs.tier().resolve("test.pool"));
+    chmod(pool, 0600);
+    Command refused =
+        pmfs.run(
+            pmfs.mountArguments(
+                dataset.root(),
+                pmfs.mountpoint(),
+                "--user",
+                user.name(),
+                "--tier",
+                "pm:" + pool + ":32M"));
+    assertThat(refused.exit()).as("%s", refused).isIn(1, 2);
+    assertThat(refused.errorLines()).as("%s", refused).hasSize(1);
+    assertThat(refused.err()).contains(pool.toString(), "permission denied");
+    assertThat(pool).isEmptyFile();
+    assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
   }
 
   @Test

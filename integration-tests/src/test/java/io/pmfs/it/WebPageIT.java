@@ -1,0 +1,99 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** The page that {@code --metrics} answers, in a browser. Its screenshots are in target/page. */
+@EnabledIfSystemProperty(
+    named = "pmfs.browser",
+    matches = "all",
+    disabledReason = "takes half a minute; asked for by -Dpmfs.browser=all")
+final class WebPageIT {
+  private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;\u202e";
+
+  private Installation pmfs;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    assumeTrue(
+        Machine.onPath("chromium"),
+        "no chromium: scripts/install-requirements browser installs it");
+    pmfs = new Installation();
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private Command browse(String... arguments) {
+    List<String> line =
+        new ArrayList<>(
+            List.of(
+                "chromium",
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--user-data-dir=" + pmfs.directory("browser"),
+                "--virtual-time-budget=9000"));
+    line.addAll(List.of(arguments));
+    return Command.run(line.toArray(String[]::new));
+  }
+
+  @Test
+  void page_inABrowser_showsTheMountAndIsNotTakenInByItsNames() throws IOException {
+    // The slash in the name of an end tag is none that a directory could have.
+    Path source = Files.createDirectory(pmfs.scratch().root().resolve(HOSTILE));
+    for (int i = 0; i < 20; i++) {
+      Files.write(source.resolve("f" + i), new byte[200_000]);
+    }
+    try (MountedPmfs mount = pmfs.mount(source, "--metrics", "0", "--read-mode", "page-cache")) {
+      for (int i = 0; i < 20; i++) {
+        Files.readAllBytes(mount.path("f" + i));
+      }
+      String url = mount.awaitCopies(20).text("metrics");
+      String seen = browse("--dump-dom", url).expect(0).out();
+      String page = seen.substring(seen.indexOf("<body"), seen.indexOf("<script"));
+
+      assertThat(page)
+          .contains("filling", "3.8 MiB", "lookup", "&lt;img src=x onerror=")
+          .doesNotContain("<img", "\u202e", "NaN", "undefined", "Infinity");
+      assertThat(seen).doesNotContain("<title>owned");
+      assertThat(page).contains("20 copies").containsPattern("<path[^>]* d=\"M");
+      screenshots(url);
+    }
+  }
+
+  private void screenshots(String url) throws IOException {
+    Path place = Files.createDirectories(Path.of("target", "page").toAbsolutePath());
+    for (String size : List.of("1280,1100", "400,1900")) {
+      for (String scheme : List.of("0", "1")) {
+        Path picture =
+            place.resolve(
+                (scheme.equals("0") ? "dark-" : "light-") + size.replaceAll(",.*", "") + ".png");
+        browse(
+                "--screenshot=" + picture,
+                "--window-size=" + size,
+                "--blink-settings=preferredColorScheme=" + scheme,
+                url)
+            .expect(0);
+        assertThat(picture).isNotEmptyFile();
+      }
+    }
+  }
+}
