@@ -65,6 +65,7 @@ final class PmfsCommand implements Runnable {
     CommandLine commands = new CommandLine(root);
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
+    commands.addSubcommand(MountOptions.addTo(new CommandLine(new RunCommand(invocation))));
     commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StageCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
@@ -144,7 +145,7 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, upgrade, stage, status, evict, verify, pack,"
+        "no command given; the commands are mount, umount, run, upgrade, stage, status, evict, verify, pack,"
             + " config, doctor");
   }
 }
