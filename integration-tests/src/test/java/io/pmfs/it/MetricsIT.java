@@ -37,8 +37,7 @@ final class MetricsIT {
   }
 
   private static double value(String text, String sample) {
-    Matcher matcher =
-        Pattern.compile("(?m)^" + sample + "\\{[^\\n]*} (\\S+)$").matcher(text);
+    Matcher matcher = Pattern.compile("(?m)^" + sample + "\\{[^\\n]*} (\\S+)$").matcher(text);
     assertThat(matcher.find()).as("%s in\n%s", sample, text).isTrue();
     return Double.parseDouble(matcher.group(1));
   }
@@ -74,8 +73,7 @@ final class MetricsIT {
   void mount_metricsOnAPortThatIsTaken_isRefusedAndLeavesNothing() throws Exception {
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       String port = Integer.toString(taken.getLocalPort());
-      Command refused =
-          pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), "--metrics", port));
+      Command refused = pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), "--metrics", port));
 
       assertThat(refused.exit()).as("%s", refused).isEqualTo(1);
       assertThat(refused.errorLines()).hasSize(1);

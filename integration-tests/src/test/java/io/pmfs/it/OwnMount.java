@@ -27,8 +27,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A mount that this very process serves by the kernel's protocol, without tiers unless given some; the source's reads
- * can be watched and held up, and lookups are counted.
+ * A mount that this very process serves by the kernel's protocol, without tiers unless given some;
+ * the source's reads can be watched and held up, and lookups are counted.
  */
 final class OwnMount implements AutoCloseable {
   /** Requests that may be in progress at once. */
