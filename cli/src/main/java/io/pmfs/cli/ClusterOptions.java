@@ -57,7 +57,8 @@ record ClusterOptions(
     }
   }
 
-  private InetAddress ownAddress() throws MountFailure {
+  /** This machine's, as the others are to use it. */
+  InetAddress ownAddress() throws MountFailure {
     if (secret == null) {
       for (String node : nodes) {
         if (!isLoopback(node)) {

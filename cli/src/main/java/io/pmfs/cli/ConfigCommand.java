@@ -31,7 +31,8 @@ import picocli.CommandLine.Spec;
     footer = {
       "  pmfs config",
       "  pmfs config /mnt/dataset",
-      "  pmfs config /mnt/dataset --keep-free 20G --json"
+      "  pmfs config /mnt/dataset --keep-free 20G --json",
+      "  pmfs config --example >~/.config/pmfs/pmfs.toml"
     })
 final class ConfigCommand implements Callable<Integer> {
   private final Invocation invocation;
@@ -50,12 +51,21 @@ final class ConfigCommand implements Callable<Integer> {
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
   private @Nullable String config;
 
+  @Option(
+      names = "--example",
+      description = "Print a configuration file with every key, commented out.")
+  private boolean example;
+
   ConfigCommand(Invocation invocation) {
     this.invocation = invocation;
   }
 
   @Override
   public Integer call() throws MountFailure {
+    if (example) {
+      invocation.out().print(ConfigurationExample.text());
+      return ExitStatus.DONE;
+    }
     Surroundings surroundings = invocation.surroundings();
     Configuration.suspectVariables(surroundings).forEach(invocation::warn);
     Configuration configuration =

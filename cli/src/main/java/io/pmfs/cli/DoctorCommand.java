@@ -1,21 +1,45 @@
 package io.pmfs.cli;
 
 import com.google.gson.GsonBuilder;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 
 /** {@code pmfs doctor}: what this machine offers, and what to do about the rest. */
 @Command(
     name = "doctor",
-    description = "Tells what this machine offers. Exit status 5 if mounting is impossible here.%n",
+    description = {
+      "Tells what this machine offers, and what to do about the rest; with a mount point also"
+          + " whether what that mount is configured with is there. Exit status 5 if mounting is"
+          + " impossible here.%n"
+    },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
-    footer = {"  pmfs doctor", "  pmfs doctor --json", "  pmfs doctor || echo use the source"})
+    footer = {
+      "  pmfs doctor",
+      "  pmfs doctor /mnt/dataset          with [mount.\"/mnt/dataset\"] in pmfs.toml",
+      "  pmfs doctor --json",
+      "  pmfs doctor || echo use the source"
+    })
 final class DoctorCommand implements Callable<Integer> {
   private final Invocation invocation;
+
+  @Parameters(
+      arity = "0..1",
+      paramLabel = "MOUNTPOINT",
+      description =
+          "Look also at source, tiers and cluster of this mount, as configuration file and"
+              + " environment have them.")
+  private @Nullable String mountpoint;
+
+  @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
+  private @Nullable String config;
 
   @Option(names = "--json", description = "Print a JSON array of findings.")
   private boolean json;
@@ -26,7 +50,10 @@ final class DoctorCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    List<Finding> findings = new Examination(invocation.surroundings()).run();
+    List<Finding> findings = new ArrayList<>(new Examination(invocation.surroundings()).run());
+    if (mountpoint != null) {
+      findings.addAll(ofMount(mountpoint));
+    }
     if (json) {
       invocation
           .out()
@@ -41,6 +68,18 @@ final class DoctorCommand implements Callable<Integer> {
     }
     boolean impossible = findings.stream().anyMatch(f -> f.grade() == Finding.Grade.FAIL);
     return impossible ? ExitStatus.CANNOT : ExitStatus.DONE;
+  }
+
+  private List<Finding> ofMount(String place) {
+    Surroundings surroundings = invocation.surroundings();
+    try {
+      Configuration configuration =
+          Configuration.resolve(
+              new Configuration.Request(Map.of(), config, null, place), surroundings);
+      return new MountExamination(configuration.toSettings(surroundings)).run();
+    } catch (MountFailure e) {
+      return List.of(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
+    }
   }
 
   private static String line(Finding finding) {

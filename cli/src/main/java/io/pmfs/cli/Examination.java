@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Looks over one machine for {@code pmfs doctor}. */
 final class Examination {
+  private static final int SET_USER = 04000;
   private static final Pattern RELEASE = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
-  private static final long ENOUGH_FILES = 4096;
 
   private final Surroundings surroundings;
   private final MachineChecks machine;
@@ -32,7 +32,7 @@ final class Examination {
   List<Finding> run() {
     java();
     String release = firstLine("proc/sys/kernel/osrelease");
-    ok("kernel", release);
+    kernel(release);
     architecture();
     required("/dev/fuse", machine.device(), "can be opened");
     bridge();
@@ -44,7 +44,7 @@ final class Examination {
     allowOther();
     passthrough(release);
     mountsForUsers();
-    openFiles();
+    findings.addAll(new ResourceChecks(surroundings.root()).run());
     runtimeDirectory();
     try {
       MountTable mounts = surroundings.mounts();
@@ -61,6 +61,27 @@ final class Examination {
   private void java() {
     Runtime.Version version = Runtime.version();
     ok("java", version + " at " + System.getProperty("java.home"));
+  }
+
+  private void kernel(String release) {
+    if (isAtLeast(release, 6, 9)) {
+      ok("kernel", release);
+    } else if (isAtLeast(release, 4, 18)) {
+      ok(
+          "kernel",
+          release + ": works; from 6.9 on readers notice nothing when a daemon of root's dies");
+    } else {
+      warn("kernel", release + ": older than 4.18, the oldest that pmfs was written for");
+    }
+  }
+
+  private static boolean isAtLeast(String release, int major, int minor) {
+    Matcher matcher = RELEASE.matcher(release);
+    if (!matcher.matches()) {
+      return false;
+    }
+    int found = Integer.parseInt(matcher.group(1));
+    return found > major || (found == major && Integer.parseInt(matcher.group(2)) >= minor);
   }
 
   private void architecture() {
@@ -94,9 +115,25 @@ final class Examination {
   private void fusermount() {
     Path program = ExternalUnmount.findFusermount(surroundings);
     if (program != null) {
-      ok("fusermount", program.toString());
+      fusermountMode(program);
     } else if (surroundings.isRoot()) {
       warn("fusermount", "not found; only users need it: apt-get install fuse3");
+    }
+  }
+
+  /** It mounts with root's rights, which it has from its file's mode. */
+  private void fusermountMode(Path program) {
+    try {
+      boolean setsUser = ((Integer) Files.getAttribute(program, "unix:mode") & SET_USER) != 0;
+      if (setsUser || surroundings.isRoot()) {
+        ok("fusermount", program.toString());
+      } else {
+        warn(
+            "fusermount",
+            program + ": is not set-user-ID root, so it cannot mount: chmod u+s " + program);
+      }
+    } catch (IOException e) {
+      warn("fusermount", program + ": " + Reason.of(e));
     }
   }
 
@@ -109,12 +146,7 @@ final class Examination {
   }
 
   private void passthrough(String release) {
-    Matcher matcher = RELEASE.matcher(release);
-    boolean recent =
-        matcher.matches()
-            && Integer.parseInt(matcher.group(1)) * 1000 + Integer.parseInt(matcher.group(2))
-                >= 6009;
-    if (!recent) {
+    if (!isAtLeast(release, 6, 9)) {
       warn("passthrough", "unlikely: kernels before 6.9 have none; page-cache mode works on all");
     } else if (!machine.canMount()) {
       warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without");
@@ -134,24 +166,6 @@ final class Examination {
           "mount --user",
           "possible; passthrough then only with --passthrough-capability, which is nearly root's"
               + " power");
-    }
-  }
-
-  private void openFiles() {
-    try {
-      for (String line : Files.readAllLines(surroundings.root().resolve("proc/self/limits"))) {
-        if (line.startsWith("Max open files")) {
-          // The JVM raises its soft limit to the hard one, the fifth word.
-          String hard = line.split("\\s+", -1)[4];
-          boolean enough = hard.equals("unlimited") || Long.parseLong(hard) >= ENOUGH_FILES;
-          add(
-              enough ? Finding.Grade.OK : Finding.Grade.WARN,
-              "open files",
-              hard + (enough ? "" : ": raise it to " + ENOUGH_FILES + " (ulimit -Hn)"));
-        }
-      }
-    } catch (IOException | RuntimeException e) {
-      warn("open files", "limit not known: " + Reason.of(e));
     }
   }
 

@@ -16,6 +16,9 @@ final class ExitStatus {
   /** This machine cannot mount: the job should use the source path instead. */
   static final int CANNOT = 5;
 
+  /** The dataset's copies and state are another mount's; give this one its own. */
+  static final int IN_USE = 6;
+
   /** Between daemon and supervisor only: start the installed version on the same session. */
   static final int HANDED_OVER = 75;
 

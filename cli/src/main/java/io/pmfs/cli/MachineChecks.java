@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -44,8 +45,22 @@ final class MachineChecks {
           + ": not there; load the module (modprobe fuse) or give the container"
           + " --device /dev/fuse";
     } catch (IOException e) {
-      return device + ": cannot be opened: " + Reason.of(e) + "; it needs mode 0666 for users";
+      return device + ": cannot be opened: " + Reason.of(e) + "; " + accessRemedy(device);
     }
+  }
+
+  /** Some systems give it to a group. */
+  private static String accessRemedy(Path device) {
+    try {
+      int mode = (Integer) Files.getAttribute(device, "unix:mode");
+      String group = Files.readAttributes(device, PosixFileAttributes.class).group().getName();
+      if ((mode & 0060) == 0060 && !group.equals("root")) {
+        return "it is for group " + group + ": usermod -a -G " + group + " USER, and log in anew";
+      }
+    } catch (IOException | RuntimeException e) {
+      return "it needs mode 0666 for users";
+    }
+    return "it needs mode 0666 for users";
   }
 
   @Nullable String library() {

@@ -18,40 +18,44 @@ public final class Main {
 
   /** Runs one command and exits with its status. */
   public static void main(String[] args) throws Exception {
+    Invocation invocation = invocation();
+    int status = PmfsCommand.execute(invocation, NativeText.arguments(args));
+    invocation.out().flush();
+    invocation.err().flush();
+    System.exit(status);
+  }
+
+  /** What a command gets in this process. */
+  static Invocation invocation() throws Exception {
     Surroundings surroundings = Surroundings.real();
     PrintStream out = NativeText.standardOutput();
     PrintStream err = NativeText.standardError();
     Supervision supervision = Supervision.of(surroundings);
     boolean launched = surroundings.variable("PMFS_BACKGROUND") != null;
-    Invocation invocation =
-        new Invocation(
+    return new Invocation(
+        surroundings,
+        System.in,
+        out,
+        err,
+        InstantSource.system(),
+        new Wiring(
             surroundings,
-            System.in,
-            out,
-            err,
-            InstantSource.system(),
-            new Wiring(
-                surroundings,
-                supervision,
-                kernelFlags(surroundings),
-                line -> {
-                  err.println("pmfs: " + line);
-                  err.flush();
-                }),
             supervision,
-            logFile -> {
-              if (launched) {
-                detach(out, err);
-                StandardStreams.redirectTo(logFile);
-              }
-            },
-            Main::atShutdown,
-            Main::atInterrupt,
-            status -> Runtime.getRuntime().halt(status));
-    int status = PmfsCommand.execute(invocation, NativeText.arguments(args));
-    out.flush();
-    err.flush();
-    System.exit(status);
+            kernelFlags(surroundings),
+            line -> {
+              err.println("pmfs: " + line);
+              err.flush();
+            }),
+        supervision,
+        logFile -> {
+          if (launched) {
+            detach(out, err);
+            StandardStreams.redirectTo(logFile);
+          }
+        },
+        Main::atShutdown,
+        Main::atInterrupt,
+        status -> Runtime.getRuntime().halt(status));
   }
 
   /** For tests: flags of INIT, in hexadecimal; no others are taken, as if the kernel were older. */

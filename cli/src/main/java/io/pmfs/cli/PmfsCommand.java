@@ -48,9 +48,24 @@ final class PmfsCommand implements Runnable {
   /** Runs one command line; returns its exit status. */
   static int execute(Invocation invocation, String... args) {
     PmfsCommand root = new PmfsCommand();
+    CommandLine commands = commands(root, invocation);
+    commands.setOut(writer(invocation.out()));
+    commands.setErr(writer(invocation.err()));
+    commands.setParameterExceptionHandler((e, a) -> wrongUsage(e, root, invocation));
+    commands.setExecutionExceptionHandler((e, c, p) -> failed(e, root, invocation));
+    return commands.execute(args);
+  }
+
+  /** All commands with their options, for who documents them. */
+  static CommandLine commands(Invocation invocation) {
+    return commands(new PmfsCommand(), invocation);
+  }
+
+  private static CommandLine commands(PmfsCommand root, Invocation invocation) {
     CommandLine commands = new CommandLine(root);
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
+    commands.addSubcommand(MountOptions.addTo(new CommandLine(new RunCommand(invocation))));
     commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StageCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
@@ -64,11 +79,7 @@ final class PmfsCommand implements Runnable {
       command.getCommandSpec().version("pmfs " + Version.get());
       command.getCommandSpec().usageMessage().width(100);
     }
-    commands.setOut(writer(invocation.out()));
-    commands.setErr(writer(invocation.err()));
-    commands.setParameterExceptionHandler((e, a) -> wrongUsage(e, root, invocation));
-    commands.setExecutionExceptionHandler((e, c, p) -> failed(e, root, invocation));
-    return commands.execute(args);
+    return commands;
   }
 
   private static void addCommonOptions(CommandSpec command) {
@@ -134,7 +145,7 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, upgrade, stage, status, evict, verify, pack,"
+        "no command given; the commands are mount, umount, run, upgrade, stage, status, evict, verify, pack,"
             + " config, doctor");
   }
 }

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -20,10 +21,12 @@ import picocli.CommandLine.Parameters;
     footer = {
       "  pmfs umount /mnt/dataset",
       "  pmfs umount --purge /mnt/dataset     also drop its copies",
-      "  pmfs umount --lazy /mnt/dataset      although files are open"
+      "  pmfs umount --lazy /mnt/dataset      although files are open",
+      "  pmfs umount --grace 10s /mnt/dataset wait so long for whoever has files open, then detach"
     })
 final class UmountCommand implements Callable<Integer> {
   private static final long POLL_MS = 50;
+  private static final long GRACE_POLL_MS = 200;
   private static final int HTTP_OK = 200;
   private static final int HTTP_CONFLICT = 409;
   private static final int HTTP_NOT_IMPLEMENTED = 501;
@@ -44,11 +47,20 @@ final class UmountCommand implements Callable<Integer> {
   private boolean purge;
 
   @Option(
+      names = "--grace",
+      paramLabel = "TIME",
+      description =
+          "Wait so long for those who have files open; then name them and detach as --lazy does.")
+  private @Nullable String graceText;
+
+  @Option(
       names = "--timeout",
       paramLabel = "TIME",
       defaultValue = "60s",
       description = "How long to wait for the daemon. Default: ${DEFAULT-VALUE}.")
   private String timeoutText;
+
+  private long graceEnd;
 
   UmountCommand(Invocation invocation) {
     this.invocation = invocation;
@@ -56,7 +68,8 @@ final class UmountCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws MountFailure {
-    Duration timeout = timeout();
+    Duration timeout = span("--timeout", timeoutText);
+    graceEnd = System.nanoTime() + (graceText == null ? 0 : span("--grace", graceText).toNanos());
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
     Registry.Entry entry = Registries.open(surroundings).find(mountpoint);
@@ -71,11 +84,11 @@ final class UmountCommand implements Callable<Integer> {
     return ExitStatus.DONE;
   }
 
-  private Duration timeout() throws MountFailure {
+  private static Duration span(String option, String text) throws MountFailure {
     try {
-      return TimeSpan.parse(timeoutText);
+      return TimeSpan.parse(text);
     } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, "--timeout: " + e.getMessage(), e);
+      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
     }
   }
 
@@ -89,14 +102,10 @@ final class UmountCommand implements Callable<Integer> {
     // Taken before asking, so that a reused process id is not mistaken for the daemon.
     Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
     try {
-      ControlClient.Answer answer =
-          ControlClient.ask(
-              Path.of(entry.socket()),
-              HttpMethod.POST,
-              "/umount?lazy=%s&purge=%s".formatted(lazy, purge),
-              timeout);
-      if (answer.status() == HTTP_CONFLICT) {
-        throw busy(mountpoint);
+      ControlClient.Answer answer = ask(entry, timeout);
+      while (answer.status() == HTTP_CONFLICT) {
+        awaitHolders(mountpoint);
+        answer = ask(entry, timeout);
       }
       if (answer.status() == HTTP_NOT_IMPLEMENTED) {
         unmountForDaemon(mountpoint);
@@ -109,25 +118,62 @@ final class UmountCommand implements Callable<Integer> {
     awaitEnd(mountpoint, entry, process, timeout);
   }
 
+  private ControlClient.Answer ask(Registry.Entry entry, Duration timeout) throws IOException {
+    return ControlClient.ask(
+        Path.of(entry.socket()),
+        HttpMethod.POST,
+        "/umount?lazy=%s&purge=%s".formatted(lazy, purge),
+        timeout);
+  }
+
+  /** Returns when it is time to try again: after a moment, or lazily at the end of the grace. */
+  private void awaitHolders(Path mountpoint) throws MountFailure {
+    if (graceText == null || lazy) {
+      throw busy(mountpoint);
+    }
+    if (System.nanoTime() - graceEnd < 0) {
+      await(() -> false, Duration.ofMillis(GRACE_POLL_MS));
+      return;
+    }
+    invocation.warn(
+        "%s: still in use after %s: %s; detaching it under them"
+            .formatted(mountpoint, graceText, holders(mountpoint)));
+    lazy = true;
+  }
+
+  private void unmountExternally(Path mountpoint, boolean isStale) throws MountFailure {
+    while (true) {
+      try {
+        ExternalUnmount.run(mountpoint, lazy || isStale, invocation.surroundings());
+        return;
+      } catch (MountFailure e) {
+        if (!e.isBusy()) {
+          throw e;
+        }
+        awaitHolders(mountpoint);
+      }
+    }
+  }
+
   /** Its supervisor would have to, and is gone. */
   private void unmountForDaemon(Path mountpoint) throws MountFailure {
     if (purge) {
       invocation.warn(mountpoint + ": nothing is purged: the daemon's supervisor is gone");
     }
-    try {
-      ExternalUnmount.run(mountpoint, lazy, invocation.surroundings());
-    } catch (MountFailure e) {
-      throw e.isBusy() ? busy(mountpoint) : e;
-    }
+    unmountExternally(mountpoint, false);
   }
 
   private MountFailure busy(Path mountpoint) {
-    List<String> holders = MountHolders.of(mountpoint, invocation.surroundings().root());
-    String who =
-        holders.isEmpty() ? "by a process that this user cannot see" : String.join(", ", holders);
     return new MountFailure(
         ExitStatus.FAILED,
-        mountpoint + ": busy: " + who + "; end that first, or detach with --lazy");
+        mountpoint + ": busy: " + holders(mountpoint) + "; end that first, or detach with --lazy");
+  }
+
+  private String holders(Path mountpoint) {
+    List<String> holders = MountHolders.of(mountpoint, invocation.surroundings().root());
+    return holders.isEmpty()
+        ? "by a process that this user cannot see"
+        : String.join(", ", holders);
   }
 
   /** The daemon may just be stopping; otherwise only --lazy goes on without it. */
@@ -138,7 +184,7 @@ final class UmountCommand implements Callable<Integer> {
     if (!isMounted(mountpoint)) {
       return;
     }
-    if (alive && !lazy) {
+    if (alive && !lazy && graceText == null) {
       throw new MountFailure(
           ExitStatus.FAILED,
           "%s: pid %d does not answer (%s); try --lazy, or kill %d"
@@ -178,11 +224,7 @@ final class UmountCommand implements Callable<Integer> {
 
   private void unmountWithoutDaemon(Path mountpoint, Duration timeout) throws MountFailure {
     boolean stale = MountProbe.of(mountpoint) == MountProbe.STALE;
-    try {
-      ExternalUnmount.run(mountpoint, lazy || stale, invocation.surroundings());
-    } catch (MountFailure e) {
-      throw e.isBusy() ? busy(mountpoint) : e;
-    }
+    unmountExternally(mountpoint, stale);
     if (!await(() -> !isMounted(mountpoint), timeout)) {
       throw new MountFailure(
           ExitStatus.FAILED, mountpoint + ": still mounted; there may be another mount below it");

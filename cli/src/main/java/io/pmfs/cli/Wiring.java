@@ -107,7 +107,8 @@ final class Wiring implements MountOpener {
       throw new MountFailure(
           ExitStatus.FAILED, settings.source() + ": source: " + e.getMessage(), e);
     } catch (NamespaceException e) {
-      throw new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
+      throw new MountFailure(
+          e.isInUse() ? ExitStatus.IN_USE : ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
     } catch (MountException e) {
       throw failure(e);
     } finally {
@@ -123,6 +124,7 @@ final class Wiring implements MountOpener {
     opened.push(origin);
     String dataset = datasetName(settings.source(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
+    TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
     RocksNamespace namespace =
         RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes());
     opened.push(namespace);
@@ -199,24 +201,35 @@ final class Wiring implements MountOpener {
         owned.add(spec.path().resolve(dataset));
       }
     }
-    return new ServedDataset(
-        settings,
-        state,
-        owned,
-        pools,
-        namespace,
-        origin,
-        cluster,
-        tiers,
-        copies,
-        stager,
-        fileSystem,
-        tasks,
-        bridge,
-        choice.reason(),
-        supervision != null && supervision.isResumed(),
-        isDirect ? tiers.get(0).name() + " is mapped memory, which the kernel reads itself" : "",
-        opened);
+    ServedDataset served =
+        new ServedDataset(
+            settings,
+            state,
+            owned,
+            pools,
+            namespace,
+            origin,
+            cluster,
+            tiers,
+            copies,
+            stager,
+            fileSystem,
+            tasks,
+            bridge,
+            choice.reason(),
+            isResumed(),
+            isDirect
+                ? tiers.get(0).name() + " is mapped memory, which the kernel reads itself"
+                : "",
+            opened);
+    if (transientCopies.areToBeDropped()) {
+      served.purge();
+    }
+    return served;
+  }
+
+  private boolean isResumed() {
+    return supervision != null && supervision.isResumed();
   }
 
   private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)

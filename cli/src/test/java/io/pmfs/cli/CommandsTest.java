@@ -38,6 +38,10 @@ final class CommandsTest {
         "mount --keep-free 5x src mnt| 2 | pmfs: --keep-free: '5x' is not a size",
         "mount nope mnt              | 2 | pmfs: ",
         "mount mnt                   | 2 | pmfs: ",
+        "run --source src            | 2 | pmfs: Missing required parameter: 'COMMAND'",
+        "run --source src -- ls      | 2 | pmfs: run: has to be seen by the launcher",
+        "run --sorce src -- ls       | 2 | pmfs: --sorce: unknown option; did you mean --source?",
+        "umount --grace soon mnt     | 2 | pmfs: --grace: 'soon' is not a time",
         "umount                      | 2 | pmfs: Missing required parameter",
         "umount --timeout soon mnt   | 2 | pmfs: --timeout: 'soon' is not a time",
         "umount mnt                  | 3 | pmfs: ",
@@ -61,7 +65,8 @@ final class CommandsTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "mount", "umount", "upgrade", "stage", "status", "evict", "verify", "config", "doctor"
+        "mount", "umount", "run", "upgrade", "stage", "status", "evict", "verify", "config",
+        "doctor"
       })
   void help_ofEachCommand_hasExamples(String command) {
     assertThat(world.execute(command, "--help")).isZero();

@@ -36,11 +36,11 @@ final class LauncherTest {
     Path original = Path.of("").toAbsolutePath().resolve("../scripts/pmfs");
     launcher = Files.createDirectories(home.resolve("bin")).resolve("pmfs");
     Files.copy(original, launcher);
-    for (String other : List.of("pmfs-supervise", "pmfs-for-user")) {
+    for (String other : List.of("pmfs-supervise", "pmfs-for-user", "pmfs-run")) {
       Files.copy(original.resolveSibling(other), launcher.resolveSibling(other));
     }
-    Files.createDirectories(home.resolve("lib/pmfs/lib"));
-    Files.createDirectories(home.resolve("lib/pmfs/native"));
+    Files.createDirectories(home.resolve("lib"));
+    Files.createDirectories(home.resolve("native"));
     java = Files.createDirectories(home.resolve("jdk/bin")).resolve("java");
     Files.writeString(home.resolve("jdk/release"), "JAVA_VERSION=\"17.0.9\"\n");
     fakeJava("printf '%s\\n' \"$@\"");
@@ -53,7 +53,7 @@ final class LauncherTest {
     assertThat(result.status()).isZero();
     assertThat(result.out().lines())
         .containsSubsequence("-XX:TieredStopAtLevel=1", "io.pmfs.cli.Main", "status", "/mnt/ä b");
-    assertThat(result.out()).contains("-Dfile.encoding=ISO-8859-1", "/lib/pmfs/lib/*");
+    assertThat(result.out()).contains("-Dfile.encoding=ISO-8859-1", "/lib/*");
   }
 
   @Test
@@ -61,7 +61,7 @@ final class LauncherTest {
     Path link = Files.createSymbolicLink(temporary.resolve("link"), launcher);
     launcher = Files.createSymbolicLink(temporary.resolve("link2"), link);
 
-    assertThat(run("status").out()).contains(temporary.toRealPath() + "/lib/pmfs/lib/*");
+    assertThat(run("status").out()).contains(temporary.toRealPath() + "/lib/*");
   }
 
   @Test
@@ -165,14 +165,14 @@ final class LauncherTest {
   @Test
   void mount_forUser_knowsTheMountPointAmongAllOptions() throws Exception {
     supervisorThatShowsItsArguments();
-    List<String> line = new ArrayList<>(List.of("mount", "--config", "/config"));
+    List<String> line = new ArrayList<>(List.of("--verbose", "mount", "/source", "/mnt"));
     for (MountOption option : MountOption.options()) {
       line.add(option.commandLineName());
       if (option.kind() != MountOption.Kind.FLAG) {
         line.add("value of " + option);
       }
     }
-    line.addAll(List.of("--foreground", "--verbose", "/source", "/mnt"));
+    line.addAll(List.of("--config", "/config", "--foreground", "--format"));
 
     assertThat(run(line.toArray(String[]::new)).out().lines().limit(9))
         .containsExactly(
@@ -222,7 +222,7 @@ final class LauncherTest {
   @Test
   void classArchive_isUsedIfThere() throws Exception {
     assertThat(run("mount", "--foreground", "/a").out()).doesNotContain("Archive");
-    Path archive = Files.createFile(temporary.toRealPath().resolve("lib/pmfs/classes.jsa"));
+    Path archive = Files.createFile(temporary.toRealPath().resolve("classes.jsa"));
     assertThat(run("mount", "--foreground", "/a").out())
         .contains("-XX:SharedArchiveFile=" + archive);
     assertThat(run(List.of("PMFS_ARCHIVE=/new"), "mount", "--foreground", "/a").out())
@@ -291,7 +291,7 @@ final class LauncherTest {
 
   @Test
   void notBuilt_saysHowToBuild() throws Exception {
-    Files.delete(temporary.resolve("lib/pmfs/lib"));
+    Files.delete(temporary.resolve("lib"));
 
     Result result = run("status");
 

@@ -42,11 +42,6 @@ final class GroupChannel {
   /** How many members of any clusters may listen at one address. */
   static final int PORTS = 8;
 
-  /** Below the ports that Linux gives to outgoing connections (ip_local_port_range). */
-  private static final int FIRST_PORT = 20_000;
-
-  private static final int LAST_PORT = 32_767;
-
   /** A few nodes look for each other often; many would spend their time on it. */
   private static final int FEW_NODES = 64;
 
@@ -64,7 +59,8 @@ final class GroupChannel {
   /** Where members of a cluster with a node list look for each other: this port and the next. */
   static int basePort(String cluster) {
     long hash = Hashing.farmHashFingerprint64().hashString(cluster, UTF_8).asLong();
-    return FIRST_PORT + (int) Long.remainderUnsigned(hash, LAST_PORT - FIRST_PORT - PORTS + 2);
+    int bases = ClusterPorts.LAST - ClusterPorts.FIRST - PORTS + 2;
+    return ClusterPorts.FIRST + (int) Long.remainderUnsigned(hash, bases);
   }
 
   /** A name of letters and digits only: it is the name of a directory, too. */

@@ -39,7 +39,7 @@ final class FsdaxGuestIT {
   @ParameterizedTest
   @CsvSource({
     "nvdimm, ext4, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
-    "nvdimm, xfs, DaxProbeFsdaxTest DaxAttributeTest",
+    "nvdimm, xfs, DaxProbeFsdaxTest",
     "virtio-pmem, ext4, DaxProbeFsdaxTest DaxAttributeTest"
   })
   void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String classes) {
@@ -54,7 +54,7 @@ final class FsdaxGuestIT {
       disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
   @CsvSource({
     "nvdimm, ext4, FsdaxIT DevdaxTierTest",
-    "nvdimm, xfs, PoolMappingTest FsdaxTierTest ZeroCopyIT"
+    "nvdimm, xfs, DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT"
   })
   void guest_withPersistentMemory_passesLongerTests(
       String device, String fileSystem, String classes) {

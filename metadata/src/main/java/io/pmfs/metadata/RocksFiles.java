@@ -187,7 +187,8 @@ final class RocksFiles {
           "the state directory "
               + directory
               + " is in use by another pmfs; unmount that one, or choose another state directory",
-          e);
+          e,
+          true);
     }
     return failure("cannot open the namespace in " + directory, e);
   }

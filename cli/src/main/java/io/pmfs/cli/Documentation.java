@@ -1,0 +1,20 @@
+package io.pmfs.cli;
+
+import picocli.CommandLine;
+
+/**
+ * What packages are made of besides the program: its commands, and a configuration to start with.
+ */
+public final class Documentation {
+  private Documentation() {}
+
+  /** All commands with their options; for reading, not for running. */
+  public static CommandLine commands() throws Exception {
+    return PmfsCommand.commands(Main.invocation());
+  }
+
+  /** A configuration file with every key, commented out. */
+  public static String configuration() {
+    return ConfigurationExample.text();
+  }
+}

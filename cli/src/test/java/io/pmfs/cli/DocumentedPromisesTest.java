@@ -1,0 +1,146 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Whether each promise of docs/semantics.md and docs/security.md names tests that are there. */
+final class DocumentedPromisesTest {
+  private static final String COLUMN = "checked by";
+  private static final Pattern SPAN = Pattern.compile("`([^`]+)`");
+  private static final Pattern CLASS = Pattern.compile("[A-Z]\\w*(?:IT|Tests?)");
+  private static final Pattern METHOD = Pattern.compile("[a-z]\\w*\\*?");
+  private static final Pattern NUMBER = Pattern.compile("\\d+\\.\\d+");
+  private static final Pattern DEFAULT_CLASS =
+      Pattern.compile("Tests are `(\\w+)` of `\\w+` unless.*");
+  private static final Pattern SUPERCLASS = Pattern.compile("class \\w+[^{]*? extends (\\w+)");
+  private static final List<String> POSIX =
+      List.of("PosixDataTests", "PosixNameTests", "PosixAttributeTests");
+
+  private final MarkdownPage page = Repository.page("docs/semantics.md");
+  private final MarkdownPage threats = Repository.page("docs/security.md");
+  private final Map<String, String> sources = new HashMap<>();
+
+  @BeforeEach
+  void readTests() {
+    for (Path file : Repository.javaFiles(true)) {
+      sources.put(String.valueOf(file.getFileName()).replace(".java", ""), Repository.text(file));
+    }
+  }
+
+  @Test
+  void sentences_nameTestsThatAreThere() {
+    List<String> wrong = new ArrayList<>();
+    for (MarkdownPage.Row row : promises(page)) {
+      add(wrong, page.at(row.line()), problemOf(row.cell(COLUMN), defaultClass(row.line())));
+    }
+    assertThat(wrong).isEmpty();
+  }
+
+  @Test
+  void threats_nameTestsThatAreThere() {
+    List<String> wrong = new ArrayList<>();
+    for (MarkdownPage.Row row : promises(threats)) {
+      add(wrong, threats.at(row.line()), problemOf(row.cell(COLUMN), ""));
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(promises(threats)).hasSizeGreaterThan(25);
+  }
+
+  private static void add(List<String> wrong, String place, @Nullable String problem) {
+    if (problem != null) {
+      wrong.add(place + ": " + problem);
+    }
+  }
+
+  @Test
+  void sentences_haveANumberOfTheirOwn() {
+    Set<String> numbers = new HashSet<>();
+    for (MarkdownPage.Row row : promises(page)) {
+      String number = row.cells().get(0);
+      assertThat(number).as(page.at(row.line())).matches(NUMBER);
+      assertThat(numbers.add(number)).as(page.at(row.line()) + ": twice: " + number).isTrue();
+    }
+    assertThat(numbers).hasSizeGreaterThan(80);
+  }
+
+  @Test
+  void problem_ofWhatIsNotThere_isTold() {
+    assertThat(problemOf("`SemanticsIT#source_*`, `#tier_isPrivate`", "")).isNull();
+    assertThat(problemOf("posix `names_*`", "")).isNull();
+    assertThat(problemOf("`SemanticsIT#nothing_*`", "")).contains("nothing_*");
+    assertThat(problemOf("`NothingIT`", "")).contains("NothingIT");
+    assertThat(problemOf("`scripts/nothing`", "")).contains("scripts/nothing");
+    assertThat(problemOf("by looking at it", "")).contains("no test");
+  }
+
+  private static List<MarkdownPage.Row> promises(MarkdownPage page) {
+    return page.rows().stream().filter(row -> row.head().contains(COLUMN)).toList();
+  }
+
+  /** What the section's introduction says of rows that name no class; empty if nothing. */
+  private String defaultClass(int line) {
+    for (int i = line - 1; i >= 0 && !page.lines().get(i).startsWith("## "); i--) {
+      Matcher sentence = DEFAULT_CLASS.matcher(page.lines().get(i));
+      if (sentence.matches()) {
+        return sentence.group(1);
+      }
+    }
+    return "";
+  }
+
+  /** What of a cell is not there, or null. */
+  private @Nullable String problemOf(String cell, String defaultClass) {
+    String current = defaultClass;
+    int tests = 0;
+    Matcher spans = SPAN.matcher(cell);
+    while (spans.find()) {
+      String span = spans.group(1);
+      String[] parts = span.split("#", 2);
+      if (CLASS.matcher(parts[0]).matches() || (parts[0].isEmpty() && parts.length == 2)) {
+        current = parts[0].isEmpty() ? current : parts[0];
+        if (!has(current, parts.length == 2 ? parts[1] : null)) {
+          return "there is no " + current + (parts.length == 2 ? "#" + parts[1] : "");
+        }
+        tests++;
+      } else if (span.startsWith("scripts/")) {
+        if (!Files.exists(Repository.ROOT.resolve(span))) {
+          return "there is no " + span;
+        }
+        tests++;
+      } else if (METHOD.matcher(span).matches() && cell.contains("posix")) {
+        if (POSIX.stream().noneMatch(name -> has(name, span))) {
+          return "there is no " + span + " in the posix suite";
+        }
+        tests++;
+      }
+    }
+    return tests == 0 ? "no test is named" : null;
+  }
+
+  /** Whether a test class has a method, or inherits it; a star stands for any end of its name. */
+  private boolean has(String name, @Nullable String method) {
+    String source = sources.get(name);
+    if (source == null) {
+      return false;
+    }
+    if (method == null
+        || Pattern.compile("void " + method.replace("*", "\\w*") + "\\(").matcher(source).find()) {
+      return true;
+    }
+    Matcher superclass = SUPERCLASS.matcher(source);
+    return superclass.find() && has(superclass.group(1), method);
+  }
+}

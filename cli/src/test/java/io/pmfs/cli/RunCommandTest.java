@@ -1,0 +1,120 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class RunCommandTest {
+  @TempDir private Path temporary;
+  private TestWorld world;
+
+  @BeforeEach
+  void makeWorld() {
+    world = new TestWorld(temporary);
+    world.makeDirectory("src");
+    world.makeDirectory("mnt");
+    world.environment.put(RunCommand.PLAN, "1");
+  }
+
+  private String place(String name) {
+    return world.directory.resolve(name).toString();
+  }
+
+  private List<String> plan(String... arguments) {
+    assertThat(world.execute(arguments)).as("%s", world.errors()).isZero();
+    String text = world.output();
+    assertThat(text).endsWith("end\0");
+    return List.of(text.substring(0, text.length() - 1).split("\0", -1));
+  }
+
+  @Test
+  void run_options_becomeAPlanAndAMount() {
+    List<String> plan =
+        plan(
+            "run",
+            "--source=src",
+            "--mountpoint=mnt",
+            "--stage",
+            "--stage=a b",
+            "--keep",
+            "--grace=2m",
+            "--tier=ssd:" + place("tier"),
+            "--no-allow-other",
+            "--",
+            "COMMAND",
+            "--tier");
+
+    assertThat(plan)
+        .startsWith(place("src"), place("mnt"))
+        .containsSubsequence("true", "false", "120", "2", ".", "a b")
+        .endsWith(
+            "--tier=ssd:" + place("tier"),
+            "--no-allow-other",
+            "--",
+            place("src"),
+            place("mnt"),
+            "end");
+  }
+
+  @Test
+  void run_withCopiesOfItsOwn_putsThemBelowEachTier() {
+    world.environment.put(RunCommand.COPIES, "3");
+
+    List<String> plan =
+        plan(
+            "run",
+            "--source=src",
+            "--mountpoint=mnt",
+            "--tier=ssd:" + place("t") + ":5%",
+            "--",
+            "x");
+
+    assertThat(plan)
+        .contains(
+            "--tier=ssd:" + place("t/run-3") + ":5%", "--state-dir=" + place("t/state/run-3"));
+  }
+
+  @Test
+  void run_forAnotherUser_isRefused() {
+    assertThat(world.execute("run", "--source=src", "--mountpoint=mnt", "--user=ada", "--", "x"))
+        .isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).startsWith("pmfs: --user: not with run");
+  }
+
+  @Test
+  void run_withTooLongAGrace_isRefused() {
+    assertThat(world.execute("run", "--source=src", "--mountpoint=mnt", "--grace=2h", "--", "x"))
+        .isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).startsWith("pmfs: --grace: '2h' is more than an hour");
+  }
+
+  @Test
+  void transientCopies_ofANewState_areMarkedForTheNextMountAsWell() throws IOException {
+    Path state = temporary.resolve("state");
+    world.environment.put(TransientCopies.VARIABLE, "1");
+    TransientCopies first = TransientCopies.before(state, world.surroundings(), false);
+    Files.createDirectory(state);
+    assertThat(first.areToBeDropped()).isTrue();
+
+    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
+        .isTrue();
+    world.environment.remove(TransientCopies.VARIABLE);
+    assertThat(TransientCopies.before(state, world.surroundings(), true).areToBeDropped()).isTrue();
+    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
+        .isFalse();
+  }
+
+  @Test
+  void transientCopies_ofAStateThatWasThere_stay() throws IOException {
+    Path state = Files.createDirectory(temporary.resolve("state"));
+    world.environment.put(TransientCopies.VARIABLE, "1");
+    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
+        .isFalse();
+  }
+}

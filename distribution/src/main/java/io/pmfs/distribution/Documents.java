@@ -1,0 +1,161 @@
+package io.pmfs.distribution;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.cli.Documentation;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.zip.Deflater;
+import java.util.zip.GZIPOutputStream;
+import org.asciidoctor.Asciidoctor;
+import org.asciidoctor.Attributes;
+import org.asciidoctor.Options;
+import org.asciidoctor.SafeMode;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.codegen.docgen.manpage.ManPageGenerator;
+
+/**
+ * Writes manual pages, completion for shells, the configuration file and Debian's changelog, from
+ * the commands as they are and nothing else: the same input gives the same bytes.
+ */
+public final class Documents {
+  private static final DateTimeFormatter MAIL_DATE =
+      DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss Z", Locale.ROOT);
+
+  /** Where a gzip header says how hard its writer tried, RFC 1952; Java leaves it open. */
+  private static final int EXTRA_FLAGS = 8;
+
+  private static final byte SLOWEST = 2;
+
+  private final Path directory;
+  private final String version;
+  private final Instant time;
+
+  private Documents(Path directory, String version, Instant time) {
+    this.directory = directory;
+    this.version = version;
+    this.time = time;
+  }
+
+  /**
+   * Takes the directory to write to, the version, its time, the maintainer, and the source of the
+   * manual page that no command has.
+   */
+  public static void main(String[] args) throws Exception {
+    Documents documents = new Documents(Path.of(args[0]), args[1], time(args[2]));
+    CommandLine commands = Documentation.commands();
+    documents.writeManualPages(commands, Path.of(args[4]));
+    documents.writeCompletion(commands);
+    documents.write("pmfs.toml", Documentation.configuration());
+    documents.writeChangelog(args[3]);
+  }
+
+  /** Seconds of the epoch or a date: both are usual for project.build.outputTimestamp. */
+  private static Instant time(String text) {
+    return text.matches("\\d+")
+        ? Instant.ofEpochSecond(Long.parseLong(text))
+        : DateTimeFormatter.ISO_DATE_TIME.parse(text, Instant::from);
+  }
+
+  private void writeManualPages(CommandLine commands, Path helper) throws IOException {
+    List<CommandLine> all = new ArrayList<>(commands.getSubcommands().values());
+    all.removeIf(command -> command.getCommandName().equals("help"));
+    all.add(commands);
+    try (Asciidoctor asciidoctor = Asciidoctor.Factory.create()) {
+      for (CommandLine command : all) {
+        String name = command.getCommandSpec().qualifiedName("-");
+        writeManualPage(asciidoctor, name + ".1", source(command));
+      }
+      writeManualPage(asciidoctor, "mount.pmfs.8", Files.readString(helper, UTF_8));
+    }
+  }
+
+  private static String source(CommandLine command) {
+    StringWriter page = new StringWriter();
+    PrintWriter writer = new PrintWriter(page);
+    ManPageGenerator.writeSingleManPage(writer, command.getCommandSpec());
+    writer.flush();
+    return page.toString();
+  }
+
+  private void writeManualPage(Asciidoctor asciidoctor, String name, String source)
+      throws IOException {
+    Attributes attributes =
+        Attributes.builder()
+            .attribute("reproducible", "")
+            .attribute(
+                "docdate", DateTimeFormatter.ISO_LOCAL_DATE.withZone(ZoneOffset.UTC).format(time))
+            .attribute("manmanual", "pmfs manual")
+            .attribute("mansource", "pmfs " + version)
+            .build();
+    Options options =
+        Options.builder()
+            .backend("manpage")
+            .standalone(true)
+            .safe(SafeMode.SECURE)
+            .attributes(attributes)
+            .build();
+    String section = name.substring(name.length() - 1);
+    writeCompressed(
+        "share/man/man" + section + "/" + name + ".gz", asciidoctor.convert(source, options));
+  }
+
+  private void writeCompletion(CommandLine commands) throws IOException {
+    // It is sourced and not run, so the line that names a program for it goes.
+    write(
+        "share/bash-completion/completions/pmfs",
+        AutoComplete.bash("pmfs", commands).replaceFirst("^#!.*\n", ""));
+  }
+
+  /** Debian asks for one; what changed for users stands in CHANGELOG.md. */
+  private void writeChangelog(String maintainer) throws IOException {
+    writeCompressed(
+        "share/doc/pmfs/changelog.gz",
+        "pmfs (%s) unstable; urgency=medium\n\n  * Version %s; see CHANGELOG.md.\n\n -- %s  %s\n"
+            .formatted(
+                version.replace("-", "~").toLowerCase(Locale.ROOT),
+                version,
+                maintainer,
+                MAIL_DATE.format(time.atOffset(ZoneOffset.UTC))));
+  }
+
+  private void write(String name, String text) throws IOException {
+    Files.writeString(place(name), text, UTF_8);
+  }
+
+  /** As {@code gzip -9n} does, which Debian's policy asks for. */
+  private void writeCompressed(String name, String text) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (OutputStream compressed = new BestGzip(bytes)) {
+      compressed.write(text.getBytes(UTF_8));
+    }
+    byte[] file = bytes.toByteArray();
+    file[EXTRA_FLAGS] = SLOWEST;
+    Files.write(place(name), file);
+  }
+
+  private Path place(String name) throws IOException {
+    Path file = directory.resolve(name);
+    Files.createDirectories(file.resolveSibling(""));
+    return file;
+  }
+
+  private static final class BestGzip extends GZIPOutputStream {
+    BestGzip(OutputStream out) throws IOException {
+      super(out);
+      def.setLevel(Deflater.BEST_COMPRESSION);
+    }
+  }
+}

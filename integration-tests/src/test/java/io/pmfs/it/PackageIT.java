@@ -1,0 +1,224 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** The Debian package, installed by dpkg on a clean Debian: {@code scripts/package --test}. */
+@Tag("docker")
+@EnabledIfSystemProperty(
+    named = "pmfs.package",
+    matches = "all",
+    disabledReason = "takes minutes; asked for by scripts/package --test")
+final class PackageIT {
+  private static final Duration SOON = Duration.ofSeconds(60);
+  private static final String OPTIONS = "tier=ssd:/var/tier,state-dir=/var/state,keep-free=0";
+
+  /** The same under a later version, whose own classes lie in jars of other names. */
+  private static final String MAKE_NEWER =
+      """
+      set -e
+      dpkg-deb -R /pmfs.deb /newer
+      cd /newer
+      sed -i 's/^Version: .*/Version: 9.0/' DEBIAN/control
+      rm DEBIAN/md5sums
+      for jar in usr/lib/pmfs/lib/{cli,cluster,fs-core,fuse-mount,metadata,compression,packing}-*.jar; do
+        mv "$jar" "${jar%%-[0-9]*}-9.0.jar"
+      done
+      echo '# of 9.0' >> etc/pmfs/pmfs.toml
+      dpkg-deb -Znone -b . /newer.deb
+      """;
+
+  private CleanDebian machine;
+
+  @BeforeEach
+  void install() throws IOException {
+    Containers.require();
+    Path deb = builtPackage();
+    machine = new CleanDebian();
+    machine.copyIn(deb, "/pmfs.deb");
+    machine.expect("dpkg -i /pmfs.deb");
+    machine.expect(
+        "mkdir -p /source/d /mnt/a /mnt/b && seq 100000 >/source/numbers && echo x >/source/d/x");
+  }
+
+  private static Path builtPackage() throws IOException {
+    Path target =
+        Installation.launcherOfCheckout().resolve("../../distribution/target").normalize();
+    assumeTrue(Files.isDirectory(target), "no package is built: scripts/package builds it");
+    try (Stream<Path> files = Files.list(target)) {
+      Optional<Path> deb = files.filter(f -> f.toString().endsWith(".deb")).findFirst();
+      assumeTrue(deb.isPresent(), "no package is built: scripts/package builds it");
+      return deb.orElseThrow();
+    }
+  }
+
+  @AfterEach
+  void remove() {
+    if (machine != null) {
+      machine.run("umount -a -l -t fuse.pmfs");
+      machine.close();
+    }
+  }
+
+  @Test
+  void install_bringsCommandPagesCompletionAndUnits() {
+    assertThat(machine.expect("pmfs --version")).startsWith("pmfs ");
+    assertThat(machine.expect("dpkg -V pmfs; dpkg -s pmfs")).contains("install ok installed");
+    assertThat(
+            machine.expect(
+                "for c in mount stage doctor; do man -w pmfs-$c; done; man -w mount.pmfs"))
+        .hasLineCount(4);
+    assertThat(machine.expect("MANPAGER=cat man pmfs-mount")).contains("--read-mode=MODE");
+    assertThat(
+            machine.expect(
+                "cd / && . /usr/share/bash-completion/completions/pmfs && complete -p pmfs"))
+        .contains("_complete_pmfs");
+    machine.expect("systemd-analyze verify --man=no pmfs@mnt-a.service");
+    machine.expect("logrotate -d /etc/logrotate.conf");
+    assertThat(machine.expect("stat -c '%a %U' /run/pmfs /var/log/pmfs"))
+        .isEqualTo("700 root\n700 root\n");
+    assertThat(machine.expect("pmfs config --config /etc/pmfs/pmfs.toml")).contains("keep-free");
+    assertThat(machine.run("pmfs doctor").exit()).as("mounts here").isZero();
+  }
+
+  @Test
+  void mount_byCommandHelperAndFstab_serves() {
+    machine.expect(
+        "pmfs mount --tier ssd:/var/tier --state-dir /var/state --keep-free 0 /source /mnt/a");
+    assertServes("/mnt/a");
+    machine.expect("pmfs umount /mnt/a");
+
+    machine.expect("mount -t pmfs -o " + OPTIONS + ",noexec /source /mnt/a");
+    assertServes("/mnt/a");
+    assertThat(machine.expect("findmnt -no OPTIONS /mnt/a"))
+        .contains("ro", "nosuid", "nodev", "noexec");
+    machine.expect("umount /mnt/a");
+    awaitNoDaemon();
+
+    machine.expect(
+        "echo '/source /mnt/b pmfs defaults,_netdev,nofail,x-systemd.requires=x,"
+            + OPTIONS
+            + " 0 0' >>/etc/fstab");
+    machine.expect("mount -a && mount -a");
+    assertServes("/mnt/b");
+    assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("1\n");
+    machine.expect("umount /mnt/b");
+    awaitNoDaemon();
+    machine.expect("sed -i 's/ pmfs / fuse.pmfs /' /etc/fstab && mount /mnt/b");
+    assertServes("/mnt/b");
+    machine.expect("umount /mnt/b");
+    awaitNoDaemon();
+  }
+
+  @Test
+  void mount_byHelper_failsAsMountDoes() {
+    assertThat(machine.run("mount -t pmfs -o teir=x /source /mnt/a"))
+        .satisfies(c -> assertThat(c.exit()).isEqualTo(1))
+        .satisfies(c -> assertThat(c.err()).contains("did you mean --tier"));
+    assertThat(machine.run("mount -t pmfs /nowhere /mnt/a").exit()).isEqualTo(1);
+    machine.expect("mount -s -t pmfs -o teir=x," + OPTIONS + " /source /mnt/a");
+    assertServes("/mnt/a");
+    machine.expect("mount -f -t pmfs /source /mnt/b && ! mountpoint -q /mnt/b");
+  }
+
+  @Test
+  void mount_ofUser_isThatUsers() {
+    machine.expect("useradd -m ada && install -d -o ada /var/tier /var/state");
+    machine.expect("mount -t pmfs -o run-as=ada," + OPTIONS + " /source /mnt/a");
+    assertThat(
+            machine.expect(
+                "setpriv --reuid=ada --regid=ada --init-groups cmp /source/numbers /mnt/a/numbers"))
+        .isEmpty();
+    assertThat(machine.run("cat /mnt/a/numbers").exit()).as("root").isNotZero();
+    machine.expect("umount /mnt/a");
+    awaitNoDaemon();
+
+    machine.expect(
+        "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0 0 0' >>/etc/fstab");
+    machine.expect(
+        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a");
+    machine.expect(
+        "setpriv --reuid=ada --regid=ada --init-groups cmp /source/numbers /mnt/a/numbers");
+    machine.expect(
+        "setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada pmfs umount /mnt/a");
+  }
+
+  @Test
+  void upgrade_whileMounted_goesOnAndIsTakenByPmfsUpgrade() {
+    machine.expect("echo '# of this machine' >>/etc/pmfs/pmfs.toml");
+    machine.expect(
+        "mount -t pmfs -o " + OPTIONS + " /source /mnt/a && cat /mnt/a/numbers >/dev/null");
+    assertThat(jarsOfDaemon()).doesNotContain("-9.0.jar", "deleted");
+    machine.expect(
+        "(while [ ! -e /stop ]; do cmp /source/d/x /mnt/a/d/x || exit 1; done; touch /stopped)"
+            + " >/reader.log 2>&1 </dev/null &");
+    machine.expect(MAKE_NEWER);
+
+    assertThat(machine.expect("dpkg -i --force-confdef --force-confold /newer.deb"))
+        .contains("until you run: pmfs upgrade");
+    assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml")).isEqualTo("# of this machine\n");
+    assertThat(jarsOfDaemon())
+        .as("the old ones, gone on")
+        .contains("deleted")
+        .doesNotContain("-9.0.jar");
+    machine.expect(
+        "seq 50000 >/source/later && pmfs status /mnt/a && pmfs stage /mnt/a && pmfs verify /mnt/a");
+    assertServes("/mnt/a");
+
+    machine.expect("pmfs upgrade /mnt/a");
+    assertThat(jarsOfDaemon()).contains("-9.0.jar").doesNotContain("deleted");
+    assertServes("/mnt/a");
+    machine.expect("touch /stop");
+    Await.until("the reader ended well", SOON, () -> machine.run("test -e /stopped").exit() == 0);
+    machine.expect("pmfs umount /mnt/a");
+    awaitNoDaemon();
+  }
+
+  @Test
+  void remove_whileMounted_leavesReadersAlone_andPurgeLeavesNothing() {
+    machine.expect(
+        "pmfs mount --tier ssd:/var/tier --state-dir /var/state --keep-free 0 /source /mnt/a");
+    machine.expect("seq 3 >>/etc/pmfs/pmfs.toml && sed -i '/^[0-9]/d' /etc/pmfs/pmfs.toml");
+
+    assertThat(machine.expect("dpkg -r pmfs")).contains("/mnt/a");
+    assertServes("/mnt/a");
+    assertThat(machine.run("command -v pmfs").exit()).isNotZero();
+    assertThat(machine.expect("ls /etc/pmfs /etc/logrotate.d")).contains("pmfs.toml", "pmfs");
+    machine.expect("umount /mnt/a");
+    awaitNoDaemon();
+
+    machine.expect("dpkg -P pmfs");
+    assertThat(
+            machine.expect(
+                "find / -xdev -path /proc -prune -o -name '*pmfs*' -print | grep -v '^/pmfs.deb$\\|^/tmp' || true"))
+        .isEmpty();
+  }
+
+  private void assertServes(String mountpoint) {
+    machine.expect(
+        "cmp /source/numbers " + mountpoint + "/numbers && cmp /source/d/x " + mountpoint + "/d/x");
+  }
+
+  private String jarsOfDaemon() {
+    return machine.expect("readlink /proc/$(pgrep -o -x java)/fd/* | grep 'lib/pmfs/lib/'");
+  }
+
+  private void awaitNoDaemon() {
+    Await.until(
+        "no process of pmfs",
+        SOON,
+        () -> machine.run("pgrep -x java; pgrep -f '[p]mfs-supervise'").out().isEmpty());
+  }
+}

@@ -1,0 +1,289 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code pmfs run}: whatever becomes of the command, and of the run itself, nothing stays. */
+final class RunIT {
+  private static final String HANDLER =
+      "trap 'echo got %s; exit 9' %s; : >\"$0\"; while :; do sleep 0.1; done";
+
+  private Installation pmfs;
+  private Dataset dataset;
+  private Path sign;
+  private Path out;
+  private Path err;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    pmfs = new Installation();
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(5, 10_000));
+    sign = pmfs.scratch().root().resolve("sign");
+    out = pmfs.scratch().root().resolve("out");
+    err = pmfs.scratch().root().resolve("err");
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private static void requireAll() {
+    assumeTrue(
+        "all".equals(System.getProperty("pmfs.jobs")),
+        "takes longer than the build has time for; -Dpmfs.jobs=all runs it");
+  }
+
+  private String[] line(Path mountpoint, List<String> options, String... command) {
+    List<String> line = new ArrayList<>(List.of("run", "--source", dataset.root().toString()));
+    line.addAll(List.of("--mountpoint", mountpoint.toString(), "--keep-free", "0"));
+    line.addAll(List.of("--tier", "ssd:" + pmfs.tier(), "--state-dir", pmfs.state().toString()));
+    line.addAll(options);
+    line.add("--");
+    line.addAll(List.of(command));
+    return line.toArray(String[]::new);
+  }
+
+  private Command run(List<String> options, String... command) {
+    return pmfs.run(line(pmfs.mountpoint(), options, command));
+  }
+
+  /** Starts a run whose command makes the sign when it has begun. */
+  private Process start(Path mountpoint, List<String> options, String script) throws IOException {
+    String[] arguments = line(mountpoint, options, "bash", "-c", script, sign.toString());
+    // Who runs these tests may ignore SIGINT, and what it starts then does so, too.
+    List<String> all = new ArrayList<>(List.of("env", "--default-signal=INT"));
+    all.add(Installation.launcherOfCheckout().toString());
+    all.addAll(List.of(arguments));
+    ProcessBuilder builder =
+        Command.builder(
+            Map.of("PMFS_RUNTIME_DIR", pmfs.scratch().root().resolve("run").toString()), all);
+    Process process =
+        builder
+            .redirectOutput(Redirect.appendTo(out.toFile()))
+            .redirectError(Redirect.appendTo(err.toFile()))
+            .start();
+    Await.until(
+        () -> "the command began: " + text(err),
+        Duration.ofMinutes(2),
+        () -> Files.exists(sign) || !process.isAlive());
+    assertThat(process.isAlive()).as("%s", text(err)).isTrue();
+    return process;
+  }
+
+  private static String text(Path file) {
+    try {
+      return Files.exists(file) ? Files.readString(file) : "";
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static int exit(Process process) throws InterruptedException {
+    assertThat(process.waitFor(120, TimeUnit.SECONDS)).as("ends").isTrue();
+    return process.exitValue();
+  }
+
+  private static void signal(String name, long pid) {
+    Command.run("kill", "-" + name, Long.toString(pid)).expect(0);
+  }
+
+  /** Not the lock files, which are empty, as those of mounts. */
+  private void assertNothingLeft() {
+    Await.until(
+        () -> "nothing of it left: " + Mounts.below(pmfs.scratch().root()) + processes(),
+        Duration.ofMinutes(1),
+        () -> Mounts.below(pmfs.scratch().root()).isEmpty() && processes().isEmpty());
+    assertThat(Installation.files(pmfs.scratch().root().resolve("run")))
+        .noneMatch(f -> f.toString().endsWith(".sock") || f.toString().endsWith(".json"));
+  }
+
+  private String processes() {
+    return Command.run("pgrep", "-fa", "pmfs(-run|-supervise)? .*" + pmfs.scratch().root()).out();
+  }
+
+  @Test
+  void run_command_seesTheDatasetAndPassesItsStatusOn() {
+    Command ran =
+        run(
+            List.of("--stage", "--keep"),
+            "sh",
+            "-c",
+            "diff -r \"$PMFS_MOUNT\" \"$0\" && pwd && env | grep -c PMFS_LAUNCH_DIR; exit 7",
+            dataset.root().toString());
+    ran.expect(7);
+    assertThat(ran.out().lines()).hasSize(2).last().isEqualTo("0");
+    assertThat(ran.err()).contains("staged 5 files");
+    assertThat(Installation.files(pmfs.tier())).isNotEmpty();
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_withoutKeep_dropsItsCopiesAndItsMountpoint() {
+    requireAll();
+    Path made = pmfs.scratch().root().resolve("made");
+    pmfs.run(line(made, List.of("--stage"), "test", "-d", made.toString())).expect(0);
+    assertThat(made).doesNotExist();
+    assertThat(Installation.files(pmfs.tier())).isEmpty();
+    assertThat(Installation.files(pmfs.state())).isEmpty();
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_withoutKeep_leavesCopiesThatWereThere() {
+    requireAll();
+    run(List.of("--stage", "--keep"), "true").expect(0);
+    run(List.of(), "true").expect(0);
+    assertThat(Installation.files(pmfs.tier())).isNotEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"TERM,9", "INT,9", "HUP,9", "USR1,9"})
+  void run_signal_isPassedOnAndNothingStays(String name, int status) throws Exception {
+    requireAll();
+    Process run = start(pmfs.mountpoint(), List.of(), HANDLER.formatted(name, name));
+    signal(name, run.pid());
+    assertThat(exit(run)).isEqualTo(status);
+    assertThat(text(out)).isEqualTo("got " + name + "\n");
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_twoSignals_bothReachTheCommand() throws Exception {
+    requireAll();
+    Process run =
+        start(
+            pmfs.mountpoint(),
+            List.of(),
+            "n=0; trap 'n=$((n + 1)); : >\"$0.$n\"; [ $n = 1 ] || exit 9' TERM; : >\"$0\";"
+                + " while :; do sleep 0.1; done");
+    signal("TERM", run.pid());
+    Await.until(
+        "the first arrived", Duration.ofMinutes(1), () -> Files.exists(Path.of(sign + ".1")));
+    assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+    signal("TERM", run.pid());
+    assertThat(exit(run)).isEqualTo(9);
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_commandEndedBySignal_is128AndTheSignal() {
+    requireAll();
+    run(List.of(), "sh", "-c", "kill -KILL $$").expect(137);
+    assertNothingLeft();
+  }
+
+  @Test
+  void kill9_ofTheRun_commandGoesOnAndNothingStaysAfterIt() throws Exception {
+    requireAll();
+    Process run =
+        start(
+            pmfs.mountpoint(),
+            List.of(),
+            ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done; ls \"$PMFS_MOUNT\" | wc -l");
+    signal("KILL", run.pid());
+    assertThat(exit(run)).isEqualTo(137);
+    assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+    Files.delete(sign);
+    Await.until("it saw its files", Duration.ofMinutes(1), () -> !text(out).isEmpty());
+    assertThat(text(out).strip()).isNotEqualTo("0");
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_processThatOutlivesTheCommand_isNamedAndTheMountDetached() throws Exception {
+    requireAll();
+    Process run =
+        start(
+            pmfs.mountpoint(),
+            List.of("--grace", "1s"),
+            "cd \"$PMFS_MOUNT\"; sleep 1000 >/dev/null 2>&1 & echo $!; : >\"$0\"; sleep 1");
+    try {
+      assertThat(exit(run)).isZero();
+      assertThat(text(err)).contains("(sleep)").contains("works in");
+      assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+    } finally {
+      signal("KILL", Long.parseLong(text(out).strip()));
+    }
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_severalOnOneMountpoint_shareItAndTheLastUnmounts() throws Exception {
+    requireAll();
+    Process first =
+        start(
+            pmfs.mountpoint(),
+            List.of(),
+            ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done; ls \"$PMFS_MOUNT\"");
+    run(List.of(), "ls", pmfs.mountpoint().toString()).expect(0);
+    assertThat(Mounts.count(pmfs.mountpoint())).isEqualTo(1);
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+    assertThat(text(out)).isNotEmpty();
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_severalOfOneDatasetOnOtherMountpoints_bothRun() throws Exception {
+    requireAll();
+    Process first =
+        start(
+            pmfs.mountpoint(),
+            List.of("--keep"),
+            ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
+    Path other = pmfs.scratch().root().resolve("other");
+    Command second =
+        pmfs.run(line(other, List.of(), "diff", "-r", dataset.root() + "", other + ""));
+    second.expect(0);
+    assertThat(second.err()).contains("run-2");
+    assertThat(other).doesNotExist();
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_onAMountThatWasThere_leavesIt() {
+    requireAll();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      run(List.of(), "ls", mount.mountpoint().toString()).expect(0);
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+    }
+  }
+
+  @Test
+  void run_thatCannotMount_saysWhyOrRunsOnTheSource() {
+    requireAll();
+    String tier = "ssd:/proc/nowhere";
+    Command refused = run(List.of("--tier", tier), "echo", "ran");
+    refused.expect(122);
+    assertThat(refused.out()).isEmpty();
+    assertThat(refused.errorLines()).hasSize(1);
+    Command ran = run(List.of("--tier", tier, "--or-source"), "sh", "-c", "echo $PMFS_MOUNT");
+    ran.expect(0);
+    assertThat(ran.out().strip()).isEqualTo(dataset.root().toString());
+    run(List.of(), "no-such-command").expect(127);
+    run(List.of(), dataset.root().toString()).expect(126);
+    assertNothingLeft();
+  }
+}

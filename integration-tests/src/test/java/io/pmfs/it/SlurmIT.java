@@ -1,0 +1,353 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Jobs of a real Slurm around which scripts/slurm mounts and unmounts. However a job ends, the node
+ * takes the next one, and nothing of it is left.
+ */
+final class SlurmIT {
+  private static final Duration LONG = Duration.ofMinutes(3);
+
+  private Scratch scratch;
+  private Account user;
+  private OneNodeSlurm slurm;
+  private Dataset dataset;
+  private Path base;
+  private Path tier;
+
+  @BeforeEach
+  void start() throws IOException {
+    assumeTrue(
+        "all".equals(System.getProperty("pmfs.jobs")), "takes minutes; -Dpmfs.jobs=all runs it");
+    Machine.requireFuse();
+    Machine.requireRoot();
+    Machine.requireCommand("useradd");
+    scratch = new Scratch();
+    Path home = scratch.directory("home");
+    user = new Account(home.toString());
+    user.own(home.toString());
+    dataset = Dataset.create(scratch.directory("source"), Dataset.sizes(20, 10_000));
+    base = scratch.root().resolve("base");
+    tier = scratch.root().resolve("tier");
+    Path launcher = Installation.launcherForAll(scratch);
+    Command.run(
+            "cp",
+            "-r",
+            Installation.launcherOfCheckout().resolveSibling("slurm").toString(),
+            launcher.resolveSibling("slurm").toString())
+        .expect(0);
+    configure("STRICT=no", "TIERS=(ssd:" + tier + ":80%)");
+    slurm =
+        new OneNodeSlurm(
+            scratch.directory("slurm"),
+            around("prolog.d/50-pmfs"),
+            around("epilog.d/50-pmfs"),
+            around("task_prolog"));
+  }
+
+  /** Slurm gives these programs no variable of ours. */
+  private Path around(String script) throws IOException {
+    Path program = scratch.root().resolve("scripts/slurm").resolve(script);
+    Path wrapper = scratch.root().resolve(script.replace('/', '-'));
+    Files.writeString(
+        wrapper,
+        "#!/bin/bash\nexport PMFS_JOB_CONF=%s\nexec %s\n"
+            .formatted(scratch.root().resolve("job.conf"), program));
+    Files.setPosixFilePermissions(wrapper, PosixFilePermissions.fromString("rwxr-xr-x"));
+    return wrapper;
+  }
+
+  private void configure(String... lines) throws IOException {
+    List<String> all = new ArrayList<>(List.of(lines));
+    all.add("BASE=" + base);
+    all.add("RUNTIME=" + scratch.root().resolve("run"));
+    all.add("PMFS=" + scratch.root().resolve("scripts/pmfs"));
+    all.add("OPTIONS=(--keep-free 0)");
+    all.add("MOUNT_LIMIT=110");
+    all.add("LIMIT=200");
+    Files.write(scratch.root().resolve("job.conf"), all);
+  }
+
+  @AfterEach
+  void stop() {
+    try {
+      if (slurm != null) {
+        slurm.close();
+      }
+    } finally {
+      if (user != null) {
+        Command.run("pkill", "-KILL", "-u", user.name());
+        user.close();
+      }
+      if (scratch != null) {
+        scratch.close();
+      }
+    }
+  }
+
+  /** Submits a script as the user; answers the job's number. */
+  private String submit(String comment, String script, String... options) {
+    List<String> line =
+        new ArrayList<>(List.of("sbatch", "--parsable", "-n1", "--chdir", home().toString()));
+    line.addAll(List.of("--comment", comment, "--output", home() + "/%j.out"));
+    line.addAll(List.of(options));
+    line.addAll(List.of("--wrap", script));
+    return user.run(slurm.environment(), line.toArray(String[]::new)).expect(0).out().strip();
+  }
+
+  private String asked(String further) {
+    return "pmfs:source=" + dataset.root() + further;
+  }
+
+  private Path home() {
+    return scratch.root().resolve("home");
+  }
+
+  private String output(String job) {
+    try {
+      return Files.readString(home().resolve(job + ".out"));
+    } catch (IOException e) {
+      return "";
+    }
+  }
+
+  private void awaitOutput(String job, String text) {
+    Await.until(
+        () -> text + " from " + job + ": " + output(job) + slurm.log(),
+        LONG,
+        () -> output(job).contains(text));
+  }
+
+  private String awaitEnd(String job) {
+    Await.until(
+        () -> "the end of " + job + ": " + slurm.jobState(job) + slurm.log(),
+        LONG,
+        () ->
+            !List.of("", "PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
+                .contains(slurm.jobState(job)));
+    return slurm.jobState(job);
+  }
+
+  private void assertNothingLeft() {
+    Await.until(
+        () -> "the node idle: " + slurm.nodeState() + " " + slurm.nodeReason() + slurm.log(),
+        LONG,
+        () -> slurm.nodeState().equals("idle"));
+    assertThat(slurm.nodeReason()).isEmpty();
+    assertThat(Mounts.below(base)).isEmpty();
+    assertThat(processes()).isEmpty();
+    for (String name : List.of("jobs", "keys", "mnt", "locks")) {
+      assertThat(names(base.resolve(name))).as(name).isEmpty();
+    }
+    assertThat(scratch.root().resolve("run-" + user.uid())).doesNotExist();
+    assertThat(names(scratch.root().resolve("run"))).isEmpty();
+  }
+
+  private void assertNoCopies() {
+    assertThat(names(tier)).isEmpty();
+  }
+
+  private List<String> processes() {
+    return Command.run("ps", "-eo", "pid=,stat=,args=")
+        .out()
+        .lines()
+        .filter(l -> l.contains(base + "/mnt") && !l.contains("<defunct>"))
+        .toList();
+  }
+
+  private long daemon() {
+    return processes().stream()
+        .filter(l -> l.contains("io.pmfs.cli.Main"))
+        .map(l -> Long.parseLong(l.strip().split(" +", 2)[0]))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no daemon: " + processes()));
+  }
+
+  private static List<String> names(Path directory) {
+    if (!Files.isDirectory(directory)) {
+      return List.of();
+    }
+    try (Stream<Path> list = Files.list(directory)) {
+      return list.map(p -> p.getFileName().toString()).toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void job_thatAsks_runsOnTheMount() {
+    String job =
+        submit(
+            asked(",stage"),
+            "echo $PMFS_MOUNT; grep -c \" $PMFS_MOUNT \" /proc/self/mountinfo; diff -r $PMFS_MOUNT "
+                + dataset.root()
+                + " && echo same; srun sh -c 'echo step $PMFS_MOUNT'");
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).startsWith(base + "/mnt/").contains("\n1\n", "same", "step " + base);
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void job_thatDoesNotAsk_isLeftAlone() {
+    String job = submit("a job of mine", "echo [$PMFS_MOUNT]");
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("[]");
+    assertNothingLeft();
+  }
+
+  @Test
+  void job_withKeep_leavesCopiesForTheNext() {
+    String first = submit(asked(",stage=wait,keep"), "cat $PMFS_MOUNT/*/* >/dev/null");
+    assertThat(awaitEnd(first)).isEqualTo("COMPLETED");
+    assertNothingLeft();
+    assertThat(Installation.files(tier)).isNotEmpty();
+    String script = scratch.root() + "/scripts/pmfs stage --check $PMFS_MOUNT";
+    String run = "export PMFS_RUNTIME_DIR=" + scratch.root() + "/run-" + user.uid() + "; ";
+    String second = submit(asked(",keep"), run + script);
+    assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
+    assertNothingLeft();
+  }
+
+  @Test
+  void scancel_ofAJob_leavesNothing() {
+    String job = submit(asked(",stage"), "cd $PMFS_MOUNT; echo runs; exec sleep 1000");
+    awaitOutput(job, "runs");
+    slurm.slurm("scancel", job).expect(0);
+    assertThat(awaitEnd(job)).isEqualTo("CANCELLED");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void timeLimit_ofAJob_leavesNothing() {
+    String job =
+        submit(asked(""), "trap '' TERM; cd $PMFS_MOUNT; while :; do sleep 1; done", "--time=1");
+    assertThat(awaitEnd(job)).isEqualTo("TIMEOUT");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void kill9_ofTheDaemon_jobGoesOn() throws IOException {
+    Path go = home().resolve("go");
+    String job =
+        submit(
+            asked(""),
+            "echo runs; while [ ! -e %s ]; do sleep 0.2; done; diff -r $PMFS_MOUNT %s && echo same"
+                .formatted(go, dataset.root()));
+    awaitOutput(job, "runs");
+    Command.run("kill", "-KILL", Long.toString(daemon())).expect(0);
+    Files.createFile(go);
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("same");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void kill9_ofAllOfPmfs_epilogueRemovesTheStaleMount() throws IOException {
+    String job = submit(asked(",stage"), "echo runs; sleep 1000");
+    awaitOutput(job, "runs");
+    for (int i = 0; i < 2; i++) {
+      for (String process : processes()) {
+        Command.run("kill", "-KILL", process.strip().split(" +", 2)[0]);
+      }
+    }
+    slurm.slurm("scancel", job).expect(0);
+    awaitEnd(job);
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void twoJobs_ofOneDataset_shareAMountAndTheLastEndsIt() throws IOException {
+    Path go = home().resolve("go");
+    String wait = "echo $PMFS_MOUNT; while [ ! -e %s ]; do sleep 0.2; done; ".formatted(go);
+    String first = submit(asked(""), "echo $PMFS_MOUNT; ls $PMFS_MOUNT >/dev/null; sleep 5");
+    String second = submit(asked(""), wait + "diff -r $PMFS_MOUNT " + dataset.root());
+    awaitOutput(second, "/mnt/");
+    awaitEnd(first);
+    Await.until(
+        () -> "the first job's epilogue is done: " + names(base.resolve("jobs")),
+        LONG,
+        () -> names(base.resolve("jobs")).equals(List.of(second)));
+    assertThat(Mounts.below(base)).hasSize(1);
+    Files.createFile(go);
+    assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
+    assertThat(output(second)).isEqualTo(output(first));
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void prologue_thatCannotMount_jobRunsOnTheSource() throws IOException {
+    configure("STRICT=no", "TIERS=(ssd:/dev/null/tier)");
+    String job = submit(asked(""), "echo $PMFS_MOUNT; echo why: $PMFS_PROBLEM");
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).startsWith(dataset.root() + "\nwhy: the place for copies");
+    assertNothingLeft();
+  }
+
+  @Test
+  void prologue_withASourceThatTheUserMayNotRead_mountsNothing() {
+    Command.run("chmod", "700", dataset.root().toString()).expect(0);
+    String job = submit(asked(""), "echo $PMFS_MOUNT; echo why: $PMFS_PROBLEM");
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).startsWith(dataset.root() + "\n").contains("permission denied");
+    assertNothingLeft();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "pmfs:source=$(touch /tmp/pmfs-owned)",
+        "pmfs:source=/x`touch /tmp/pmfs-owned`",
+        "pmfs:source=/etc/../etc",
+        "pmfs:source=relative",
+        "pmfs:source=--tier",
+        "pmfs:source=/x,--allow-other",
+        "pmfs:source=/x,stage=$HOME",
+        "pmfs:source=/x'\"|&<>*?",
+        "pmfs:source=,stage",
+        "pmfs:",
+      })
+  void prologue_ofAHostileComment_refusesItAndTheJobRuns(String comment) {
+    String job = submit(comment, "echo [$PMFS_MOUNT]; echo why: $PMFS_PROBLEM");
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("why: ").doesNotContain("[" + base);
+    assertThat(Path.of("/tmp/pmfs-owned")).doesNotExist();
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void leftovers_ofAJobWithoutEpilogue_areRemovedByTheNext() throws IOException {
+    Path key = Files.createDirectories(base.resolve("keys/%d-00ff".formatted(user.uid())));
+    Files.createDirectories(base.resolve("mnt/%d-00ff".formatted(user.uid())));
+    Path copies = Files.createDirectories(tier.resolve("%d-00ee".formatted(user.uid())));
+    Files.writeString(copies.resolve("copy"), "left");
+    user.own(copies.toString());
+    assertThat(key).exists();
+    assertThat(awaitEnd(submit("nothing", "true"))).isEqualTo("COMPLETED");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+}
