@@ -19,7 +19,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
     matches = "all",
     disabledReason = "takes half a minute; asked for by -Dpmfs.browser=all")
 final class WebPageIT {
-  private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;\u202e";
+  private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;";
 
   private Installation pmfs;
 
@@ -57,7 +57,6 @@ final class WebPageIT {
 
   @Test
   void page_inABrowser_showsTheMountAndIsNotTakenInByItsNames() throws IOException {
-    // The slash in the name of an end tag is none that a directory could have.
     Path source = Files.createDirectory(pmfs.scratch().root().resolve(HOSTILE));
     for (int i = 0; i < 20; i++) {
       Files.write(source.resolve("f" + i), new byte[200_000]);
@@ -72,7 +71,7 @@ final class WebPageIT {
 
       assertThat(page)
           .contains("filling", "3.8 MiB", "lookup", "&lt;img src=x onerror=")
-          .doesNotContain("<img", "\u202e", "NaN", "undefined", "Infinity");
+          .doesNotContain("<img", "NaN", "undefined", "Infinity");
       assertThat(seen).doesNotContain("<title>owned");
       assertThat(page).contains("20 copies").containsPattern("<path[^>]* d=\"M");
       screenshots(url);
