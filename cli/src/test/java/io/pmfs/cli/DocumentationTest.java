@@ -25,7 +25,7 @@ final class DocumentationTest {
   /** Directories that every Linux has, and those of our examples. */
   private static final Set<String> USUAL =
       Set.of(
-          "bin", "dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", // every system
+          "bin", "dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", // every system
           "lustre", "gpfs", "nfs", "beegfs", "local", "mnt", "nvme", "pmem", "path", "scratch",
           "v1", "tasks"); // resources of HTTP
 

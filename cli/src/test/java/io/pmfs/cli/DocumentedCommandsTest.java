@@ -88,11 +88,12 @@ final class DocumentedCommandsTest {
             List.of("pmfs", "status", "--json"));
   }
 
-  /** Where a command calls pmfs; -1 if it does not. */
+  /** Where a command calls pmfs; -1 if it does not, as where that is a file system's type. */
   private static int nameIn(List<String> command) {
     int bare = command.indexOf("pmfs");
     int index = bare >= 0 ? bare : command.indexOf("scripts/pmfs");
-    return index + 1 < command.size() && index >= 0 ? index : -1;
+    boolean isType = index > 0 && command.get(index - 1).matches("-t|/.*");
+    return index + 1 < command.size() && index >= 0 && !isType ? index : -1;
   }
 
   /** Whether nothing but variables stands before the name, so that it is no word of a sentence. */
