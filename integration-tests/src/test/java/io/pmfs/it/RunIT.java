@@ -70,8 +70,8 @@ final class RunIT {
   /** Starts a run whose command makes the sign when it has begun. */
   private Process start(Path mountpoint, List<String> options, String script) throws IOException {
     String[] arguments = line(mountpoint, options, "bash", "-c", script, sign.toString());
-    // Who runs these tests may ignore SIGINT, and what it starts then does so, too.
-    List<String> all = new ArrayList<>(List.of("env", "--default-signal=INT"));
+    // Who runs these tests may ignore them, and what it starts then does so, too.
+    List<String> all = new ArrayList<>(List.of("env", "--default-signal=INT,HUP"));
     all.add(Installation.launcherOfCheckout().toString());
     all.addAll(List.of(arguments));
     ProcessBuilder builder =
