@@ -118,9 +118,7 @@ final class MetricsIT {
               "--watch",
               "200ms");
       Await.until(
-          "two blocks",
-          Duration.ofSeconds(30),
-          () -> text(output).split(" on ", -1).length > 2);
+          "two blocks", Duration.ofSeconds(30), () -> text(output).split(" on ", -1).length > 2);
     }
     assertThat(watch.waitFor()).isEqualTo(3);
     assertThat(Files.readString(output)).contains("memory  ").doesNotContain("\u001b");
