@@ -11,12 +11,19 @@ import java.time.Duration;
  * @param join how long a node waits for others, and for an answer to its wish to join
  * @param merge how often parts of a group look for each other, at the most; 1 to 6 times that
  *     passes until they become one
+ * @param look how often a member looks who is there, and how soon it says again who it is itself
  */
 public record GroupTimings(
-    Duration silence, Duration heartbeat, Duration verification, Duration join, Duration merge) {
+    Duration silence,
+    Duration heartbeat,
+    Duration verification,
+    Duration join,
+    Duration merge,
+    Duration look) {
   public static final GroupTimings DEFAULTS =
       new GroupTimings(
           Duration.ofSeconds(3),
+          Duration.ofSeconds(1),
           Duration.ofSeconds(1),
           Duration.ofSeconds(1),
           Duration.ofSeconds(1),

@@ -42,7 +42,6 @@ public final class InfinispanMembership implements Membership {
   private static final Logger log = LoggerFactory.getLogger(InfinispanMembership.class);
 
   private static final String CACHE = "members";
-  private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
   private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
   private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
@@ -126,7 +125,7 @@ public final class InfinispanMembership implements Membership {
               cache,
               starting.getAddress(),
               self,
-              LOOK_INTERVAL,
+              settings.timings().look(),
               task -> later(task, Duration.ZERO));
       ChangeListener events = new ChangeListener(this::lookSoon);
       starting.addListener(events);
@@ -150,7 +149,7 @@ public final class InfinispanMembership implements Membership {
       return;
     }
     look();
-    later(this::lookAgain, LOOK_INTERVAL);
+    later(this::lookAgain, settings.timings().look());
   }
 
   private DefaultCacheManager startManager() throws Exception {
@@ -210,7 +209,7 @@ public final class InfinispanMembership implements Membership {
 
   private void lookAgain() {
     look();
-    later(this::lookAgain, LOOK_INTERVAL);
+    later(this::lookAgain, settings.timings().look());
   }
 
   private void later(Runnable task, Duration delay) {

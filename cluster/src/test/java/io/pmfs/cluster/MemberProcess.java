@@ -24,7 +24,8 @@ final class MemberProcess {
           Duration.ofMillis(500),
           Duration.ofMillis(500),
           Duration.ofMillis(500),
-          Duration.ofSeconds(1));
+          Duration.ofSeconds(1),
+          Duration.ofMillis(250));
 
   private MemberProcess() {}
 
