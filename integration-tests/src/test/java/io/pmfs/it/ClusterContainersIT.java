@@ -145,14 +145,8 @@ final class ClusterContainersIT {
     abstract void end(ContainerNode node);
   }
 
-  @Test
-  void node_killed_failsNoRead() {
-    startForFaults(3);
-    suffer(Fault.KILLED, containers().get(1));
-  }
-
   @ParameterizedTest
-  @EnumSource(names = {"PAUSED", "DISCONNECTED"})
+  @EnumSource
   @EnabledIfSystemProperty(
       named = "pmfs.cluster",
       matches = "all",

@@ -8,10 +8,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.testcontainers.DockerClientFactory;
 
 /** That containers are what tests of several nodes take them for. */
 @Tag("docker")
+@EnabledIfSystemProperty(
+    named = "pmfs.cluster",
+    matches = "all",
+    disabledReason = "tests what other tests stand on; asked for by -Dpmfs.cluster=all")
 final class ContainersIT {
   private static final int PORT = 7000;
   private static final Duration SOON = Duration.ofSeconds(30);

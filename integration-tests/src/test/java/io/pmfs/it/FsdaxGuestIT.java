@@ -40,7 +40,7 @@ final class FsdaxGuestIT {
   @CsvSource({
     "nvdimm, ext4, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
     "nvdimm, xfs, DaxProbeFsdaxTest",
-    "virtio-pmem, ext4, DaxProbeFsdaxTest DaxAttributeTest"
+    "virtio-pmem, ext4, DaxProbeFsdaxTest"
   })
   void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String classes) {
     run(device, fileSystem, "short", classes);
@@ -54,7 +54,8 @@ final class FsdaxGuestIT {
       disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
   @CsvSource({
     "nvdimm, ext4, FsdaxIT DevdaxTierTest",
-    "nvdimm, xfs, DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT"
+    "nvdimm, xfs, DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
+    "virtio-pmem, ext4, DaxAttributeTest"
   })
   void guest_withPersistentMemory_passesLongerTests(
       String device, String fileSystem, String classes) {
