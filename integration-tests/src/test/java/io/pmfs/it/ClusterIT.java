@@ -93,6 +93,10 @@ final class ClusterIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void replicas_outliveANode() {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
       mountAll(bed, "--remote-copies", "never", "--replicas", "2");

@@ -38,8 +38,7 @@ final class FsdaxGuestIT {
    */
   @ParameterizedTest
   @CsvSource({
-    "nvdimm, ext4, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
-    "nvdimm, xfs, DaxProbeFsdaxTest",
+    "nvdimm, ext4, DaxProbeFsdaxTest FsdaxTierTest ZeroCopyIT",
     "virtio-pmem, ext4, DaxProbeFsdaxTest"
   })
   void guest_withPersistentMemory_passesItsTests(String device, String fileSystem, String classes) {
@@ -53,8 +52,8 @@ final class FsdaxGuestIT {
       matches = "all",
       disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
   @CsvSource({
-    "nvdimm, ext4, FsdaxIT DevdaxTierTest",
-    "nvdimm, xfs, DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
+    "nvdimm, ext4, DaxAttributeTest PoolMappingTest FsdaxIT DevdaxTierTest",
+    "nvdimm, xfs, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",
     "virtio-pmem, ext4, DaxAttributeTest"
   })
   void guest_withPersistentMemory_passesLongerTests(

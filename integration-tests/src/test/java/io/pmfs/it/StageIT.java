@@ -25,7 +25,7 @@ final class StageIT {
   private static final Duration PATIENCE = Duration.ofSeconds(90);
 
   /** Takes sixteen seconds for the whole dataset, so that there is a middle. */
-  private static final String[] SLOWLY = {"--max-rate", "250K", "--jobs", "1"};
+  private static final String[] SLOWLY = {"--max-rate", "400K", "--jobs", "1"};
 
   private Installation pmfs;
   private Dataset dataset;
@@ -240,7 +240,7 @@ final class StageIT {
   @Test
   void background_running_isShownRefusesAnotherAndIsWaitedFor() {
     try (MountedPmfs mount = mount()) {
-      String[] options = {"--background", "--max-rate", "250K", "--jobs", "1"};
+      String[] options = {"--background", "--max-rate", "400K", "--jobs", "1"};
       assertThat(stage(mount, options).expect(0).out()).contains("staging in the background");
       assertThat(mount.status().text("task.state")).isEqualTo("running");
       assertThat(stage(mount).expect(1).errorLines())
