@@ -116,7 +116,7 @@ final class SharedTaskTest {
 
   @Test
   void stage_peerAtAnotherTask_isAFinding() throws Exception {
-    there.tasks.start(stage("val"));
+    there.tasks.startPart(stage("val"));
     here.tasks.start(REQUEST);
     ends(here, 3, 0);
 
