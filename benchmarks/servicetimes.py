@@ -17,7 +17,7 @@ from parameters import ASSUMED, BY_NAME, MEASURED
 MANY_READERS = 16
 WARM_UP_READS = 20_000  # until the daemon's code is compiled
 BATCH_FILES = 64
-RATE_PASSES = 5
+PASSES = 5  # of which the one with the median of CPU counts
 
 
 def cores():
@@ -42,6 +42,11 @@ def cold(node, part, readers=1, seed=1, nodes=()):
     before = [each.cpu_seconds() for each in nodes]
     line = read_together([node], part, seed, readers)[0]
     return line, [each.cpu_seconds() - used for each, used in zip(nodes, before)]
+
+
+def median_pass(pass_over, part):
+    """What pass_over gave for a part of the dataset, the one of several with the median of its first value."""
+    return sorted((pass_over(part) for _ in range(PASSES)), key=lambda result: result[0])[PASSES // 2]
 
 
 def warm_up(nodes, part, readers=1):
@@ -90,12 +95,12 @@ def of_local_reads(node, small, large):
 
     def pass_over(part):
         line, (daemon,) = cold(node, part)
-        return line, (line["cpu_seconds"] + daemon, line["files"], line["bytes"])
+        return line["cpu_seconds"] + daemon, line["files"], line["bytes"], line["seconds"]
 
     warm_up([node], small)
-    line, cpu = pass_over(small)
-    fixed, byte = split(cpu, pass_over(large)[1])
-    wait = (line["seconds"] - cpu[0]) / line["files"]
+    *cpu, seconds = median_pass(pass_over, small)
+    fixed, byte = split(cpu, median_pass(pass_over, large))
+    wait = (seconds - cpu[0]) / cpu[1]
     return {"local.cpuSecondsPerFile": fixed, "local.cpuSecondsPerByte": byte, "local.waitSeconds": max(wait, 0.0)}
 
 
@@ -120,9 +125,10 @@ def of_remote_reads(nodes, small, large, found, arguments):
         local_files, local_bytes = line["files"] - remote_files, line["bytes"] - remote_bytes
         local = found["local.cpuSecondsPerFile"] * local_files + found["local.cpuSecondsPerByte"] * local_bytes
         mine = max(client + line["cpu_seconds"] - local, 0.0)
-        return (mine, remote_files, remote_bytes), (server, remote_files, remote_bytes)
+        return mine + server, (mine, remote_files, remote_bytes), (server, remote_files, remote_bytes)
 
-    (small_client, small_server), (large_client, large_server) = pass_over(small), pass_over(large)
+    _, small_client, small_server = median_pass(pass_over, small)
+    _, large_client, large_server = median_pass(pass_over, large)
     result = {}
     for side, costs in (("client", (small_client, large_client)), ("server", (small_server, large_server))):
         fixed, byte = split(*costs)
@@ -139,11 +145,11 @@ def of_remote_reads(nodes, small, large, found, arguments):
 def daemon_cpu(nodes, part, readers):
     """CPU seconds of the nodes' daemons in one pass of the first node over a part: the median of several, and files and peers' bytes."""
     found = []
-    for number in range(RATE_PASSES):
+    for number in range(PASSES):
         came = nodes[0].peer_bytes()
         line, used = cold(nodes[0], part, readers, number, nodes[1:])
         found.append((sum(used), line["files"], line["bytes"], nodes[0].peer_bytes() - came))
-    return sorted(found)[len(found) // 2]
+    return sorted(found)[PASSES // 2]
 
 
 def of_local_rates(node, parts):
