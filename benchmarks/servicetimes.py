@@ -75,19 +75,36 @@ def of_source(source, small, large):
     }
 
 
-def of_first_reads(node, small, large):
-    """With empty tiers: CPU for fetching from the source and for the copy, until all copies are made."""
+def of_source_reads(node, small, large):
+    """Where tiers have no room: CPU for fetching from the source, which a reader waits for."""
 
     def pass_over(part):
+        line, (daemon,) = cold(node, part)
+        return line["cpu_seconds"] + daemon, line["files"], line["bytes"]
+
+    warm_up([node], small)
+    fixed, byte = split(median_pass(pass_over, small), median_pass(pass_over, large))
+    return {"source.cpuSecondsPerFile": fixed, "source.cpuSecondsPerByte": byte}
+
+
+def of_copies(node, small, large, found):
+    """With empty tiers: what making copies takes beside fetching, until all are made."""
+
+    def pass_over(part):
+        settle([node])
+        node.evict()
         settle([node])
         machine.drop_caches(names=False)
         before = node.cpu_seconds()
         line = read_together([node], part, 1, 1)[0]
         settle([node])
-        return line["cpu_seconds"] + node.cpu_seconds() - before, line["files"], line["bytes"]
+        fetching = found["source.cpuSecondsPerFile"] * line["files"] + found["source.cpuSecondsPerByte"] * line["bytes"]
+        return max(line["cpu_seconds"] + node.cpu_seconds() - before - fetching, 0.0), line["files"], line["bytes"]
 
-    fixed, byte = split(pass_over(small), pass_over(large))
-    return {"source.cpuSecondsPerFile": fixed, "source.cpuSecondsPerByte": byte}
+    read_together([node], small, 1, 1)
+    warm_up([node], small)
+    fixed, byte = split(median_pass(pass_over, small), median_pass(pass_over, large))
+    return {"source.copyCpuSecondsPerFile": fixed, "source.copyCpuSecondsPerByte": byte}
 
 
 def of_local_reads(node, small, large):
@@ -205,25 +222,38 @@ def one_by_one(reader, part, arguments):
 
 
 def of_batches(nodes, part, found):
-    """Staging a copy of everything on one node, of what the other has."""
+    """Staging a copy of everything on one node, of what the other has.
+
+    What the node owns itself it fetches from the source; that is taken off.
+    """
     reader, peer = nodes
+    sizes = [path.stat().st_size for path in (reader.source / part).rglob("*") if path.is_file()]
+
+    def pass_over(part):
+        settle(nodes)
+        reader.evict()
+        settle(nodes)
+        came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
+        reader.stage("--replicate", "all", reader.directory / part)
+        settle(nodes)
+        client, server = (node.cpu_seconds() - used for node, used in zip(nodes, before))
+        remote_bytes = reader.peer_bytes() - came
+        if not remote_bytes:
+            raise BenchmarkError("staging everything fetched nothing from the peer")
+        remote_files = len(sizes) * remote_bytes / sum(sizes)
+        for what in ("source.cpu", "source.copyCpu"):
+            client -= found[f"{what}SecondsPerFile"] * (len(sizes) - remote_files) + found[f"{what}SecondsPerByte"] * (sum(sizes) - remote_bytes)
+        return client + server, client, server, remote_files, remote_bytes
+
     read_together([reader], part, 1, MANY_READERS)
-    settle(nodes)
-    came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
-    total = sum(path.stat().st_size for path in (reader.source / part).rglob("*") if path.is_file())
-    files = sum(1 for path in (reader.source / part).rglob("*") if path.is_file())
-    reader.stage("--replicate", "all", reader.directory / part)
-    settle(nodes)
-    remote_bytes = reader.peer_bytes() - came
-    if not remote_bytes:
-        raise BenchmarkError("staging everything fetched nothing from the peer")
-    remote_files = files * remote_bytes / total
-    result = {}
-    for side, node, used in zip(("Client", "Server"), nodes, before):
-        byte = found[f"remote.{side.lower()}CpuSecondsPerByte"]
-        cpu = node.cpu_seconds() - used
-        result[f"remote.batch{side}CpuSecondsPerFile"] = max((cpu - byte * remote_bytes) / remote_files, 0.0)
-    return result
+    for _ in range(2 * PASSES):  # until the daemons' code is compiled
+        pass_over(part)
+    _, client, server, files, size = median_pass(pass_over, part)
+    byte = {side: found[f"remote.{side}CpuSecondsPerByte"] for side in ("client", "server")}
+    return {
+        "remote.batchClientCpuSecondsPerFile": max((client - byte["client"] * size) / files, 0.0),
+        "remote.batchServerCpuSecondsPerFile": max((server - byte["server"] * size) / files, 0.0),
+    }
 
 
 def entries(found, where, when):
