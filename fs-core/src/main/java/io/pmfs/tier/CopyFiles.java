@@ -101,7 +101,7 @@ final class CopyFiles {
   /** Removes a copy; its size in bytes, or -1 if there is none. */
   long remove(long number) throws IOException {
     Path path = path(number);
-    // Most often there is none, and an exception takes as long as the rest of a small copy.
+    // Most often there is none, and an exception for that costs more than looking.
     if (!Files.exists(path)) {
       return -1;
     }
