@@ -15,6 +15,7 @@ final class ProfileDisplay implements AutoCloseable {
   private final Invocation invocation;
   private final boolean isJson;
   private final WatchScreen screen;
+  private boolean hasShown;
 
   ProfileDisplay(Invocation invocation, boolean isJson) {
     this.invocation = invocation;
@@ -24,6 +25,7 @@ final class ProfileDisplay implements AutoCloseable {
 
   /** Shows an interval; says whether anybody is there to see it. */
   boolean show(List<String> head, Profile.Report report) {
+    hasShown = true;
     if (!isJson) {
       return screen.show(block(head, report));
     }
@@ -37,6 +39,9 @@ final class ProfileDisplay implements AutoCloseable {
     if (isJson) {
       invocation.out().println(GSON.toJson(report));
     } else {
+      if (hasShown) {
+        invocation.out().println();
+      }
       block(head, report).forEach(invocation.out()::println);
     }
     invocation.out().flush();

@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.cli.requests.AccessLogFile;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cli.requests.SlowRequests;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -28,7 +29,12 @@ final class RequestLogs {
     InstantSource clock = InstantSource.system();
     SlowRequests slow =
         new SlowRequests(settings.slowRequests(), clock, line -> log.warn("{}", line));
-    return new RequestLog(namespace::path, file(settings.accessLog(), isInUse, clock), slow, clock)
+    return new RequestLog(
+            namespace::path,
+            FileName.of(Heartbeat.NAME),
+            file(settings.accessLog(), isInUse, clock),
+            slow,
+            clock)
         .start();
   }
 

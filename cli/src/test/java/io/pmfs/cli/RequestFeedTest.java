@@ -47,6 +47,7 @@ final class RequestFeedTest {
       new RequestLog(
               inode -> FileName.of("train/" + "x".repeat(200) + inode),
               null,
+              null,
               new SlowRequests(Duration.ZERO, InstantSource.system(), line -> {}),
               InstantSource.system())
           .start();

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -47,6 +48,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private static final Duration LAST_LINES = Duration.ofSeconds(2);
 
   private final RequestPaths paths;
+  private final @Nullable FileName own;
   private final @Nullable AccessLogFile file;
   private final SlowRequests slow;
   private final InstantSource clock;
@@ -66,23 +68,27 @@ public final class RequestLog implements RequestListener, AutoCloseable {
    *
    * @param paths the path of an inode below the root; null if there is none. It is asked by one
    *     thread, until {@link #close} returns
+   * @param own what the daemon itself looks up, which is nobody's request; null if nothing
    * @param file takes all lines; null if there is none. It is closed with this
    */
   public RequestLog(
       LongFunction<@Nullable FileName> paths,
+      @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock) {
-    this(paths, file, slow, clock, QUEUE_LENGTH);
+    this(paths, own, file, slow, clock, QUEUE_LENGTH);
   }
 
   RequestLog(
       LongFunction<@Nullable FileName> paths,
+      @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock,
       int queueLength) {
     this.paths = new RequestPaths(paths);
+    this.own = own;
     this.file = file;
     this.slow = slow;
     this.clock = clock;
@@ -134,7 +140,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   @Override
   public void answered(AnsweredRequest request) {
-    if (isClosed) {
+    if (isClosed || isOwn(request)) {
       return;
     }
     if (queued.incrementAndGet() > queueLength) {
@@ -149,6 +155,10 @@ public final class RequestLog implements RequestListener, AutoCloseable {
       isWaiting = false;
       LockSupport.unpark(writer);
     }
+  }
+
+  private boolean isOwn(AnsweredRequest request) {
+    return own != null && Objects.equals(own, request.name());
   }
 
   private void run() {
