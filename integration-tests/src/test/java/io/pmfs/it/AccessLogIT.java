@@ -111,7 +111,7 @@ final class AccessLogIT {
             "--by",
             "path",
             "--for",
-            "1s",
+            "300ms",
             "--json");
     int asked = 0;
     while (profile.isAlive()) {

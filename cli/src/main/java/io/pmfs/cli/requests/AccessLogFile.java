@@ -52,7 +52,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   private long size;
   private Instant looked = Instant.MIN;
   private Instant warned = Instant.MIN;
-  private boolean isFailing;
+  private boolean isSaidToFail;
   private long unwritten;
   private final LongAdder missing = new LongAdder();
 
@@ -136,8 +136,8 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
     try {
       openIfGone();
       write(lines);
-      if (isFailing) {
-        isFailing = false;
+      if (isSaidToFail) {
+        isSaidToFail = false;
         log.info("{}: access log: is written again; {} requests are missing", file, unwritten);
       }
       unwritten = 0;
@@ -215,10 +215,10 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   }
 
   private void fail(IOException e) {
-    isFailing = true;
     Instant now = clock.instant();
     if (Duration.between(warned, now).compareTo(WARNING_INTERVAL) >= 0) {
       warned = now;
+      isSaidToFail = true;
       log.warn(
           "{}: access log: cannot be written: {}; requests are served and missing in it until it"
               + " can",
