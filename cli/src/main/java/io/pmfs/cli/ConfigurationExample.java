@@ -45,6 +45,7 @@ final class ConfigurationExample {
       case TIER -> "[\"ssd:/local/pmfs:80%\"]";
       case STATE_DIR -> "\"/local/pmfs/state\"";
       case LOG_FILE -> "\"/var/log/pmfs/dataset.log\"";
+      case ACCESS_LOG -> "\"/var/log/pmfs/dataset.access\"";
       case NODES -> "\"node[01-16]\"";
       default -> '"' + (text == null ? option.placeholder() : text) + '"';
     };

@@ -160,7 +160,7 @@ record ConfigurationFile(
       for (String value : setting.values()) {
         String path =
             switch (option) {
-              case SOURCE, STATE_DIR, LOG_FILE -> value;
+              case SOURCE, STATE_DIR, LOG_FILE, ACCESS_LOG -> value;
               case TIER -> value.substring(value.indexOf(':') + 1);
               default -> "/";
             };

@@ -10,6 +10,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
@@ -18,6 +19,7 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpHeaderNames;
@@ -32,6 +34,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Asks a daemon one thing over its control socket. */
@@ -69,21 +72,12 @@ final class ControlClient {
     EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
     try {
       CompletableFuture<Answer> answer = new CompletableFuture<>();
-      new Bootstrap()
-          .group(loop)
-          .channel(NioDomainSocketChannel.class)
-          .handler(new Connection(answer))
-          .connect(UnixDomainSocketAddress.of(socket))
-          .addListener(
-              (ChannelFutureListener)
-                  connected -> {
-                    if (connected.isSuccess()) {
-                      connected.channel().writeAndFlush(request(method, uri, body));
-                    } else {
-                      body.release();
-                      answer.completeExceptionally(connected.cause());
-                    }
-                  });
+      send(
+          loop,
+          socket,
+          request(method, uri, body),
+          new Connection(answer),
+          answer::completeExceptionally);
       return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException e) {
       throw new IOException("no answer: " + reason(e.getCause()), e);
@@ -97,11 +91,35 @@ final class ControlClient {
     }
   }
 
-  private static String reason(@Nullable Throwable cause) {
+  /** Sends a request, which is released, over a connection of its own. */
+  static void send(
+      EventLoopGroup loop,
+      Path socket,
+      FullHttpRequest request,
+      ChannelHandler handler,
+      Consumer<Throwable> failed) {
+    new Bootstrap()
+        .group(loop)
+        .channel(NioDomainSocketChannel.class)
+        .handler(handler)
+        .connect(UnixDomainSocketAddress.of(socket))
+        .addListener(
+            (ChannelFutureListener)
+                connected -> {
+                  if (connected.isSuccess()) {
+                    connected.channel().writeAndFlush(request);
+                  } else {
+                    request.release();
+                    failed.accept(connected.cause());
+                  }
+                });
+  }
+
+  static String reason(@Nullable Throwable cause) {
     return cause instanceof Exception e ? Reason.of(e) : String.valueOf(cause);
   }
 
-  private static DefaultFullHttpRequest request(HttpMethod method, String uri, ByteBuf body) {
+  static FullHttpRequest request(HttpMethod method, String uri, ByteBuf body) {
     DefaultFullHttpRequest request =
         new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, method, uri, body);
     request.headers().set(HttpHeaderNames.HOST, "pmfs");

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.requests.RequestLog;
 import org.jspecify.annotations.Nullable;
 
 /** What the control socket can ask of the daemon. Called by several threads. */
@@ -10,6 +11,11 @@ interface ControlRequests {
   @Nullable NodesReport nodes() throws InterruptedException;
 
   KeptTasks tasks();
+
+  /** What can be told of single requests; null if nothing can. */
+  default @Nullable RequestLog requests() {
+    return null;
+  }
 
   /** The metrics in Prometheus text. */
   default String metrics() {

@@ -36,6 +36,7 @@ import io.netty.handler.timeout.WriteTimeoutHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.pmfs.cli.metrics.Metrics;
+import io.pmfs.cli.requests.RequestLog;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
@@ -45,6 +46,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -53,8 +55,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
- * /version}, {@code GET /metrics}, {@code POST /umount?lazy=true&purge=true}, {@code POST
- * /upgrade}, and {@link TaskResource}. One request for each connection.
+ * /version}, {@code GET /metrics}, {@code GET /requests}, {@code POST
+ * /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link TaskResource}. One request for
+ * each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -77,6 +80,7 @@ final class ControlServer implements AutoCloseable {
   private final ControlRequests requests;
   private final EventLoopGroup loop;
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
   private final ThreadPoolExecutor workers;
   private final Channel listener;
 
@@ -215,6 +219,7 @@ final class ControlServer implements AutoCloseable {
                 () ->
                     ControlAnswer.ok(
                         new ControlAnswer.Text(Metrics.CONTENT_TYPE, requests.metrics())));
+        case "/requests" -> only(GET, method, this::requests);
         case "/version" ->
             only(
                 GET,
@@ -238,7 +243,7 @@ final class ControlServer implements AutoCloseable {
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
-                        + ": try /status, /metrics, /version, /tasks, /umount or /upgrade");
+                        + ": try /status, /metrics, /requests, /version, /tasks, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -288,6 +293,13 @@ final class ControlServer implements AutoCloseable {
     }
   }
 
+  private ControlAnswer requests() {
+    RequestLog log = requests.requests();
+    return log == null
+        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, "nothing is told of requests here")
+        : ControlAnswer.ok(log);
+  }
+
   private static void check(Map<String, List<String>> parameters, String... known) {
     for (String name : parameters.keySet()) {
       if (!List.of(known).contains(name)) {
@@ -312,7 +324,29 @@ final class ControlServer implements AutoCloseable {
     return value.equals("true");
   }
 
-  private static void respond(ChannelHandlerContext context, ControlAnswer answer) {
+  private void respond(ChannelHandlerContext context, ControlAnswer answer) {
+    if (answer.body() instanceof RequestLog log) {
+      tell(context, log);
+    } else {
+      send(context, answer);
+    }
+  }
+
+  /** For as long as somebody listens. */
+  private void tell(ChannelHandlerContext context, RequestLog log) {
+    RequestFeed feed = new RequestFeed(context.channel(), log);
+    feeds.add(feed);
+    context.channel().closeFuture().addListener(closed -> feeds.remove(feed));
+    if (!feed.begin()) {
+      send(
+          context,
+          ControlAnswer.error(
+              HttpResponseStatus.SERVICE_UNAVAILABLE,
+              RequestLog.MOST_READERS + " profiles of this mount are being made; end one of them"));
+    }
+  }
+
+  private static void send(ChannelHandlerContext context, ControlAnswer answer) {
     ControlAnswer.Text text =
         answer.body() instanceof ControlAnswer.Text given
             ? given
@@ -334,6 +368,7 @@ final class ControlServer implements AutoCloseable {
   @Override
   public void close() {
     listener.close().awaitUninterruptibly(2, TimeUnit.SECONDS);
+    feeds.forEach(RequestFeed::end);
     workers.shutdown();
     try {
       if (workers.awaitTermination(2, TimeUnit.SECONDS)) {

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.requests.RequestLog;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -239,6 +240,11 @@ final class Daemon implements ControlRequests {
   @Override
   public @Nullable NodesReport nodes() throws InterruptedException {
     return dataset.nodes();
+  }
+
+  @Override
+  public @Nullable RequestLog requests() {
+    return dataset.requests();
   }
 
   @Override

@@ -6,6 +6,7 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -29,7 +29,7 @@ final class Heartbeat implements AutoCloseable {
   private static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
 
   /** Too long: the kernel asks us each time, and we need not ask the source. */
-  private static final String NAME = "x".repeat(300);
+  static final String NAME = "x".repeat(300);
 
   private final Path mountpoint;
   private final Supervision supervision;

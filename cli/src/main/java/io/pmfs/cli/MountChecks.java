@@ -54,6 +54,7 @@ final class MountChecks {
       checkTier(tier);
     }
     checkState();
+    checkAccessLog();
     if (mounting == null) {
       new MachineChecks(surroundings).requireFuse(settings.bridge());
     }
@@ -200,6 +201,18 @@ final class MountChecks {
           what,
           "lies inside the mount point " + settings.mountpoint(),
           "choose another place");
+    }
+  }
+
+  /** Whether it can be written is seen where it is opened. */
+  private void checkAccessLog() throws MountFailure {
+    Path file = settings.accessLog();
+    if (file == null) {
+      return;
+    }
+    checkApart(file, "access log");
+    if (file.equals(settings.logFile())) {
+      throw usage(file, "access log", "is the log file", "name another file");
     }
   }
 

@@ -124,7 +124,20 @@ enum MountOption {
           + " this machine alone unless an ADDRESS is given, on any free port if PORT is 0"),
   READY_TIMEOUT(Kind.VALUE, "TIME", "30s", "how long the mount may take to answer"),
   LOG_FILE(Kind.VALUE, "FILE", null, "where the daemon logs; rotated at 10 MiB, 5 kept"),
-  LOG_LEVEL(Kind.VALUE, "LEVEL", "info", "error, warn, info, debug or trace");
+  LOG_LEVEL(Kind.VALUE, "LEVEL", "info", "error, warn, info, debug or trace"),
+  ACCESS_LOG(
+      Kind.VALUE,
+      "FILE",
+      null,
+      "a line for each request of the kernel: who asked what, and how long that took; rotated at"
+          + " 100 MiB, 7 kept. What the kernel answers by itself is not in it. Each mount needs a"
+          + " file of its own"),
+  SLOW_REQUESTS(
+      Kind.VALUE,
+      "TIME",
+      "10s",
+      "warn in the log of requests that took at least so long, ten times a minute at most; off for"
+          + " never");
 
   /** How an option is written. */
   enum Kind {

@@ -34,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  * @param readyTimeout how long the probe through the mount may take
  * @param logFile where the daemon logs; null for the default place
  * @param logLevel error, warn, info, debug or trace
+ * @param accessLog takes a line for each request; null for none
+ * @param slowRequests what takes at least so long is warned of; zero for nothing
  */
 record MountSettings(
     Path source,
@@ -59,7 +61,9 @@ record MountSettings(
     @Nullable MetricsAddress metrics,
     Duration readyTimeout,
     @Nullable Path logFile,
-    String logLevel) {
+    String logLevel,
+    @Nullable Path accessLog,
+    Duration slowRequests) {
   MountSettings {
     tiers = List.copyOf(tiers);
   }

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.cli.metrics.Sources;
+import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.fuse.ReadMode;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +28,11 @@ interface MountedDataset extends AutoCloseable {
 
   /** What there is to measure; null if nothing is. */
   default @Nullable Sources sources() {
+    return null;
+  }
+
+  /** What can be told of single requests; null if nothing can. */
+  default @Nullable RequestLog requests() {
     return null;
   }
 

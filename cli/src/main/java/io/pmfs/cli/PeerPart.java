@@ -5,6 +5,7 @@ import io.pmfs.cluster.PeerException;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

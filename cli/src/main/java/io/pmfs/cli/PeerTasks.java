@@ -11,6 +11,7 @@ import io.pmfs.cluster.Peers;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;

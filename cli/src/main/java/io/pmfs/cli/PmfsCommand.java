@@ -69,6 +69,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StageCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));
+    commands.addSubcommand(new ProfileCommand(invocation));
     commands.addSubcommand(new EvictCommand(invocation));
     commands.addSubcommand(new VerifyCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
@@ -145,7 +146,7 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, run, upgrade, stage, status, evict, verify, pack,"
+        "no command given; the commands are mount, umount, run, upgrade, stage, status, profile, evict, verify, pack,"
             + " config, doctor");
   }
 }

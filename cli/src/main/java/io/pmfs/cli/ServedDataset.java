@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cli.metrics.Sources;
+import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
@@ -56,6 +57,7 @@ final class ServedDataset implements MountedDataset {
   private final PmfsFileSystem fileSystem;
   private final KeptTasks tasks;
   private final Bridge bridge;
+  private final RequestLog requests;
   private final String bridgeReason;
   private final boolean isResumed;
   private final String directReason;
@@ -88,6 +90,7 @@ final class ServedDataset implements MountedDataset {
       PmfsFileSystem fileSystem,
       KeptTasks tasks,
       Bridge bridge,
+      RequestLog requests,
       String bridgeReason,
       boolean isResumed,
       String directReason,
@@ -105,6 +108,7 @@ final class ServedDataset implements MountedDataset {
     this.fileSystem = fileSystem;
     this.tasks = tasks;
     this.bridge = bridge;
+    this.requests = requests;
     this.bridgeReason = bridgeReason;
     this.isResumed = isResumed;
     this.directReason = directReason;
@@ -185,7 +189,13 @@ final class ServedDataset implements MountedDataset {
         null,
         Engagement.of(tierReports, reads, staging, clusterReport),
         RequestReport.of(bridge.latencies()),
-        StatusReport.Memory.now());
+        StatusReport.Memory.now(),
+        StatusReport.AccessLog.of(requests));
+  }
+
+  @Override
+  public RequestLog requests() {
+    return requests;
   }
 
   @Override

@@ -82,7 +82,9 @@ final class SettingsParser {
             : null,
         value(MountOption.READY_TIMEOUT, SettingsParser::positive),
         path(MountOption.LOG_FILE),
-        oneOf(MountOption.LOG_LEVEL, LEVELS));
+        oneOf(MountOption.LOG_LEVEL, LEVELS),
+        path(MountOption.ACCESS_LOG),
+        value(MountOption.SLOW_REQUESTS, SettingsParser::timeOrOff));
   }
 
   private List<TierSpec> tiers() throws MountFailure {
@@ -232,6 +234,10 @@ final class SettingsParser {
       throw new IllegalArgumentException("'" + text + "' is no time at all");
     }
     return span;
+  }
+
+  private static Duration timeOrOff(String text) {
+    return text.equals("off") || text.equals("0") ? Duration.ZERO : TimeSpan.parse(text);
   }
 
   private @Nullable Path path(MountOption option) throws MountFailure {

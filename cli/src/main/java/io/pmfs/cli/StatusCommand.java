@@ -286,7 +286,7 @@ final class StatusCommand implements Callable<Integer> {
     throw Registries.absence(mountpoint);
   }
 
-  private static StatusReport ask(Registry.Entry mount) throws MountFailure {
+  static StatusReport ask(Registry.Entry mount) throws MountFailure {
     return parse(mount, get(mount, "/status", ANSWER_LIMIT), StatusReport.class);
   }
 

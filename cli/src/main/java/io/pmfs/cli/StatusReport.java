@@ -1,6 +1,8 @@
 package io.pmfs.cli;
 
 import io.pmfs.cli.metrics.ProcessMemory;
+import io.pmfs.cli.requests.AccessLogFile;
+import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
@@ -21,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param engagement whether the tiers do their work
  * @param requests how long those of the kernel took
  * @param memory what the daemon takes
+ * @param accessLog null without {@code --access-log}
  * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
@@ -44,7 +47,8 @@ record StatusReport(
     @Nullable String metrics,
     @Nullable Engagement engagement,
     @Nullable RequestReport requests,
-    @Nullable Memory memory) {
+    @Nullable Memory memory,
+    @Nullable AccessLog accessLog) {
 
   /** The same report with what only the daemon knows. */
   StatusReport with(
@@ -74,7 +78,17 @@ record StatusReport(
         daemonMetrics,
         engagement,
         requests,
-        memory);
+        memory,
+        accessLog);
+  }
+
+  /** Where single requests are written, and how many could not be. */
+  record AccessLog(String file, long missing) {
+    /** Null if there is none. */
+    static @Nullable AccessLog of(RequestLog requests) {
+      AccessLogFile file = requests.file();
+      return file == null ? null : new AccessLog(file.file().toString(), requests.missing());
+    }
   }
 
   /**

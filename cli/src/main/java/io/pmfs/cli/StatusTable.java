@@ -47,6 +47,8 @@ final class StatusTable {
     add("log", report.logFile());
     add("state", report.stateDirectory());
     add("metrics", report.metrics());
+    StatusReport.AccessLog accessLog = report.accessLog();
+    add("access log", accessLog == null ? null : text(accessLog));
     StatusReport.Memory memory = report.memory();
     add("memory", memory == null ? null : text(memory));
   }
@@ -63,6 +65,13 @@ final class StatusTable {
           default -> "not yet";
         };
     return word + ": " + engagement.reason();
+  }
+
+  private static String text(StatusReport.AccessLog accessLog) {
+    return accessLog.missing() == 0
+        ? accessLog.file()
+        : String.format(
+            Locale.ROOT, "%s (%,d requests are missing)", accessLog.file(), accessLog.missing());
   }
 
   static String text(StatusReport.Memory memory) {

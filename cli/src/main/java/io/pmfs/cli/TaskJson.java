@@ -6,6 +6,7 @@ import com.google.gson.stream.JsonWriter;
 import com.google.gson.stream.MalformedJsonException;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.ArrayList;

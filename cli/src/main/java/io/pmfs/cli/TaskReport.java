@@ -4,6 +4,7 @@ import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskProgress;
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Locale;

@@ -11,6 +11,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.util.List;

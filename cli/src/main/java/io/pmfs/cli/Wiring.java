@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.hash.Hashing;
+import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.DatasetTasks;
 import io.pmfs.fs.FileTasks;
@@ -182,6 +183,9 @@ final class Wiring implements MountOpener {
     ReadMode readMode = readMode(settings, isDirect);
     Bridge bridge = bridge(choice, settings, readMode, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
+    RequestLog requests = RequestLogs.open(settings, namespace, isResumed());
+    opened.push(requests);
+    bridge.tell(requests);
     if (!namespace.stoppedCleanly()) {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
     }
@@ -216,6 +220,7 @@ final class Wiring implements MountOpener {
             fileSystem,
             tasks,
             bridge,
+            requests,
             choice.reason(),
             isResumed(),
             isDirect

@@ -159,7 +159,25 @@ final class ConfigurationTest {
                 null,
                 Duration.ofSeconds(30),
                 null,
-                "info"));
+                "info",
+                null,
+                Duration.ofSeconds(10)));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"off,0", "0,0", "0s,0", "1500ms,1500", "2m,120000"})
+  void toSettings_slowRequests_isATimeOrOff(String text, long millis) throws Exception {
+    world.environment.put("PMFS_SLOW_REQUESTS", text);
+
+    assertThat(world.settings(Map.of()).slowRequests()).isEqualTo(Duration.ofMillis(millis));
+  }
+
+  @Test
+  void toSettings_accessLog_isRelativeToWhereItIsGiven() throws Exception {
+    world.environment.put("PMFS_ACCESS_LOG", "logs/access");
+
+    assertThat(world.settings(Map.of()).accessLog())
+        .isEqualTo(world.directory.resolve("logs/access"));
   }
 
   @Test
@@ -201,6 +219,7 @@ final class ConfigurationTest {
         "EVICTION         | fifo    | --eviction: 'fifo' is not known; choose one of none, lru",
         "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
         "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
+        "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms, 30s, 2m or 1h",
         "READY_TIMEOUT    | 0s      | --ready-timeout: '0s' is no time at all",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",
         "KEEP_FREE        | 5x      | --keep-free: '5x' is not a size",

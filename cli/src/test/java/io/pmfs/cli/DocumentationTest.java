@@ -27,7 +27,8 @@ final class DocumentationTest {
       Set.of(
           "bin", "dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", // every system
           "lustre", "gpfs", "nfs", "beegfs", "local", "mnt", "nvme", "pmem", "path", "scratch",
-          "v1", "tasks"); // resources of HTTP
+          "v1", "tasks", // resources of HTTP
+          "train"); // below a mount point
 
   private static final Pattern DECISION = Pattern.compile("(\\d{4})-[a-z0-9-]+\\.md");
   private static final Pattern CLASS = Pattern.compile("[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+");

@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 final class MountChecksTest {
   @TempDir private Path temporary;
@@ -76,6 +78,20 @@ final class MountChecksTest {
     Files.writeString(settings.source(), "x");
 
     assertFails(settings, ExitStatus.USAGE, "/src: source: not a directory");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "mnt/access,/mnt/access: access log: lies inside the mount point",
+    "src/access,/src/access: access log: lies inside the source",
+    "log,/log: access log: is the log file; name another file"
+  })
+  void run_accessLogWhereItMayNotBe_isUsage(String file, String error) throws Exception {
+    MountSettings settings =
+        world.settings(
+            Map.of(MountOption.ACCESS_LOG, List.of(file), MountOption.LOG_FILE, List.of("log")));
+
+    assertFails(settings, ExitStatus.USAGE, error);
   }
 
   @Test

@@ -17,7 +17,7 @@ final class StatusDocumentTest {
   private static final Pattern ROW = Pattern.compile("(?m)^\\| `([\\w.\\[\\]]+)` \\| (.*?) \\|");
 
   /** Objects that may be null have a row that says so. */
-  private static final List<String> NULLABLE = List.of("cluster", "task");
+  private static final List<String> NULLABLE = List.of("cluster", "task", "accessLog");
 
   @Test
   void document_namesEveryFieldAndNoOther() throws Exception {

@@ -20,6 +20,7 @@ final class StatusTableTest {
               bridge       jnr (as asked for)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
+              access log   /var/log/pmfs/x.access (1,234 requests are missing)
               memory       200 MiB resident, heap 50.0 MiB of 192 MiB
               tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies of 500 GiB (2.50 to 1), zstd:3, not DAX: ext4 on /dev/pmem0 mounted without dax at /mnt/pmem0/pmfs
               tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs

@@ -69,7 +69,8 @@ final class WatchTest {
         null,
         before.engagement(),
         before.requests(),
-        before.memory());
+        before.memory(),
+        null);
   }
 
   @Test

@@ -18,6 +18,9 @@ public interface Bridge {
   /** How long the requests took that came since the start. */
   RequestLatencies latencies();
 
+  /** Has somebody told of every request that is answered. Before {@link #mount}. */
+  void tell(RequestListener listener);
+
   /** How many opens since the start were answered with a copy's file, which the kernel reads. */
   default long opensLeftToKernel() {
     return 0;

@@ -82,6 +82,11 @@ public final class JnrBridge implements Bridge {
   }
 
   @Override
+  public void tell(RequestListener listener) {
+    operations.tell(listener);
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     Object before = device(options.mountpoint());
     Thread session = new Thread(this::serve, "fuse");

@@ -17,11 +17,13 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Map;
 import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ru.serce.jnrfuse.FuseFillDir;
 import ru.serce.jnrfuse.FuseStubFS;
 import ru.serce.jnrfuse.struct.FileStat;
+import ru.serce.jnrfuse.struct.FuseContext;
 import ru.serce.jnrfuse.struct.FuseFileInfo;
 import ru.serce.jnrfuse.struct.Statvfs;
 import ru.serce.jnrfuse.struct.Timespec;
@@ -44,6 +46,7 @@ final class JnrOperations extends FuseStubFS {
 
   private final PmfsFileSystem fileSystem;
   private final RequestLatencies latencies = new RequestLatencies();
+  private volatile @Nullable RequestListener listener;
 
   /**
    * Names do not move while mounted, so a path leads to the same directory for the whole session.
@@ -57,6 +60,10 @@ final class JnrOperations extends FuseStubFS {
 
   RequestLatencies latencies() {
     return latencies;
+  }
+
+  void tell(RequestListener somebody) {
+    listener = somebody;
   }
 
   /**
@@ -108,6 +115,9 @@ final class JnrOperations extends FuseStubFS {
     return answer(
         Opcode.READ,
         path,
+        null,
+        offset,
+        size,
         () -> {
           int count = Math.toIntExact(size);
           var reply = new Reply(NativeMemory.view(buffer.address(), count));
@@ -151,6 +161,9 @@ final class JnrOperations extends FuseStubFS {
     return answer(
         Opcode.READDIR,
         path,
+        null,
+        offset,
+        -1,
         () -> {
           long directory = inode(path);
           Filler fill = new Filler(buffer, filler);
@@ -217,6 +230,9 @@ final class JnrOperations extends FuseStubFS {
     return answer(
         Opcode.GETXATTR,
         path,
+        name,
+        -1,
+        size,
         () -> {
           byte[] bytes = fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
           return bytes == null ? -Errno.ENODATA.number() : give(bytes, value, size);
@@ -228,6 +244,9 @@ final class JnrOperations extends FuseStubFS {
     return answer(
         Opcode.LISTXATTR,
         path,
+        null,
+        -1,
+        size,
         () -> {
           Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(inode(path));
           var names = new java.io.ByteArrayOutputStream();
@@ -308,21 +327,50 @@ final class JnrOperations extends FuseStubFS {
     int run() throws FsException;
   }
 
-  /** The one place where a failure becomes a number: the mount survives a bug. */
   private int answer(Opcode operation, String path, Operation body) {
+    return answer(operation, path, null, -1, -1, body);
+  }
+
+  /** The one place where a failure becomes a number: the mount survives a bug. */
+  private int answer(
+      Opcode operation,
+      String path,
+      @Nullable String name,
+      long offset,
+      long size,
+      Operation body) {
     long begin = latencies.begin();
+    int result = -Errno.EIO.number();
     try {
-      return body.run();
+      result = body.run();
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         log.debug("{} {}: {}", operation, path, e.getMessage());
       }
-      return -e.errno().number();
+      result = -e.errno().number();
     } catch (Throwable e) {
       log.error("{} {}", operation, path, e);
-      return -Errno.EIO.number();
-    } finally {
-      latencies.end(operation, begin);
     }
+    long nanos = latencies.end(operation, begin);
+    RequestListener told = listener;
+    if (told != null && nanos >= told.leastNanos()) {
+      FuseContext asker = getContext();
+      told.answered(
+          new AnsweredRequest(
+              operation.word(),
+              asker.uid.get(),
+              asker.gid.get(),
+              asker.pid.get(),
+              0,
+              FileName.ofLatin1(path.substring(1)),
+              name == null ? null : FileName.ofLatin1(name),
+              offset,
+              size,
+              Math.max(0, -result),
+              operation == Opcode.READ && result >= 0 ? result : -1,
+              begin,
+              nanos));
+    }
+    return result;
   }
 }

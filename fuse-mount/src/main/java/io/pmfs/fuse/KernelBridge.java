@@ -41,6 +41,7 @@ public final class KernelBridge implements Bridge {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final RequestLatencies latencies = new RequestLatencies();
   private volatile @Nullable BackingFiles backing;
+  private volatile @Nullable RequestListener listener;
   private final long kernelFlags;
   private volatile @Nullable KernelWorkers workers;
 
@@ -109,6 +110,11 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public void tell(RequestListener somebody) {
+    listener = somebody;
+  }
+
+  @Override
   public long opensLeftToKernel() {
     BackingFiles files = backing;
     return files == null ? 0 : files.left();
@@ -130,6 +136,10 @@ public final class KernelBridge implements Bridge {
             kernelFlags,
             Math.max(1, workerCount - KEPT_FOR_NAMES),
             latencies);
+    RequestListener told = listener;
+    if (told != null) {
+      operations.tell(told);
+    }
     KernelWorkers started =
         new KernelWorkers(
             device, operations, workerCount, given != null, this::abort, () -> end(device));

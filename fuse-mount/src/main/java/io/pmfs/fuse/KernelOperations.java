@@ -40,6 +40,7 @@ final class KernelOperations {
   private final RequestLatencies latencies;
   private volatile long taken = WANTED;
   private volatile boolean negotiated;
+  private volatile @Nullable RequestListener listener;
 
   /**
    * Operations of one session.
@@ -64,6 +65,11 @@ final class KernelOperations {
     this.offerable = offerable;
     this.backgroundMax = backgroundMax;
     this.validSeconds = validSeconds;
+  }
+
+  /** Has somebody told of every request from now on. */
+  void tell(RequestListener somebody) {
+    listener = somebody;
   }
 
   /** Whether INIT was answered. */
@@ -98,7 +104,11 @@ final class KernelOperations {
       answer(request, reply);
     } finally {
       if (opcode != null) {
-        latencies.end(opcode, begin);
+        long nanos = latencies.end(opcode, begin);
+        RequestListener told = listener;
+        if (told != null && nanos >= told.leastNanos() && opcode.isAnswered()) {
+          told.answered(request.answered(opcode, reply, begin, nanos));
+        }
       }
     }
   }

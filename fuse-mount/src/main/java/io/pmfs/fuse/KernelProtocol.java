@@ -31,6 +31,9 @@ final class KernelProtocol {
   static final int IN_OPCODE = 4;
   static final int IN_UNIQUE = 8;
   static final int IN_NODE = 16;
+  static final int IN_UID = 24;
+  static final int IN_GID = 28;
+  static final int IN_PID = 32;
 
   // struct fuse_out_header
   static final int OUT_HEADER_SIZE = 16;

@@ -60,6 +60,16 @@ final class KernelReply implements ReadSink, AutoCloseable {
     return answered;
   }
 
+  /** What was answered: 0 for success. EIO if no answer could be given. */
+  int errno() {
+    return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
+  }
+
+  /** How many bytes followed the header of what was answered. */
+  int bodySize() {
+    return out.getInt(KernelProtocol.OUT_LENGTH) - BODY;
+  }
+
   /** For requests that want none. */
   void noAnswer() {
     answered = true;

@@ -5,9 +5,13 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A worker's view of the request in its buffer. Every access is bounded by what was received. */
 final class KernelRequest {
+  private static final Logger log = LoggerFactory.getLogger(KernelRequest.class);
+
   private final ByteBuffer in;
 
   /**
@@ -42,6 +46,67 @@ final class KernelRequest {
 
   long node() {
     return in.getLong(KernelProtocol.IN_NODE);
+  }
+
+  long uid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_UID));
+  }
+
+  long gid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_GID));
+  }
+
+  long pid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_PID));
+  }
+
+  /** What was asked, and how it was answered. */
+  AnsweredRequest answered(Opcode opcode, KernelReply reply, long begin, long nanos) {
+    int errno = reply.errno();
+    FileName name = null;
+    long offset = -1;
+    long size = -1;
+    long bytes = -1;
+    try {
+      switch (opcode) {
+        case LOOKUP -> {
+          name = nameAt(KernelProtocol.IN_HEADER_SIZE);
+          // An answer without an inode says that there is no such name, for the kernel to keep.
+          if (errno == 0 && reply.body().getLong(KernelReply.BODY) == 0) {
+            errno = Errno.ENOENT.number();
+          }
+        }
+        case GETXATTR -> {
+          name = nameAt(KernelProtocol.XATTR_NAME);
+          size = Integer.toUnsignedLong(intAt(KernelProtocol.XATTR_SIZE));
+        }
+        case LISTXATTR -> size = Integer.toUnsignedLong(intAt(KernelProtocol.XATTR_SIZE));
+        case READ, READDIR, READDIRPLUS -> {
+          offset = longAt(KernelProtocol.READ_OFFSET);
+          size = Integer.toUnsignedLong(intAt(KernelProtocol.READ_SIZE));
+          bytes = reply.bodySize();
+        }
+        case LSEEK -> offset = longAt(KernelProtocol.LSEEK_OFFSET);
+        case READLINK -> bytes = reply.bodySize();
+        default -> {}
+      }
+    } catch (FsException e) {
+      log.trace("{}: {}", opcode, e.getMessage()); // answered as such; there is no more to tell
+    }
+    return new AnsweredRequest(
+        opcode.word(),
+        uid(),
+        gid(),
+        pid(),
+        node(),
+        null,
+        name,
+        offset,
+        size,
+        errno,
+        errno == 0 ? bytes : -1,
+        begin,
+        nanos);
   }
 
   int intAt(int offset) throws FsException {

@@ -1,5 +1,6 @@
 package io.pmfs.fuse;
 
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** What the kernel asks for (enum fuse_opcode of linux/fuse.h). */
@@ -59,9 +60,15 @@ enum Opcode {
   }
 
   private final int number;
+  private final String word = name().toLowerCase(Locale.ROOT);
 
   Opcode(int number) {
     this.number = number;
+  }
+
+  /** As FUSE calls it, in lower case. */
+  String word() {
+    return word;
   }
 
   /** Whether the kernel waits for an answer. */

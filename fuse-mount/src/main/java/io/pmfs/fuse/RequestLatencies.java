@@ -2,7 +2,6 @@ package io.pmfs.fuse;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -18,6 +17,9 @@ public final class RequestLatencies {
   private static final int BOUNDS = 24;
 
   private static final long OFF = Long.MIN_VALUE;
+
+  /** How long a request took that is not timed. */
+  static final long UNTIMED = -1;
 
   private final AtomicReferenceArray<Row> rows = new AtomicReferenceArray<>(Opcode.NUMBERS);
 
@@ -62,7 +64,7 @@ public final class RequestLatencies {
     return bounds;
   }
 
-  /** Stops or goes on recording: to measure what recording costs. */
+  /** Stops or goes on recording and telling: to measure what that costs. */
   public void record(boolean whether) {
     on = whether;
   }
@@ -72,11 +74,14 @@ public final class RequestLatencies {
     return on ? System.nanoTime() : OFF;
   }
 
-  /** Records a request that began then. */
-  void end(Opcode opcode, long begin) {
-    if (begin != OFF) {
-      add(opcode, System.nanoTime() - begin);
+  /** Records a request that began then; says how long it took, or {@link #UNTIMED}. */
+  long end(Opcode opcode, long begin) {
+    if (begin == OFF) {
+      return UNTIMED;
     }
+    long nanoseconds = Math.max(0, System.nanoTime() - begin);
+    add(opcode, nanoseconds);
+    return nanoseconds;
   }
 
   void add(Opcode opcode, long nanoseconds) {
@@ -109,9 +114,7 @@ public final class RequestLatencies {
         for (LongAdder bucket : row.buckets) {
           buckets.add(bucket.sum());
         }
-        operations.add(
-            new Operation(
-                opcode.name().toLowerCase(Locale.ROOT), row.nanoseconds.sum() / 1e9, buckets));
+        operations.add(new Operation(opcode.word(), row.nanoseconds.sum() / 1e9, buckets));
       }
     }
     return operations;

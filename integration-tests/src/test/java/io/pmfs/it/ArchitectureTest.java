@@ -99,7 +99,6 @@ final class ArchitectureTest {
     "picocli.., cli",
     "org.tomlj.., cli",
     "ch.qos.logback.., cli",
-    "org.HdrHistogram.., cluster",
     "org.bouncycastle.., cluster",
     "me.tongfei.., cli",
     "org.jline.., cli"
@@ -111,6 +110,36 @@ final class ArchitectureTest {
         .should()
         .dependOnClassesThat()
         .resideInAPackage(library)
+        .check(CLASSES);
+  }
+
+  /** How long peers take there, requests of an access log here. */
+  @Test
+  void histograms_areKeptByTheClusterAndProfiles() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("io.pmfs.cluster..", "io.pmfs.cli.requests..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("org.HdrHistogram..")
+        .check(CLASSES);
+  }
+
+  /** It makes lines and adds them up; whose they are is none of its business. */
+  @Test
+  void requests_knowNothingOfTheCommandLine() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs.cli.requests..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(
+            "io.pmfs.cli",
+            "io.pmfs.cli.metrics..",
+            "io.netty..",
+            "picocli..",
+            "ch.qos.logback..",
+            "com.google.gson..")
         .check(CLASSES);
   }
 

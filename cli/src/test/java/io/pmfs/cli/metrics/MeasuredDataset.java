@@ -10,6 +10,7 @@ import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.RecordedLatencies;
 import io.pmfs.fuse.RequestLatencies;
+import io.pmfs.fuse.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
@@ -140,6 +141,9 @@ public final class MeasuredDataset implements AutoCloseable {
     public RequestLatencies latencies() {
       return latencies;
     }
+
+    @Override
+    public void tell(RequestListener listener) {}
 
     @Override
     public void mount(Duration timeout) {}

@@ -1,8 +1,7 @@
-package io.pmfs.cli;
+package io.pmfs.metadata;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.metadata.FileName;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -12,15 +11,17 @@ import java.nio.charset.CodingErrorAction;
 import java.util.HexFormat;
 
 /**
- * Paths as JSON has them on the control socket: their UTF-8 text, with {@code %XX} for each byte
- * that is no part of it, for control characters and for the percent sign. So every byte survives.
+ * Paths as JSON on the control socket and the access log have them: their UTF-8 text, with {@code
+ * %XX} for each byte that is no part of it, for control characters and for the percent sign. So
+ * every byte survives.
  */
-final class PathText {
+public final class PathText {
   private static final HexFormat HEX = HexFormat.of().withUpperCase();
 
   private PathText() {}
 
-  static String encode(FileName path) {
+  /** The text of a path. */
+  public static String encode(FileName path) {
     ByteBuffer bytes = ByteBuffer.wrap(path.bytes());
     CharBuffer chars = CharBuffer.allocate(bytes.remaining());
     CharsetDecoder decoder =
@@ -58,7 +59,7 @@ final class PathText {
   }
 
   /** Takes any byte escaped; throws IllegalArgumentException with a message fit for the user. */
-  static FileName decode(String text) {
+  public static FileName decode(String text) {
     if (text.indexOf('%') < 0 && UTF_8.newEncoder().canEncode(text)) {
       return FileName.of(text);
     }

@@ -1,0 +1,205 @@
+package io.pmfs.cli;
+
+import io.pmfs.cli.requests.LineSplitter;
+import io.pmfs.cli.requests.LogLine;
+import io.pmfs.cli.requests.Profile;
+import io.pmfs.cli.requests.ProfileKey;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs profile}: what a mount is asked, by whom and how long that takes. */
+@Command(
+    name = "profile",
+    description = {
+      "Adds up the requests of a mount as they come, or those in the files of an access log, by"
+          + " operation, path or whoever asked: how many, how long they took, how many failed.",
+      "%nOnly requests that reach the daemon are seen. What the kernel has in its page cache it"
+          + " answers by itself, and in passthrough it reads whole copies by itself: then a file is"
+          + " seen when it is looked up and opened, and not when it is read. A mount is watched only"
+          + " while this command runs; it needs no --access-log for that.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs profile /mnt/dataset",
+      "  pmfs profile /mnt/dataset --by path --for 1m --json",
+      "  pmfs profile /var/log/pmfs/dataset.access*          also those that were rotated",
+      "  zcat old.gz | pmfs profile - --by directory"
+    })
+final class ProfileCommand implements Callable<Integer> {
+  private static final String STANDARD_INPUT = "-";
+  private static final int BUFFER_BYTES = 64 << 10;
+  private static final int MOST_ROWS = 4096;
+
+  private final Invocation invocation;
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "MOUNTPOINT|FILE",
+      description =
+          "Where a dataset is mounted; or files of an access log, in any order, - for standard"
+              + " input.")
+  private List<String> places;
+
+  @Option(
+      names = "--by",
+      paramLabel = "KEY",
+      defaultValue = "operation",
+      description =
+          "What requests are added up by: operation, path, directory, pid or uid. Default:"
+              + " operation.")
+  private String by;
+
+  @Option(
+      names = "--interval",
+      paramLabel = "TIME",
+      defaultValue = "2s",
+      description = "How often a mount's table is shown anew. Default: 2s.")
+  private String interval;
+
+  @Option(
+      names = "--top",
+      paramLabel = "N",
+      defaultValue = "20",
+      description =
+          "How many rows are shown, those that took the most time; the rest is summed up. Default:"
+              + " 20.")
+  private int top;
+
+  @Option(
+      names = "--for",
+      paramLabel = "TIME",
+      description = "How long a mount is watched; default: until interrupted or unmounted.")
+  private @Nullable String span;
+
+  @Option(
+      names = "--json",
+      description =
+          "Print one JSON object in a line; of a mount one for each interval, and one for all the"
+              + " time.")
+  private boolean json;
+
+  ProfileCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    ProfileKey key = key();
+    Duration pause = time("--interval", interval);
+    Duration limit = span == null ? null : time("--for", span);
+    if (top < 1 || top > MOST_ROWS) {
+      throw MountFailure.usage("--top: '" + top + "' is not a number from 1 to " + MOST_ROWS);
+    }
+    ProfileDisplay display = new ProfileDisplay(invocation, json);
+    Registry.Entry mount = places.size() == 1 ? mount(places.get(0)) : null;
+    if (mount != null) {
+      return new ProfileWatch(invocation, mount, key, top, display).watch(pause, limit);
+    }
+    Profile profile = new Profile(key);
+    for (String place : places) {
+      read(place, profile);
+    }
+    Profile.Report report = profile.report(true, profile.seconds(), top);
+    if (report.all().count() == 0 && report.unreadable() > 0) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          String.join(", ", places) + ": not a line of an access log; see pmfs profile --help");
+    }
+    display.last(List.of(), report);
+    return ExitStatus.DONE;
+  }
+
+  private ProfileKey key() throws MountFailure {
+    for (ProfileKey key : ProfileKey.values()) {
+      if (key.word().equals(by)) {
+        return key;
+      }
+    }
+    throw MountFailure.usage(
+        "--by: '%s' is not known; choose one of %s"
+            .formatted(
+                by,
+                Arrays.stream(ProfileKey.values())
+                    .map(ProfileKey::word)
+                    .collect(Collectors.joining(", "))));
+  }
+
+  private static Duration time(String option, String text) throws MountFailure {
+    try {
+      Duration time = TimeSpan.parse(text);
+      if (time.isZero()) {
+        throw new IllegalArgumentException("'" + text + "' is no time at all");
+      }
+      return time;
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** The daemon that serves it; null if that is no mount but a file. */
+  private Registry.@Nullable Entry mount(String place) throws MountFailure {
+    if (place.equals(STANDARD_INPUT)) {
+      return null;
+    }
+    Surroundings surroundings = invocation.surroundings();
+    Path path = surroundings.resolveLinks(surroundings.resolve(place));
+    Registry.Entry entry = Registries.open(surroundings).find(path);
+    if (entry != null) {
+      return entry;
+    }
+    MountTable.Mount mount = surroundings.mounts().at(path);
+    if (mount != null && mount.isPmfs()) {
+      throw Registries.absence(path);
+    }
+    if (Files.isDirectory(path)) {
+      throw new MountFailure(
+          ExitStatus.NOT_MOUNTED, path + ": not mounted by pmfs; pmfs status lists what is");
+    }
+    return null;
+  }
+
+  private void read(String place, Profile profile) throws MountFailure {
+    LineSplitter lines =
+        new LineSplitter(
+            line -> {
+              if (!line.isEmpty()) {
+                profile.add(LogLine.parse(line));
+              }
+            });
+    try {
+      if (place.equals(STANDARD_INPUT)) {
+        copy(invocation.in(), lines);
+      } else {
+        try (InputStream in = Files.newInputStream(invocation.surroundings().resolve(place))) {
+          copy(in, lines);
+        }
+      }
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          place + ": " + Reason.of(e) + "; name a mount point, or a file of --access-log",
+          e);
+    }
+  }
+
+  private static void copy(InputStream in, LineSplitter lines) throws IOException {
+    byte[] buffer = new byte[BUFFER_BYTES];
+    int count;
+    while ((count = in.read(buffer)) >= 0) {
+      lines.accept(buffer, 0, count);
+    }
+    lines.end();
+  }
+}

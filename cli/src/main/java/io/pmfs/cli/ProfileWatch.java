@@ -1,0 +1,119 @@
+package io.pmfs.cli;
+
+import io.pmfs.cli.requests.LogLine;
+import io.pmfs.cli.requests.Profile;
+import io.pmfs.cli.requests.ProfileKey;
+import io.pmfs.fuse.ReadMode;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** The profile of a mount, from now on. */
+final class ProfileWatch {
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+  private final Invocation invocation;
+  private final Registry.Entry mount;
+  private final int top;
+  private final ProfileDisplay display;
+  private final Profile all;
+  private final Profile recent;
+
+  /** Counted down when it is over, whatever the cause. */
+  private final CountDownLatch over = new CountDownLatch(1);
+
+  private volatile boolean isEndedByDaemon;
+
+  ProfileWatch(
+      Invocation invocation, Registry.Entry mount, ProfileKey by, int top, ProfileDisplay display) {
+    this.invocation = invocation;
+    this.mount = mount;
+    this.top = top;
+    this.display = display;
+    this.all = new Profile(by);
+    this.recent = new Profile(by);
+  }
+
+  /**
+   * Shows a table after each pause and one in the end, when the limit is over (if there is one),
+   * the user interrupts it or the daemon ends. Returns the exit status.
+   */
+  @SuppressWarnings("try") // the stream is listened to, not asked
+  int watch(Duration pause, @Nullable Duration limit) throws MountFailure {
+    List<String> head = head(StatusCommand.ask(mount));
+    invocation.atInterrupt().accept(status -> over.countDown());
+    long begin = System.nanoTime();
+    try (display;
+        RequestStream stream =
+            RequestStream.open(
+                Path.of(mount.socket()), ANSWER_LIMIT, this::take, this::endedByDaemon)) {
+      showIntervals(head, begin, pause, limit);
+      over.countDown(); // what ends from here on is ended by this side
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d tells nothing of its requests: %s"
+              .formatted(mount.mountpoint(), mount.pid(), e.getMessage()),
+          e);
+    }
+    List<String> lastHead = new ArrayList<>(head);
+    lastHead.add(0, "In all:");
+    display.last(lastHead, all.report(true, secondsSince(begin), top));
+    if (!isEndedByDaemon) {
+      return ExitStatus.DONE;
+    }
+    invocation.warn(mount.mountpoint() + ": its daemon ended, or left this profile behind");
+    return limit == null ? ExitStatus.DONE : ExitStatus.PARTLY;
+  }
+
+  private void showIntervals(
+      List<String> head, long begin, Duration pause, @Nullable Duration limit) {
+    long shown = begin;
+    try {
+      while (true) {
+        long left = limit == null ? Long.MAX_VALUE : limit.toNanos() - (System.nanoTime() - begin);
+        if (left <= 0 || over.await(Math.min(left, pause.toNanos()), TimeUnit.NANOSECONDS)) {
+          return;
+        }
+        Profile.Report report = recent.drain(secondsSince(shown), top);
+        shown = System.nanoTime();
+        if (!display.show(head, report)) {
+          return;
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void take(String text) {
+    LogLine line = LogLine.parse(text);
+    all.add(line);
+    recent.add(line);
+  }
+
+  private void endedByDaemon() {
+    isEndedByDaemon = over.getCount() > 0;
+    over.countDown();
+  }
+
+  private static double secondsSince(long nanos) {
+    return (System.nanoTime() - nanos) / 1e9;
+  }
+
+  /** Which mount it is, and what cannot be seen of it. */
+  private static List<String> head(StatusReport status) {
+    String what = status.source() + " on " + status.mountpoint() + ", " + status.readMode();
+    return List.of(
+        what.replaceAll("\\p{Cntrl}", "?"),
+        status.readMode().equals(ReadMode.PAGE_CACHE.word())
+            ? "not seen: what the kernel's page cache answers"
+            : "not seen: what the kernel's page cache answers, and copies that the kernel reads by"
+                + " itself once they are opened (passthrough)");
+  }
+}

@@ -1,0 +1,245 @@
+package io.pmfs.cli.requests;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.temporal.ChronoUnit;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A line of the access log, as docs/formats.md has it: a request, or a word about those that are
+ * missing. Any bytes that a name may have become one line, and the same name again.
+ */
+public sealed interface LogLine {
+  /** What is not known, or is not there. */
+  long NONE = -1;
+
+  /** The result of a request that did not fail. */
+  String OK = "OK";
+
+  /** The line, without its end. */
+  String text();
+
+  /** A line taken apart; null if it is none. */
+  static @Nullable LogLine parse(String text) {
+    try {
+      Matcher request = Request.FORM.matcher(text);
+      if (request.matches()) {
+        return Request.of(request);
+      }
+      Matcher missing = Missing.FORM.matcher(text);
+      return missing.matches()
+          ? new Missing(
+              Instant.parse(missing.group(1)), Long.parseLong(missing.group(2)), missing.group(3))
+          : null;
+    } catch (IllegalArgumentException | DateTimeException e) {
+      return null; // a number that is too large, a path that is wrongly escaped, no time
+    }
+  }
+
+  /**
+   * A request that was answered.
+   *
+   * @param time when it began; microseconds count
+   * @param uid who asked; {@link #NONE} if that is not known, as for group and thread
+   * @param path what it was about, below the root; null if only its inode is known
+   * @param inode that inode, if the path is null
+   * @param name of an extended attribute, or of what was looked up in an inode without a path
+   * @param size that was asked for, or NONE
+   * @param offset at which, or NONE
+   * @param result {@link #OK} or the name of an errno
+   * @param bytes that were answered, or NONE
+   * @param micros how long it took
+   */
+  record Request(
+      Instant time,
+      long uid,
+      long gid,
+      long pid,
+      String operation,
+      @Nullable FileName path,
+      long inode,
+      @Nullable FileName name,
+      long size,
+      long offset,
+      String result,
+      long bytes,
+      long micros)
+      implements LogLine {
+    private static final String NUMBER = "(-|\\d{1,19})";
+
+    private static final Pattern FORM =
+        Pattern.compile(
+            "(\\S{1,40}) \\[uid:N,gid:N,pid:N] ([a-z0-9_]{1,40})".replace("N", NUMBER)
+                + " \\((?:\"/([^\"]*+)\"|#(\\d{1,19}))(?:,\"([^\"]*+)\")?(?:,N,N)?\\):"
+                    .replace("N", NUMBER)
+                + " (OK|E[A-Z0-9]{1,20})(?: \\((\\d{1,19})\\))? <(\\d{1,12})\\.(\\d{6})>");
+
+    private static final long MICROS = 1_000_000;
+
+    public Request {
+      time = time.truncatedTo(ChronoUnit.MICROS);
+    }
+
+    private static Request of(Matcher line) {
+      String path = line.group(6);
+      String inode = line.group(7);
+      String name = line.group(8);
+      return new Request(
+          Instant.parse(line.group(1)),
+          number(line.group(2)),
+          number(line.group(3)),
+          number(line.group(4)),
+          line.group(5),
+          path == null ? null : PathText.decode(path),
+          number(inode),
+          name == null ? null : PathText.decode(name),
+          number(line.group(9)),
+          number(line.group(10)),
+          line.group(11),
+          number(line.group(12)),
+          Long.parseLong(line.group(13)) * MICROS + Long.parseLong(line.group(14)));
+    }
+
+    private static long number(@Nullable String text) {
+      return text == null || text.equals("-") ? NONE : Long.parseLong(text);
+    }
+
+    public boolean isFailed() {
+      return !result.equals(OK);
+    }
+
+    /** What it was about, as the line has it but for the quotes: a path or an inode. */
+    public String target() {
+      FileName known = path;
+      return known == null ? "#" + inode : "/" + readable(known);
+    }
+
+    /** Operation and arguments. */
+    public String call() {
+      StringBuilder text = new StringBuilder(operation).append(" (");
+      if (path == null) {
+        text.append(target());
+      } else {
+        text.append('"').append(target()).append('"');
+      }
+      FileName of = name;
+      if (of != null) {
+        text.append(",\"").append(readable(of)).append('"');
+      }
+      if (size != NONE || offset != NONE) {
+        text.append(',').append(number(size)).append(',').append(number(offset));
+      }
+      return text.append(')').toString();
+    }
+
+    /** User, group and thread. */
+    public String asker() {
+      return "[uid:" + number(uid) + ",gid:" + number(gid) + ",pid:" + number(pid) + "]";
+    }
+
+    /** How it ended. */
+    public String outcome() {
+      return bytes == NONE ? result : result + " (" + bytes + ")";
+    }
+
+    @Override
+    public String text() {
+      return TimeText.of(time)
+          + " "
+          + asker()
+          + " "
+          + call()
+          + ": "
+          + outcome()
+          + " <"
+          + micros / MICROS
+          + "."
+          + Long.toString(MICROS + micros % MICROS).substring(1) // six digits
+          + ">";
+    }
+
+    private static String number(long number) {
+      return number == NONE ? "-" : Long.toString(number);
+    }
+
+    /** Also without what ends the quotes, or a line somewhere, or reorders it. */
+    private static String readable(FileName name) {
+      String text = PathText.encode(name);
+      StringBuilder safe = null;
+      for (int i = 0; i < text.length(); ) {
+        int c = text.codePointAt(i);
+        if (isUnsafe(c)) {
+          safe = safe == null ? new StringBuilder(text.substring(0, i)) : safe;
+          for (byte b : FileName.of(Character.toString(c)).bytes()) {
+            safe.append(String.format(Locale.ROOT, "%%%02X", b & 0xff));
+          }
+        } else if (safe != null) {
+          safe.appendCodePoint(c);
+        }
+        i += Character.charCount(c);
+      }
+      return safe == null ? text : safe.toString();
+    }
+
+    private static boolean isUnsafe(int c) {
+      if (c < 0x80) {
+        return c == '"';
+      }
+      return switch (Character.getType(c)) {
+        case Character.CONTROL,
+            Character.FORMAT,
+            Character.LINE_SEPARATOR,
+            Character.PARAGRAPH_SEPARATOR ->
+            true;
+        default -> false;
+      };
+    }
+  }
+
+  /**
+   * Requests that have no line.
+   *
+   * @param time when this was noticed; microseconds count
+   * @param requests how many
+   * @param reason why, in one line
+   */
+  record Missing(Instant time, long requests, String reason) implements LogLine {
+    private static final Pattern FORM =
+        Pattern.compile(
+            "(\\S{1,40}) \\.\\.\\. (\\d{1,18}) requests? (?:are|is) missing here: (.{1,200})");
+
+    public Missing {
+      time = time.truncatedTo(ChronoUnit.MICROS);
+    }
+
+    @Override
+    public String text() {
+      return TimeText.of(time)
+          + " ... "
+          + requests
+          + (requests == 1 ? " request is" : " requests are")
+          + " missing here: "
+          + reason;
+    }
+  }
+
+  /** Times with six digits of a second, whatever they are. */
+  final class TimeText {
+    private static final DateTimeFormatter FORM =
+        DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSSSSS'Z'", Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
+
+    private TimeText() {}
+
+    private static String of(Instant time) {
+      return FORM.format(time);
+    }
+  }
+}

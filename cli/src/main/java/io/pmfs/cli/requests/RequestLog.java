@@ -1,0 +1,299 @@
+package io.pmfs.cli.requests;
+
+import io.pmfs.fuse.AnsweredRequest;
+import io.pmfs.fuse.RequestListener;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes lines of requests that were answered, for an access log, for those who listen, and of slow
+ * ones for the daemon's log. A request only puts itself into a queue, without a lock; a thread of
+ * our own takes it from there. If that falls behind, requests are counted instead, and the lines
+ * say how many. While nobody wants lines, only slow requests are told. Safe for use by many
+ * threads.
+ */
+public final class RequestLog implements RequestListener, AutoCloseable {
+  /** How many may listen at a time. */
+  public static final int MOST_READERS = 4;
+
+  /** About 200 bytes each. */
+  static final int QUEUE_LENGTH = 32_768;
+
+  private static final Logger log = LoggerFactory.getLogger(RequestLog.class);
+
+  /** How many become lines before these are handed on. */
+  private static final int BATCH = 512;
+
+  private static final long PAUSE_NANOS = Duration.ofMillis(10).toNanos();
+
+  /** So many pauses without a request, and the thread waits to be woken. */
+  private static final int QUIET_PAUSES = 50;
+
+  private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
+  private static final Duration LAST_LINES = Duration.ofSeconds(2);
+
+  private final RequestPaths paths;
+  private final @Nullable FileName own;
+  private final @Nullable AccessLogFile file;
+  private final SlowRequests slow;
+  private final InstantSource clock;
+  private final int queueLength;
+  private final List<LineReader> readers = new CopyOnWriteArrayList<>();
+  private final Queue<AnsweredRequest> queue = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger queued = new AtomicInteger();
+  private final LongAdder dropped = new LongAdder();
+  private final Thread writer = new Thread(this::run, "requests");
+  private long told; // of those dropped, by the writer
+  private volatile long leastNanos;
+  private volatile boolean isWaiting;
+  private volatile boolean isClosed;
+
+  /**
+   * A log that {@link #start}s later.
+   *
+   * @param paths the path of an inode below the root; null if there is none. It is asked by one
+   *     thread, until {@link #close} returns
+   * @param own what the daemon itself looks up, which is nobody's request; null if nothing
+   * @param file takes all lines; null if there is none. It is closed with this
+   */
+  public RequestLog(
+      LongFunction<@Nullable FileName> paths,
+      @Nullable FileName own,
+      @Nullable AccessLogFile file,
+      SlowRequests slow,
+      InstantSource clock) {
+    this(paths, own, file, slow, clock, QUEUE_LENGTH);
+  }
+
+  RequestLog(
+      LongFunction<@Nullable FileName> paths,
+      @Nullable FileName own,
+      @Nullable AccessLogFile file,
+      SlowRequests slow,
+      InstantSource clock,
+      int queueLength) {
+    this.paths = new RequestPaths(paths);
+    this.own = own;
+    this.file = file;
+    this.slow = slow;
+    this.clock = clock;
+    this.queueLength = queueLength;
+    decideWhatToTell();
+  }
+
+  /** Begins to make lines. */
+  public RequestLog start() {
+    writer.setDaemon(true);
+    writer.start();
+    return this;
+  }
+
+  private void decideWhatToTell() {
+    leastNanos = file != null || !readers.isEmpty() ? 0 : slow.leastNanos();
+  }
+
+  /** The access log's file; null if there is none. */
+  public @Nullable AccessLogFile file() {
+    return file;
+  }
+
+  /** How many requests have no line in the access log, so far. */
+  public long missing() {
+    AccessLogFile to = file;
+    return dropped.sum() + (to == null ? 0 : to.missing());
+  }
+
+  /** Has somebody take every line from now on; says whether there was room for one more. */
+  public synchronized boolean add(LineReader reader) {
+    if (readers.size() >= MOST_READERS || isClosed) {
+      return false;
+    }
+    readers.add(reader);
+    decideWhatToTell();
+    return true;
+  }
+
+  public synchronized void remove(LineReader reader) {
+    readers.remove(reader);
+    decideWhatToTell();
+  }
+
+  @Override
+  public long leastNanos() {
+    return leastNanos;
+  }
+
+  @Override
+  public void answered(AnsweredRequest request) {
+    if (isClosed || isOwn(request)) {
+      return;
+    }
+    if (queued.incrementAndGet() > queueLength) {
+      queued.decrementAndGet();
+      dropped.increment();
+    } else {
+      queue.add(request);
+    }
+    // Looked at after it was added: either this thread sees that the writer waits, or that one sees
+    // the request.
+    if (isWaiting) {
+      isWaiting = false;
+      LockSupport.unpark(writer);
+    }
+  }
+
+  private boolean isOwn(AnsweredRequest request) {
+    return own != null && Objects.equals(own, request.name());
+  }
+
+  private void run() {
+    int quiet = 0;
+    while (!isClosed) {
+      quiet = writeSome() ? 0 : quiet + 1;
+      slow.settle();
+      if (quiet == 0) {
+        continue;
+      }
+      if (quiet <= QUIET_PAUSES) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+      } else {
+        waitForMore();
+      }
+    }
+    while (writeSome()) {
+      log.trace("the last lines");
+    }
+  }
+
+  /** To wake a thread costs a request more than to put itself into a queue: so only when idle. */
+  private void waitForMore() {
+    isWaiting = true;
+    if (queue.isEmpty() && told == dropped.sum() && !isClosed) {
+      if (slow.isUnsettled()) {
+        LockSupport.parkNanos(LONGEST_PAUSE_NANOS);
+      } else {
+        LockSupport.park(this);
+      }
+    }
+    isWaiting = false;
+  }
+
+  /** Says whether there was anything. */
+  private boolean writeSome() {
+    List<AnsweredRequest> batch = new ArrayList<>();
+    AnsweredRequest next;
+    while (batch.size() < BATCH && (next = queue.poll()) != null) {
+      queued.decrementAndGet();
+      batch.add(next);
+    }
+    long missing = dropped.sum() - told;
+    if (batch.isEmpty() && missing == 0) {
+      return false;
+    }
+    told += missing;
+    try {
+      write(batch, missing);
+    } catch (RuntimeException e) {
+      log.error("requests: {} have no line", batch.size() + missing, e);
+    }
+    return true;
+  }
+
+  private void write(List<AnsweredRequest> batch, long missing) {
+    boolean isWanted = file != null || !readers.isEmpty();
+    StringBuilder text = new StringBuilder();
+    for (AnsweredRequest request : batch) {
+      boolean isSlow = request.nanos() >= slow.leastNanos();
+      if (isWanted || isSlow) {
+        LogLine.Request line = line(request);
+        if (isWanted) {
+          text.append(line.text()).append('\n');
+        }
+        if (isSlow) {
+          slow.tell(line);
+        }
+      }
+    }
+    if (missing > 0) {
+      String reason = "they came faster than lines are made";
+      text.append(new LogLine.Missing(clock.instant(), missing, reason).text()).append('\n');
+    }
+    int requests = (int) Math.min(Integer.MAX_VALUE, batch.size() + missing);
+    AccessLogFile to = file;
+    if (to != null) {
+      to.take(text.toString(), requests);
+    }
+    for (LineReader reader : readers) {
+      reader.take(text.toString(), requests);
+    }
+  }
+
+  private LogLine.Request line(AnsweredRequest request) {
+    FileName path = request.path();
+    FileName name = request.name();
+    if (path == null) {
+      path = pathOf(request.inode());
+      if (path != null && name != null && request.operation().equals("lookup")) {
+        path = path.resolve(name);
+        name = null;
+      }
+    }
+    return new LogLine.Request(
+        clock.instant().minusNanos(System.nanoTime() - request.beginNanos()),
+        request.uid(),
+        request.gid(),
+        request.pid(),
+        request.operation(),
+        path,
+        path == null ? request.inode() : LogLine.NONE,
+        name,
+        request.size(),
+        request.offset(),
+        request.errno() == 0 ? LogLine.OK : Errno.of(request.errno()).name(),
+        request.bytes(),
+        request.nanos() / 1000);
+  }
+
+  private @Nullable FileName pathOf(long inode) {
+    try {
+      return paths.of(inode);
+    } catch (RuntimeException e) {
+      log.debug("the path of inode {}", inode, e);
+      return null;
+    }
+  }
+
+  /** Writes what waits, for two seconds at most, and closes the file. Idempotent. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      isClosed = true;
+      leastNanos = Long.MAX_VALUE;
+    }
+    LockSupport.unpark(writer);
+    try {
+      writer.join(LAST_LINES.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    AccessLogFile to = file;
+    if (to != null && !writer.isAlive()) {
+      to.close();
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package io.pmfs.cli.requests;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class SlowRequestsTest {
+  private static final LogLine.Request SLOW = Lines.read("train/a", 0, 4403, 1000, 12_345_678);
+
+  private final List<String> lines = new ArrayList<>();
+  private Instant now = Lines.TIME;
+  private final SlowRequests slow = new SlowRequests(Duration.ofSeconds(10), () -> now, lines::add);
+
+  private void tell(int count) {
+    for (int i = 0; i < count; i++) {
+      slow.tell(SLOW);
+    }
+  }
+
+  @Test
+  void tell_aRequest_saysWhoWaitedForWhatAndHowLong() {
+    tell(1);
+
+    assertThat(lines)
+        .containsExactly(
+            "slow request: [uid:1000,gid:100,pid:4403] read (\"/train/a\",131072,0) took 12.346 s:"
+                + " OK (1000)");
+  }
+
+  @Test
+  void tell_manyInAMinute_saysTenAndThenHowManyMore() {
+    tell(SlowRequests.MOST_LINES + 1234);
+    assertThat(lines).hasSize(SlowRequests.MOST_LINES);
+    assertThat(slow.isUnsettled()).isTrue();
+
+    now = now.plus(SlowRequests.WINDOW).minusMillis(1);
+    slow.settle();
+    assertThat(lines).hasSize(SlowRequests.MOST_LINES);
+
+    now = now.plusMillis(1);
+    slow.settle();
+    assertThat(lines.subList(SlowRequests.MOST_LINES, lines.size()))
+        .containsExactly("slow requests: 1,234 more took at least 10 s within a minute");
+    assertThat(slow.isUnsettled()).isFalse();
+  }
+
+  @Test
+  void tell_inTheNextMinute_saysTenAgain() {
+    tell(SlowRequests.MOST_LINES);
+    now = now.plus(SlowRequests.WINDOW);
+    tell(SlowRequests.MOST_LINES + 1);
+
+    assertThat(lines).hasSize(2 * SlowRequests.MOST_LINES);
+    assertThat(slow.isUnsettled()).isTrue();
+  }
+
+  @Test
+  void leastNanos_turnedOff_isMoreThanAnyRequestTakes() {
+    assertThat(slow.leastNanos()).isEqualTo(10_000_000_000L);
+    assertThat(new SlowRequests(Duration.ZERO, () -> now, lines::add).leastNanos())
+        .isEqualTo(Long.MAX_VALUE);
+  }
+}

@@ -1,0 +1,127 @@
+package io.pmfs.fuse;
+
+import static io.pmfs.fs.PmfsFileSystem.ROOT;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class RequestListenerTest {
+  private static final byte[] NOTHING = new byte[16];
+
+  @TempDir private Path directory;
+  private KernelFixture fixture;
+  private KernelOperations operations;
+  private final Told told = new Told();
+
+  /** Keeps what it is told. */
+  private static final class Told implements RequestListener {
+    final List<AnsweredRequest> requests = new CopyOnWriteArrayList<>();
+    volatile long least;
+
+    @Override
+    public long leastNanos() {
+      return least;
+    }
+
+    @Override
+    public void answered(AnsweredRequest request) {
+      requests.add(request);
+    }
+  }
+
+  @BeforeEach
+  void makeOperations() throws Exception {
+    fixture = new KernelFixture(directory);
+    operations =
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
+    operations.tell(told);
+  }
+
+  @AfterEach
+  void closeFixture() {
+    fixture.close();
+  }
+
+  private AnsweredRequest ask(Opcode opcode, long node, byte[] body) {
+    told.requests.clear();
+    try (KernelSession session = new KernelSession(operations)) {
+      session.askAll(KernelSession.request(opcode.number(), node, body));
+    }
+    assertThat(told.requests).hasSize(1);
+    return told.requests.get(0);
+  }
+
+  @Test
+  void read_answered_isToldWithWhoAskedAndHowMuchCame() throws Exception {
+    long before = System.nanoTime();
+    AnsweredRequest read =
+        ask(Opcode.READ, fixture.inode("small"), KernelMessages.read(900, 131072));
+
+    assertThat(read.operation()).isEqualTo("read");
+    assertThat(List.of(read.uid(), read.gid(), read.pid())).containsExactly(1000L, 1000L, 4711L);
+    assertThat(read.inode()).isEqualTo(fixture.inode("small"));
+    assertThat(List.of(read.size(), read.offset(), read.bytes()))
+        .containsExactly(131072L, 900L, KernelFixture.SMALL_SIZE - 900L);
+    assertThat(read.errno()).isZero();
+    assertThat(read.path()).isNull();
+    assertThat(read.beginNanos()).isBetween(before, System.nanoTime());
+    assertThat(read.nanos()).isNotNegative();
+  }
+
+  @Test
+  void lookup_ofWhatIsNotThere_isToldAsTheCallerSeesIt() throws Exception {
+    AnsweredRequest missing = ask(Opcode.LOOKUP, ROOT, KernelMessages.name("n\u00ff"));
+    AnsweredRequest there = ask(Opcode.LOOKUP, ROOT, KernelMessages.name("small"));
+
+    assertThat(missing.name()).isEqualTo(FileName.ofLatin1("n\u00ff"));
+    assertThat(missing.errno()).isEqualTo(Errno.ENOENT.number());
+    assertThat(there.name()).isEqualTo(FileName.of("small"));
+    assertThat(there.errno()).isZero();
+    assertThat(there.bytes()).isEqualTo(-1);
+  }
+
+  @Test
+  void others_answered_areToldWithWhatTheyHave() throws Exception {
+    AnsweredRequest failed = ask(Opcode.READ, 1L << 40, KernelMessages.read(0, 100));
+    AnsweredRequest listed = ask(Opcode.READDIR, ROOT, KernelMessages.read(0, 4096));
+    AnsweredRequest link = ask(Opcode.READLINK, fixture.inode("link"), NOTHING);
+    AnsweredRequest attribute =
+        ask(Opcode.GETXATTR, ROOT, KernelMessages.xattr(10, "user.not-there"));
+
+    assertThat(failed.errno()).isNotZero();
+    assertThat(failed.bytes()).isEqualTo(-1);
+    assertThat(listed.bytes()).isPositive();
+    assertThat(link.bytes()).isEqualTo("small/target".length());
+    assertThat(attribute.name()).isEqualTo(FileName.of("user.not-there"));
+    assertThat(attribute.errno()).isEqualTo(Errno.ENODATA.number());
+  }
+
+  @Test
+  void request_cutShort_isToldWithoutWhatItLacks() {
+    AnsweredRequest cut = ask(Opcode.LOOKUP, ROOT, new byte[0]);
+
+    assertThat(cut.name()).isNull();
+    assertThat(cut.errno()).isEqualTo(Errno.EINVAL.number());
+  }
+
+  @Test
+  void requests_thatWereFasterOrWantNoAnswer_areNotTold() {
+    try (KernelSession session = new KernelSession(operations)) {
+      session.askAll(KernelSession.request(Opcode.FORGET.number(), ROOT, new byte[8]));
+      told.least = Long.MAX_VALUE;
+      session.ask(Opcode.GETATTR, ROOT, NOTHING);
+      told.least = 0;
+      session.ask(Opcode.STATFS, ROOT, new byte[0]);
+    }
+
+    assertThat(told.requests).extracting(AnsweredRequest::operation).containsExactly("statfs");
+  }
+}
