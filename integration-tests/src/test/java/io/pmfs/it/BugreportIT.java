@@ -7,13 +7,15 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
-/** {@code pmfs bugreport} of real daemons: one that runs, one that is stopped, one that was killed. */
+/** {@code pmfs bugreport} of real daemons: one that runs, one that hangs, one that was killed. */
 final class BugreportIT {
   private static final String SECRET = "hunter2-of-the-cluster";
 
@@ -70,7 +72,7 @@ final class BugreportIT {
   }
 
   @Test
-  void bugreport_ofAMountItsHungAndItsKilledDaemon_hasWhatCanBeGot() throws Exception {
+  void bugreport_ofAMountAndItsKilledDaemon_hasWhatCanBeGot() throws Exception {
     MountedPmfs mount = pmfs.mount(source);
     Files.readAllBytes(mount.mountpoint().resolve("name-in-the-dataset"));
     mount.awaitCopies(1);
@@ -91,16 +93,9 @@ final class BugreportIT {
     assertThat(text(whole.resolve("mounts/1-mnt/daemon.log"))).contains(" mounted on ");
     assertThat(text(whole.resolve("machine/mount-table.txt"))).contains("fuse.pmfs");
     assertThat(text(whole.resolve("mounts/1-mnt/tiers.txt")))
-        .contains("1 files")
+        .contains(" 100000 bytes, largest 100000,")
         .doesNotContain("name-in-the-dataset");
     assertNoSecret(whole);
-
-    Command.run("kill", "-STOP", Long.toString(mount.daemon())).expect(0);
-    Path hung = report("hung");
-    Command.run("kill", "-CONT", Long.toString(mount.daemon())).expect(0);
-    assertThat(text(hung.resolve("problems.txt"))).contains("version.json: no answer within");
-    assertThat(text(hung.resolve("mounts/1-mnt/kernel-threads.txt"))).contains("T (stopped)");
-    assertNoSecret(hung);
 
     mount.kill9();
     Path dead = report("dead");
@@ -108,5 +103,29 @@ final class BugreportIT {
     assertThat(text(dead.resolve("mounts/1-mnt/daemon.log"))).contains(" mounted on ");
     assertNoSecret(dead);
     MountedPmfs.detach(pmfs.mountpoint());
+  }
+
+  /** And of one that is broken off meanwhile. */
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.jobs",
+      matches = "all",
+      disabledReason = "waits for a daemon that does not answer; asked for by -Dpmfs.jobs=all")
+  void bugreport_ofAHungDaemon_hasTheKernelsView() throws Exception {
+    MountedPmfs mount = pmfs.mount(source);
+    Command.run("kill", "-STOP", Long.toString(mount.daemon())).expect(0);
+    Path hung = report("hung");
+    Path file = pmfs.scratch().root().resolve("broken-off.tar.gz");
+    Process broken =
+        pmfs.start(ProcessBuilder.Redirect.DISCARD, "bugreport", "-o", file.toString());
+    Await.until("it has begun", Duration.ofSeconds(30), () -> Files.exists(file));
+    Command.run("kill", "-INT", Long.toString(broken.pid())).expect(0);
+    assertThat(broken.waitFor()).isEqualTo(130);
+    assertThat(file).doesNotExist();
+    Command.run("kill", "-CONT", Long.toString(mount.daemon())).expect(0);
+    assertThat(text(hung.resolve("problems.txt"))).contains("version.json: no answer within");
+    assertThat(text(hung.resolve("mounts/1-mnt/kernel-threads.txt"))).contains("T (stopped)");
+    assertNoSecret(hung);
+    mount.close();
   }
 }
