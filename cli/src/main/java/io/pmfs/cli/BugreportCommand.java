@@ -88,7 +88,8 @@ final class BugreportCommand implements Callable<Integer> {
             + " it: look through it before you pass it on"
             + (report.problems() == 0
                 ? ""
-                : "; %d things could not be got: problems.txt".formatted(report.problems())));
+                : "; %d lines in problems.txt: what could not be got"
+                    .formatted(report.problems())));
     return ExitStatus.DONE;
   }
 

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.cli.bugreport.Unpacked;
 import java.net.StandardProtocolFamily;
@@ -249,6 +250,33 @@ final class BugreportCommandTest {
 
     assertThat(file(files, "mounts/1-gone/daemon.log")).isEqualTo("the end\n");
     assertThat(file(files, "/problems.txt")).contains("no daemon of this user is known there");
+  }
+
+  @Test
+  void bugreport_byRoot_readsNothingOnAUsersWord() throws Exception {
+    assumeTrue(world.uid == 0, "needs root");
+    Path mountpoint = world.directory.resolve("mnt");
+    Path ofAda = world.makeDirectory("run-4711");
+    Path ofRoot = Files.writeString(world.directory.resolve("shadow"), "hunter2");
+    Files.createSymbolicLink(ofAda.resolve("link.log"), ofRoot);
+    Files.writeString(ofAda.resolve("root.log"), "hunter2");
+    Files.setAttribute(ofAda, "unix:uid", 4711);
+    world.write("proc/1/environ", "PMFS_TIER=hunter2\0");
+    try (Registration registration =
+        Objects.requireNonNull(Registry.own(ofAda).register(mountpoint), "free")) {
+      Files.setAttribute(Files.createFile(registration.socket()), "unix:uid", 4711);
+      registration.publish(
+          new Registry.Entry(mountpoint.toString(), "/src", 1, "/x", ofRoot.toString()));
+
+      Map<String, String> files = report();
+
+      assertThat(file(files, "/mounts.txt")).contains("running");
+      assertThat(file(files, "/problems.txt"))
+          .contains("shadow: a user's log that root does not read", "link.log: not a regular file")
+          .contains("root.log: not a file of user 4711");
+      files.forEach((name, text) -> assertThat(text).as(name).doesNotContain("hunter2"));
+      assertThat(files.keySet()).noneMatch(name -> name.endsWith("mounts/1-mnt/process.txt"));
+    }
   }
 
   /** The same secret in each place where somebody may have put one. */

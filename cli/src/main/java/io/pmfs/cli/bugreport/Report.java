@@ -31,7 +31,7 @@ public final class Report {
       - Of the environment only variables of pmfs and a few of the system are there.
       - Not removed are paths, among them names of files in log lines, names of hosts and users,
         and addresses.
-      - No file of a dataset was read, and no mount entered. Of tiers there are sizes, not names.
+      - No file of a dataset was read. Of tiers there are sizes, not names.
 
       """;
 
