@@ -148,7 +148,10 @@ final class PackageIT {
     machine.expect(
         "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0 0 0' >>/etc/fstab");
     machine.expect(
-        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a");
+        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");
+    machine.expect(
+        "setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a; status=$?;"
+            + " chmod $(cat /fuse.mode) /dev/fuse; exit $status");
     machine.expect(
         "setpriv --reuid=ada --regid=ada --init-groups cmp /source/numbers /mnt/a/numbers");
     machine.expect(
