@@ -167,6 +167,9 @@ class Cluster:
         self.source_byte, self.fetch_byte = seconds_per("source.bytesPerSecond"), seconds_per("source.bytesPerSecondPerNode")
         self.source_wait = get("source.waitSeconds")
         self.source_cpu = get("source.cpuSecondsPerFile"), get("source.cpuSecondsPerByte")
+        # Where copies are missing because there is no room, none are made.
+        makes = self.job.case == FIRST_EPOCH
+        self.copy_cpu = (get("source.copyCpuSecondsPerFile"), get("source.copyCpuSecondsPerByte")) if makes else (0.0, 0.0)
 
     def plan_reads(self):
         """How many reads each node does, and how many of them are simulated: whole batches if it is not all."""
@@ -288,7 +291,10 @@ class Cluster:
 
     def take(self, node, size, batch, started):
         fixed, byte = self.client
-        self.simulation.at(node.cpu.serve(self.simulation.now, fixed / 2 + byte * size), self.end, node, batch, started)
+        taken = node.cpu.serve(self.simulation.now, fixed / 2 + byte * size)
+        self.simulation.at(taken, self.end, node, batch, started)
+        if self.job.keep_copies:
+            self.simulation.at(taken, self.make_copy, node, size)
 
     # The source, for whoever asks it.
 
@@ -304,10 +310,17 @@ class Cluster:
     def fetched(self, node, size, then, *arguments):
         fixed, byte = self.source_cpu
         received = node.inward.serve(self.simulation.now, size * self.nic_byte)
-        self.simulation.at(received, self.copy_fetched, node, fixed + byte * size, then, *arguments)
+        self.simulation.at(received, self.take_fetched, node, size, fixed + byte * size, then, *arguments)
 
-    def copy_fetched(self, node, seconds, then, *arguments):
-        self.simulation.at(node.cpu.serve(self.simulation.now, seconds), then, *arguments)
+    def take_fetched(self, node, size, seconds, then, *arguments):
+        taken = node.cpu.serve(self.simulation.now, seconds)
+        self.simulation.at(taken, then, *arguments)
+        self.simulation.at(taken, self.make_copy, node, size)
+
+    def make_copy(self, node, size):
+        """In the background: nobody waits for it, but for the cores that it takes."""
+        fixed, byte = self.copy_cpu
+        node.cpu.serve(self.simulation.now, fixed + byte * size)
 
     def deliver_own(self, node, size, batch, started):
         fixed, byte = self.local

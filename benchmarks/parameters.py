@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from machine import BenchmarkError
 
-FORMAT = "pmfs cluster model 1"
+FORMAT = "pmfs cluster model 2"
 MEASURED, ASSUMED = "measured", "assumed"
 MOST, MOST_FILES = 65_536, 10**12
 
@@ -50,8 +50,10 @@ PARAMETERS = [
     Parameter("source.bytesPerSecond", "bytes/s", "that the source delivers to all nodes together", positive=True),
     Parameter("source.bytesPerSecondPerNode", "bytes/s", "that it delivers to one node; null: no limit of its own", True, True),
     Parameter("source.waitSeconds", "s", "latency of the source for a file, without what is above"),
-    Parameter("source.cpuSecondsPerFile", "s", "on the node that fetches a file from the source and makes a copy"),
+    Parameter("source.cpuSecondsPerFile", "s", "on the node that fetches a file from the source"),
     Parameter("source.cpuSecondsPerByte", "s", "and what each byte adds"),
+    Parameter("source.copyCpuSecondsPerFile", "s", "on a node that makes a copy of it, while nobody waits"),
+    Parameter("source.copyCpuSecondsPerByte", "s", "and what each byte adds"),
 ]
 BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 EPOCH = {

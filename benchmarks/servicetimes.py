@@ -17,7 +17,7 @@ from parameters import ASSUMED, BY_NAME, MEASURED
 MANY_READERS = 16
 WARM_UP_READS = 20_000  # until the daemon's code is compiled
 BATCH_FILES = 64
-RATE_PASSES = 5
+PASSES = 5  # of which the one with the median of CPU counts
 
 
 def cores():
@@ -42,6 +42,11 @@ def cold(node, part, readers=1, seed=1, nodes=()):
     before = [each.cpu_seconds() for each in nodes]
     line = read_together([node], part, seed, readers)[0]
     return line, [each.cpu_seconds() - used for each, used in zip(nodes, before)]
+
+
+def median_pass(pass_over, part):
+    """What pass_over gave for a part of the dataset, the one of several with the median of its first value."""
+    return sorted((pass_over(part) for _ in range(PASSES)), key=lambda result: result[0])[PASSES // 2]
 
 
 def warm_up(nodes, part, readers=1):
@@ -70,19 +75,36 @@ def of_source(source, small, large):
     }
 
 
-def of_first_reads(node, small, large):
-    """With empty tiers: CPU for fetching from the source and for the copy, until all copies are made."""
+def of_source_reads(node, small, large):
+    """Where tiers have no room: CPU for fetching from the source, which a reader waits for."""
 
     def pass_over(part):
+        line, (daemon,) = cold(node, part)
+        return line["cpu_seconds"] + daemon, line["files"], line["bytes"]
+
+    warm_up([node], small)
+    fixed, byte = split(median_pass(pass_over, small), median_pass(pass_over, large))
+    return {"source.cpuSecondsPerFile": fixed, "source.cpuSecondsPerByte": byte}
+
+
+def of_copies(node, small, large, found):
+    """With empty tiers: what making copies takes beside fetching, until all are made."""
+
+    def pass_over(part):
+        settle([node])
+        node.evict()
         settle([node])
         machine.drop_caches(names=False)
         before = node.cpu_seconds()
         line = read_together([node], part, 1, 1)[0]
         settle([node])
-        return line["cpu_seconds"] + node.cpu_seconds() - before, line["files"], line["bytes"]
+        fetching = found["source.cpuSecondsPerFile"] * line["files"] + found["source.cpuSecondsPerByte"] * line["bytes"]
+        return max(line["cpu_seconds"] + node.cpu_seconds() - before - fetching, 0.0), line["files"], line["bytes"]
 
-    fixed, byte = split(pass_over(small), pass_over(large))
-    return {"source.cpuSecondsPerFile": fixed, "source.cpuSecondsPerByte": byte}
+    read_together([node], small, 1, 1)
+    warm_up([node], small)
+    fixed, byte = split(median_pass(pass_over, small), median_pass(pass_over, large))
+    return {"source.copyCpuSecondsPerFile": fixed, "source.copyCpuSecondsPerByte": byte}
 
 
 def of_local_reads(node, small, large):
@@ -90,12 +112,12 @@ def of_local_reads(node, small, large):
 
     def pass_over(part):
         line, (daemon,) = cold(node, part)
-        return line, (line["cpu_seconds"] + daemon, line["files"], line["bytes"])
+        return line["cpu_seconds"] + daemon, line["files"], line["bytes"], line["seconds"]
 
     warm_up([node], small)
-    line, cpu = pass_over(small)
-    fixed, byte = split(cpu, pass_over(large)[1])
-    wait = (line["seconds"] - cpu[0]) / line["files"]
+    *cpu, seconds = median_pass(pass_over, small)
+    fixed, byte = split(cpu, median_pass(pass_over, large))
+    wait = (seconds - cpu[0]) / cpu[1]
     return {"local.cpuSecondsPerFile": fixed, "local.cpuSecondsPerByte": byte, "local.waitSeconds": max(wait, 0.0)}
 
 
@@ -120,9 +142,10 @@ def of_remote_reads(nodes, small, large, found, arguments):
         local_files, local_bytes = line["files"] - remote_files, line["bytes"] - remote_bytes
         local = found["local.cpuSecondsPerFile"] * local_files + found["local.cpuSecondsPerByte"] * local_bytes
         mine = max(client + line["cpu_seconds"] - local, 0.0)
-        return (mine, remote_files, remote_bytes), (server, remote_files, remote_bytes)
+        return mine + server, (mine, remote_files, remote_bytes), (server, remote_files, remote_bytes)
 
-    (small_client, small_server), (large_client, large_server) = pass_over(small), pass_over(large)
+    _, small_client, small_server = median_pass(pass_over, small)
+    _, large_client, large_server = median_pass(pass_over, large)
     result = {}
     for side, costs in (("client", (small_client, large_client)), ("server", (small_server, large_server))):
         fixed, byte = split(*costs)
@@ -139,11 +162,11 @@ def of_remote_reads(nodes, small, large, found, arguments):
 def daemon_cpu(nodes, part, readers):
     """CPU seconds of the nodes' daemons in one pass of the first node over a part: the median of several, and files and peers' bytes."""
     found = []
-    for number in range(RATE_PASSES):
+    for number in range(PASSES):
         came = nodes[0].peer_bytes()
         line, used = cold(nodes[0], part, readers, number, nodes[1:])
         found.append((sum(used), line["files"], line["bytes"], nodes[0].peer_bytes() - came))
-    return sorted(found)[len(found) // 2]
+    return sorted(found)[PASSES // 2]
 
 
 def of_local_rates(node, parts):
@@ -199,25 +222,38 @@ def one_by_one(reader, part, arguments):
 
 
 def of_batches(nodes, part, found):
-    """Staging a copy of everything on one node, of what the other has."""
+    """Staging a copy of everything on one node, of what the other has.
+
+    What the node owns itself it fetches from the source; that is taken off.
+    """
     reader, peer = nodes
+    sizes = [path.stat().st_size for path in (reader.source / part).rglob("*") if path.is_file()]
+
+    def pass_over(part):
+        settle(nodes)
+        reader.evict()
+        settle(nodes)
+        came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
+        reader.stage("--replicate", "all", reader.directory / part)
+        settle(nodes)
+        client, server = (node.cpu_seconds() - used for node, used in zip(nodes, before))
+        remote_bytes = reader.peer_bytes() - came
+        if not remote_bytes:
+            raise BenchmarkError("staging everything fetched nothing from the peer")
+        remote_files = len(sizes) * remote_bytes / sum(sizes)
+        for what in ("source.cpu", "source.copyCpu"):
+            client -= found[f"{what}SecondsPerFile"] * (len(sizes) - remote_files) + found[f"{what}SecondsPerByte"] * (sum(sizes) - remote_bytes)
+        return client + server, client, server, remote_files, remote_bytes
+
     read_together([reader], part, 1, MANY_READERS)
-    settle(nodes)
-    came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
-    total = sum(path.stat().st_size for path in (reader.source / part).rglob("*") if path.is_file())
-    files = sum(1 for path in (reader.source / part).rglob("*") if path.is_file())
-    reader.stage("--replicate", "all", reader.directory / part)
-    settle(nodes)
-    remote_bytes = reader.peer_bytes() - came
-    if not remote_bytes:
-        raise BenchmarkError("staging everything fetched nothing from the peer")
-    remote_files = files * remote_bytes / total
-    result = {}
-    for side, node, used in zip(("Client", "Server"), nodes, before):
-        byte = found[f"remote.{side.lower()}CpuSecondsPerByte"]
-        cpu = node.cpu_seconds() - used
-        result[f"remote.batch{side}CpuSecondsPerFile"] = max((cpu - byte * remote_bytes) / remote_files, 0.0)
-    return result
+    for _ in range(2 * PASSES):  # until the daemons' code is compiled
+        pass_over(part)
+    _, client, server, files, size = median_pass(pass_over, part)
+    byte = {side: found[f"remote.{side}CpuSecondsPerByte"] for side in ("client", "server")}
+    return {
+        "remote.batchClientCpuSecondsPerFile": max((client - byte["client"] * size) / files, 0.0),
+        "remote.batchServerCpuSecondsPerFile": max((server - byte["server"] * size) / files, 0.0),
+    }
 
 
 def entries(found, where, when):

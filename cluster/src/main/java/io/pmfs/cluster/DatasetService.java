@@ -23,6 +23,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Answers peers with the names and contents of a mounted dataset. Where a path leads may have to be
@@ -95,7 +96,7 @@ final class DatasetService implements PeerService {
   }
 
   @Override
-  public Content open(FileName path, SourceVersion expected, boolean onlyCopies)
+  public Content open(FileName path, @Nullable SourceVersion expected, boolean onlyCopies)
       throws FsException, PeerException {
     long number = findKnown(path);
     boolean reads = !onlyCopies && owners.isOwn(path);
@@ -109,7 +110,7 @@ final class DatasetService implements PeerService {
       case DIRECTORY -> throw new FsException(Errno.EISDIR, path.toString());
       default -> throw new FsException(Errno.EINVAL, path + " is not a file");
     }
-    if (!attributes.version().equals(expected)) {
+    if (expected != null && !attributes.version().equals(expected)) {
       throw refused(path + " is of another version here");
     }
     if (!reads && !copies.has(inode)) {

@@ -132,41 +132,37 @@ final class PeerResponder {
 
   private void data(PeerRequest request, PeerAnswer answer)
       throws FsException, PeerException, Refusal {
-    SourceVersion expected = request.expected();
-    if (expected == null) {
-      SourceStatus known = service.status(request.path());
-      checkRegular(known);
-      expected = known.attributes().version();
-    }
-    PeerService.Content content = service.open(request.path(), expected, request.onlyCopies());
+    PeerService.Content content =
+        service.open(request.path(), request.expected(), request.onlyCopies());
     SourceStatus status = content.status();
     checkRegular(status);
-    if (!status.attributes().version().equals(expected)) {
+    SourceVersion version = status.attributes().version();
+    if (request.expected() != null && !version.equals(request.expected())) {
       throw new Refusal(HttpResponseStatus.PRECONDITION_FAILED, "the file has another version");
     }
     HttpHeaders headers = headers();
     headers.set(HttpHeaderNames.CONTENT_TYPE, "application/octet-stream");
     headers.set(HttpHeaderNames.ACCEPT_RANGES, "bytes");
-    headers.set("Pmfs-Version", PeerFormat.version(expected));
+    headers.set("Pmfs-Version", PeerFormat.version(version));
     headers.set("Pmfs-Status", PeerFormat.statusHeader(status));
     ByteRange range;
     try {
-      range = ByteRange.of(request.range(), expected.size());
+      range = ByteRange.of(request.range(), version.size());
     } catch (Refusal e) {
-      headers.set(HttpHeaderNames.CONTENT_RANGE, "bytes */" + expected.size());
+      headers.set(HttpHeaderNames.CONTENT_RANGE, "bytes */" + version.size());
       answer.refuse(e, headers);
       return;
     }
     headers.set(HttpHeaderNames.CONTENT_LENGTH, range.size());
     if (request.range() != null) {
-      headers.set(HttpHeaderNames.CONTENT_RANGE, range.header(expected.size()));
+      headers.set(HttpHeaderNames.CONTENT_RANGE, range.header(version.size()));
     }
     HttpResponseStatus code =
         request.range() == null ? HttpResponseStatus.OK : HttpResponseStatus.PARTIAL_CONTENT;
     if (request.isHead()) {
       answer.full(code, headers, Unpooled.EMPTY_BUFFER);
     } else {
-      content(content, expected.size(), range, code, headers, answer);
+      content(content, version.size(), range, code, headers, answer);
     }
   }
 

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What this node answers its peers, from its tiers and the source. Every call may wait for the
@@ -29,12 +30,12 @@ public interface PeerService {
   /**
    * Opens a regular file for one request; needs no closing.
    *
-   * @param expected the version the peer knows
+   * @param expected the version the peer knows; null for the one that this node knows
    * @param onlyCopies whether to ask the tiers only
    * @throws PeerException of kind REFUSED if this node has another version; or has no copy, and
    *     does not own the file or may ask the tiers only
    */
-  Content open(FileName path, SourceVersion expected, boolean onlyCopies)
+  Content open(FileName path, @Nullable SourceVersion expected, boolean onlyCopies)
       throws FsException, PeerException;
 
   /** A file that a peer reads. */

@@ -147,9 +147,12 @@ final class FakeService implements PeerService {
   }
 
   @Override
-  public Content open(FileName path, SourceVersion expected, boolean onlyCopies)
+  public Content open(FileName path, @Nullable SourceVersion expected, boolean onlyCopies)
       throws FsException, PeerException {
     hold(path);
+    if (path.toString().isEmpty() || path.toString().startsWith("dir")) {
+      throw new FsException(Errno.EISDIR, path.toString());
+    }
     File file = file(path);
     if (onlyCopies && path.toString().equals("uncopied")) {
       throw new PeerException(PeerException.Kind.REFUSED, "no copy");

@@ -6,6 +6,7 @@ import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.RemoteCopies;
+import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.SourceOperations;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -248,6 +249,31 @@ final class PeerStoreTest {
   private static TaskRequest.Stage stage(boolean replicated) {
     return new TaskRequest.Stage(
         List.of(FileName.of("")), new TaskRequest.Limits(4, 0, 0), null, false, false, replicated);
+  }
+
+  @Test
+  void open_ofAnOwnFileInAnothersDirectory_needsNoVersion() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
+      tree(nodes);
+      TestNodes.Node node = nodes.add();
+      nodes.add();
+      nodes.meet();
+      FileName path =
+          nodes.expected().keySet().stream()
+              .map(FileName::of)
+              .filter(file -> node.owners.isOwn(file))
+              .filter(file -> !node.owners.isOwn(Paths.parent(file)))
+              .findFirst()
+              .orElseThrow();
+
+      PeerService.Content content = node.service.open(path, null, false);
+
+      assertThat(content.status()).isEqualTo(nodes.store.expectedStatus(path));
+      int size = Math.toIntExact(content.status().attributes().size());
+      CollectingSink sink = new CollectingSink();
+      content.read(0, size, sink);
+      assertThat(sink.answer()).isEqualTo(nodes.store.expected(path, 0, size));
+    }
   }
 
   @Test

@@ -46,6 +46,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import java.util.function.ToLongFunction;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** Nodes over one invented source, in one process: they ask each other by calling each other. */
@@ -56,6 +57,7 @@ final class TestNodes implements AutoCloseable {
   private final RemoteCopies remoteCopies;
   private final int replicas;
   private final long capacity;
+  private final UnaryOperator<PeerClient> clients;
 
   /** What becomes of a question from one node to another. */
   interface Fault {
@@ -65,6 +67,17 @@ final class TestNodes implements AutoCloseable {
   volatile Fault fault = (from, to) -> {};
 
   TestNodes(Path directory, RemoteCopies remoteCopies, int replicas, long capacity) {
+    this(directory, remoteCopies, replicas, capacity, direct -> direct);
+  }
+
+  /** The same; {@code clients} says by what a node asks the others, given what it would ask by. */
+  TestNodes(
+      Path directory,
+      RemoteCopies remoteCopies,
+      int replicas,
+      long capacity,
+      UnaryOperator<PeerClient> clients) {
+    this.clients = clients;
     this.directory = directory;
     this.remoteCopies = remoteCopies;
     this.replicas = replicas;
@@ -111,7 +124,7 @@ final class TestNodes implements AutoCloseable {
       Path place = directory.resolve("node" + index);
       member = new Member(new UUID(7, index * 0x9E3779B97F4A7C15L), index, "n" + index, "-", 0);
       owners = new Owners(member.id(), replicas);
-      peers = new PeerStore(source, owners, this, suspects);
+      peers = new PeerStore(source, owners, clients.apply(this), suspects);
       namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
       Tier tier =
           new DirectoryTier(

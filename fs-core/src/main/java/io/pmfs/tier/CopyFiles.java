@@ -101,6 +101,10 @@ final class CopyFiles {
   /** Removes a copy; its size in bytes, or -1 if there is none. */
   long remove(long number) throws IOException {
     Path path = path(number);
+    // Most often there is none, and an exception for that costs more than looking.
+    if (!Files.exists(path)) {
+      return -1;
+    }
     try {
       long size = Files.size(path);
       return Files.deleteIfExists(path) ? size : -1;
