@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
@@ -35,6 +36,9 @@ import picocli.CommandLine.Spec;
       "  pmfs config --example >~/.config/pmfs/pmfs.toml"
     })
 final class ConfigCommand implements Callable<Integer> {
+  private static final Gson GSON =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
   private final Invocation invocation;
 
   @Spec private CommandSpec spec;
@@ -74,7 +78,7 @@ final class ConfigCommand implements Callable<Integer> {
                 MountOptions.given(spec.commandLine().getParseResult()), config, null, mountpoint),
             surroundings);
     SettingsParser.validate(configuration, surroundings);
-    invocation.out().println(json ? toJson(configuration) : toText(configuration));
+    invocation.out().println(json ? GSON.toJson(toJson(configuration)) : toText(configuration));
     return ExitStatus.DONE;
   }
 
@@ -96,7 +100,8 @@ final class ConfigCommand implements Callable<Integer> {
     return text.toString().stripTrailing();
   }
 
-  private static String toJson(Configuration configuration) {
+  /** The mount point and its options, each with its value and where that is from. */
+  static JsonObject toJson(Configuration configuration) {
     JsonObject options = new JsonObject();
     configuration
         .settings()
@@ -118,11 +123,6 @@ final class ConfigCommand implements Callable<Integer> {
         "mountpoint",
         configuration.mountpoint() == null ? null : configuration.mountpoint().toString());
     object.add("options", options);
-    return new GsonBuilder()
-        .setPrettyPrinting()
-        .disableHtmlEscaping()
-        .serializeNulls()
-        .create()
-        .toJson(object);
+    return object;
   }
 }

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import com.google.gson.JsonObject;
 import io.pmfs.cli.requests.RequestLog;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +21,13 @@ interface ControlRequests {
   /** The metrics in Prometheus text. */
   default String metrics() {
     return "";
+  }
+
+  /**
+   * The options of this mount and where each comes from, as {@code pmfs config --json} has them.
+   */
+  default JsonObject configuration() {
+    return new JsonObject();
   }
 
   /** Hands the mount over to the installed version; the daemon ends soon after. */

@@ -35,6 +35,7 @@ import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.handler.timeout.WriteTimeoutHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import io.pmfs.cli.bugreport.ThreadDump;
 import io.pmfs.cli.metrics.Metrics;
 import io.pmfs.cli.requests.RequestLog;
 import java.io.IOException;
@@ -55,9 +56,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
- * /version}, {@code GET /metrics}, {@code GET /requests}, {@code POST
- * /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link TaskResource}. One request for
- * each connection.
+ * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
+ * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
+ * TaskResource}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlServer implements AutoCloseable {
@@ -67,6 +68,7 @@ final class ControlServer implements AutoCloseable {
   private static final int WORKERS = 2;
   private static final int MAX_WAITING = 32;
   private static final String JSON = "application/json; charset=utf-8";
+  private static final String TEXT = "text/plain; charset=utf-8";
   private static final String ALL_NODES = "all-nodes";
 
   /** Why there is no status of all nodes. */
@@ -227,6 +229,13 @@ final class ControlServer implements AutoCloseable {
                 () ->
                     ControlAnswer.ok(
                         Map.of("version", Version.get(), "pid", ProcessHandle.current().pid())));
+        case "/configuration" ->
+            only(GET, method, () -> ControlAnswer.ok(requests.configuration()));
+        case "/threads" ->
+            only(
+                GET,
+                method,
+                () -> ControlAnswer.ok(new ControlAnswer.Text(TEXT, ThreadDump.now())));
         case "/upgrade" ->
             only(
                 POST,
@@ -243,7 +252,8 @@ final class ControlServer implements AutoCloseable {
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
-                        + ": try /status, /metrics, /requests, /version, /tasks, /umount or /upgrade");
+                        + ": try /status, /metrics, /requests, /version, /configuration, /threads, /tasks,"
+                        + " /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import com.google.gson.JsonObject;
 import io.pmfs.cli.requests.RequestLog;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -26,6 +27,7 @@ final class Daemon implements ControlRequests {
   private static final Duration GRACE = Duration.ofSeconds(3);
 
   private final MountSettings settings;
+  private final JsonObject configuration;
   private final Path logFile;
   private final String userName;
   private final InstantSource clock;
@@ -44,8 +46,15 @@ final class Daemon implements ControlRequests {
   private volatile boolean stopping;
   private volatile @Nullable Thread runner;
 
-  Daemon(MountSettings settings, Path logFile, Invocation invocation) throws MountFailure {
+  /**
+   * Opens the dataset, and mounts nothing yet.
+   *
+   * @param configuration what the settings were made of, to be told
+   */
+  Daemon(MountSettings settings, JsonObject configuration, Path logFile, Invocation invocation)
+      throws MountFailure {
     this.settings = settings;
+    this.configuration = configuration;
     this.logFile = logFile;
     this.userName = invocation.surroundings().userName();
     this.clock = invocation.clock();
@@ -235,6 +244,11 @@ final class Daemon implements ControlRequests {
   @Override
   public String metrics() {
     return observation.text();
+  }
+
+  @Override
+  public JsonObject configuration() {
+    return configuration;
   }
 
   @Override

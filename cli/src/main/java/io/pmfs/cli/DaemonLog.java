@@ -42,8 +42,13 @@ final class DaemonLog {
     Path name = mountpoint.getFileName();
     String readable = (name == null ? "root" : name.toString()).replaceAll(SPECIAL, "_");
     String file = readable + "-" + Registry.nameOf(mountpoint) + ".log";
+    return directory(runtimeDirectory, surroundings).resolve(file);
+  }
+
+  /** Where logs lie by default. */
+  static Path directory(Path runtimeDirectory, Surroundings surroundings) {
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
-    return (systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory).resolve(file);
+    return systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory;
   }
 
   static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {

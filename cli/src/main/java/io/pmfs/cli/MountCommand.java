@@ -74,15 +74,15 @@ final class MountCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Configuration.suspectVariables(surroundings).forEach(invocation::warn);
-    MountSettings settings =
+    Configuration configuration =
         Configuration.resolve(
-                new Configuration.Request(
-                    MountOptions.given(spec.commandLine().getParseResult()),
-                    config,
-                    second == null ? null : first,
-                    second == null ? first : second),
-                surroundings)
-            .toSettings(surroundings);
+            new Configuration.Request(
+                MountOptions.given(spec.commandLine().getParseResult()),
+                config,
+                second == null ? null : first,
+                second == null ? first : second),
+            surroundings);
+    MountSettings settings = configuration.toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
     Supervision supervision = invocation.supervision();
     if (supervision == null || !supervision.isResumed()) {
@@ -93,11 +93,12 @@ final class MountCommand implements Callable<Integer> {
         PoolPlace.format(settings.tiers());
       }
     }
-    serve(settings, registry);
+    serve(settings, configuration, registry);
     return ExitStatus.DONE;
   }
 
-  private void serve(MountSettings settings, Registry registry) throws MountFailure {
+  private void serve(MountSettings settings, Configuration configuration, Registry registry)
+      throws MountFailure {
     Path mountpoint = settings.mountpoint();
     try (Registration registration = registry.register(mountpoint)) {
       if (registration == null) {
@@ -112,7 +113,8 @@ final class MountCommand implements Callable<Integer> {
               : DaemonLog.defaultFile(mountpoint, registry.directory(), invocation.surroundings());
       DaemonLog.start(logFile, settings.logLevel(), foreground);
       try {
-        Daemon daemon = new Daemon(settings, logFile, invocation);
+        Daemon daemon =
+            new Daemon(settings, ConfigCommand.toJson(configuration), logFile, invocation);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
         daemon.run(registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {

@@ -75,6 +75,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
     commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
+    commands.addSubcommand(new BugreportCommand(invocation));
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
       command.getCommandSpec().version("pmfs " + Version.get());
@@ -147,6 +148,6 @@ final class PmfsCommand implements Runnable {
     throw new ParameterException(
         spec.commandLine(),
         "no command given; the commands are mount, umount, run, upgrade, stage, status, profile, evict, verify, pack,"
-            + " config, doctor");
+            + " config, doctor, bugreport");
   }
 }

@@ -87,6 +87,11 @@ final class Registries {
     return running;
   }
 
+  /** Each of them, the user's own first. */
+  List<Registry> all() {
+    return all;
+  }
+
   /** Why nobody here serves a mount point where the kernel has a mount of pmfs. */
   static MountFailure absence(Path mountpoint) {
     return new MountFailure(

@@ -37,6 +37,14 @@ final class Registry {
   /** A running daemon. */
   record Entry(String mountpoint, String source, long pid, String socket, String logFile) {}
 
+  /**
+   * A daemon that the registry tells of.
+   *
+   * @param running false if it died and nobody has cleaned up since
+   * @param owner the user, if root reads another's registry; else -1
+   */
+  record Known(Entry entry, boolean running, Path directory, long owner) {}
+
   private static final long OWN = -1;
 
   private final Path directory;
@@ -107,6 +115,11 @@ final class Registry {
 
   Path directory() {
     return directory;
+  }
+
+  /** The user whose it is, if root reads another's; else -1. */
+  long stranger() {
+    return stranger;
   }
 
   /** A short name for a mount point, the same in every process. */
@@ -240,14 +253,8 @@ final class Registry {
 
   /** All running daemons of this user, by mount point. */
   List<Entry> running() throws MountFailure {
-    List<Path> files;
-    try (Stream<Path> listing = Files.list(directory)) {
-      files = listing.filter(p -> p.toString().endsWith(".json")).sorted().toList();
-    } catch (IOException e) {
-      throw new MountFailure(ExitStatus.FAILED, directory + ": " + Reason.of(e), e);
-    }
     List<Entry> running = new ArrayList<>();
-    for (Path file : files) {
+    for (Path file : entryFiles()) {
       Entry entry = stranger == OWN || isPlain(file) ? read(file) : null;
       entry = entry == null ? null : find(Path.of(entry.mountpoint()));
       if (entry != null) {
@@ -256,6 +263,31 @@ final class Registry {
     }
     running.sort(Comparator.comparing(Entry::mountpoint));
     return running;
+  }
+
+  /** The same with those that died, of whom all is left as it is; of a user's only the living. */
+  List<Known> known() throws MountFailure {
+    List<Known> known = new ArrayList<>();
+    if (stranger != OWN) {
+      running().forEach(entry -> known.add(new Known(entry, true, directory, stranger)));
+      return known;
+    }
+    for (Path file : entryFiles()) {
+      Entry entry = read(file);
+      if (entry != null) {
+        boolean running = isRunning(Path.of(entry.mountpoint()));
+        known.add(new Known(entry, running, directory, stranger));
+      }
+    }
+    return known;
+  }
+
+  private List<Path> entryFiles() throws MountFailure {
+    try (Stream<Path> listing = Files.list(directory)) {
+      return listing.filter(p -> p.toString().endsWith(".json")).sorted().toList();
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, directory + ": " + Reason.of(e), e);
+    }
   }
 
   private static @Nullable Entry read(Path file) {

@@ -158,6 +158,21 @@ final class ArchitectureTest {
         .check(CLASSES);
   }
 
+  /** Beside the metrics: it is handed whom to ask, and writes what it gets. */
+  @Test
+  void bugreport_knowsNothingOfTheCommandLine() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.pmfs.cli.bugreport..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.pmfs.cli", "io.pmfs.cli.metrics..")
+        .orShould()
+        .dependOnClassesThat()
+        .resideInAnyPackage("picocli..", "ch.qos.logback..", "com.google.gson..", "io.netty..")
+        .check(CLASSES);
+  }
+
   @Test
   void micrometer_isImportedByMetricsOnly() {
     noClasses()

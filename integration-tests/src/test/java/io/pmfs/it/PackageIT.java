@@ -148,11 +148,52 @@ final class PackageIT {
     machine.expect(
         "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0 0 0' >>/etc/fstab");
     machine.expect(
-        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a");
+        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");
+    machine.expect(
+        "setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a; status=$?;"
+            + " chmod $(cat /fuse.mode) /dev/fuse; exit $status");
     machine.expect(
         "setpriv --reuid=ada --regid=ada --init-groups cmp /source/numbers /mnt/a/numbers");
     machine.expect(
         "setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada pmfs umount /mnt/a");
+  }
+
+  @Test
+  void run_fromThePackage_runsOnAMountAndLeavesNone() {
+    machine.expect(
+        "pmfs run --source /source --tier ssd:/var/tier --state-dir /var/state --keep-free 0 --stage"
+            + " -- sh -c 'cmp /source/numbers \"$PMFS_MOUNT\"/numbers && findmnt \"$PMFS_MOUNT\"'");
+    assertThat(
+            machine.run("pmfs run --source /source --tier ssd:/var/tier -- sh -c 'exit 9'").exit())
+        .isEqualTo(9);
+    assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("0\n");
+    awaitNoDaemon();
+  }
+
+  /** As slurmd calls them, with what it puts into the environment; SlurmIT has a real one. */
+  @Test
+  void slurmScripts_fromThePackage_mountAndUnmount() {
+    machine.expect("useradd -m ada && echo 'OPTIONS=(--keep-free 0)' >/etc/pmfs/job.conf");
+    String job =
+        "env -i SLURM_JOB_ID=7 SLURM_JOB_USER=ada SLURM_JOB_UID=$(id -u ada)"
+            + " SLURM_JOB_COMMENT=pmfs:source=/source /usr/lib/pmfs/slurm/";
+    machine.expect(job + "prolog.d/50-pmfs");
+    String mountpoint = machine.expect("findmnt -n -o TARGET -t fuse.pmfs").strip();
+    assertThat(machine.expect(job + "task_prolog"))
+        .contains("export PMFS_MOUNT=" + mountpoint + "\n");
+    machine.expect(
+        "setpriv --reuid=ada --regid=ada --init-groups cmp /source/numbers "
+            + mountpoint
+            + "/numbers");
+    machine.expect(job + "epilog.d/50-pmfs");
+    assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("0\n");
+    awaitNoDaemon();
+  }
+
+  @Test
+  void bugreport_fromThePackage_isWhole() {
+    machine.expect("cd /root && pmfs bugreport && tar -xzf pmfs-bugreport-*.tar.gz");
+    assertThat(machine.expect("cat /root/pmfs-bugreport-*/problems.txt")).isEqualTo("none\n");
   }
 
   @Test

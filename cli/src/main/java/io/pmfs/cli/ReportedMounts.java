@@ -1,0 +1,277 @@
+package io.pmfs.cli;
+
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.bugreport.LeftLogs;
+import io.pmfs.cli.bugreport.Limited;
+import io.pmfs.cli.bugreport.MachinePieces;
+import io.pmfs.cli.bugreport.MountPieces;
+import io.pmfs.cli.bugreport.Piece;
+import io.pmfs.cli.bugreport.ProcessPieces;
+import io.pmfs.cli.bugreport.Redaction;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** What {@code pmfs bugreport} puts together of the mounts that the registries tell of. */
+final class ReportedMounts {
+  private static final Duration LIMIT = Duration.ofSeconds(5);
+  private static final int HTTP_OK = 200;
+  private static final int MOST_MOUNTS = 64;
+
+  /** Variables of ours that are no options; secrets are none of them. */
+  private static final Set<String> VARIABLES =
+      Set.of(
+          "PMFS_CACHE_DIR",
+          "PMFS_CONFIG",
+          "PMFS_CRASH_LIMIT",
+          "PMFS_HEAP",
+          "PMFS_JAVA",
+          "PMFS_LAUNCH_DIR",
+          "PMFS_RUNTIME_DIR",
+          "PMFS_SESSION_ALLOW_OTHER",
+          "PMFS_SESSION_CAPABILITY",
+          "PMFS_SESSION_DESCRIPTOR",
+          "PMFS_SESSION_FILE",
+          "PMFS_TRANSIENT_COPIES",
+          "PMFS_WATCHDOG");
+
+  private final Surroundings surroundings;
+  private final Redaction redaction;
+  private final Consumer<String> problem;
+
+  /**
+   * Nothing is looked at yet.
+   *
+   * @param redaction is told the secrets of the daemons' environments
+   * @param problem takes lines about what could not be found
+   */
+  ReportedMounts(Surroundings surroundings, Redaction redaction, Consumer<String> problem) {
+    this.surroundings = surroundings;
+    this.redaction = redaction;
+    this.problem = problem;
+  }
+
+  /** All that belongs into a report of the mounts that are wanted, or of all. */
+  List<Piece> pieces(List<String> wanted) {
+    List<Registry> registries = registries();
+    List<Registry.Known> known = registries.stream().flatMap(this::known).toList();
+    List<Registry.Known> reported = wanted.isEmpty() ? known : wanted(wanted, known, registries);
+    Set<String> variables =
+        Stream.concat(VARIABLES.stream(), MountOption.options().stream().map(MountOption::variable))
+            .collect(Collectors.toSet());
+    List<Piece> pieces = new ArrayList<>(OwnPieces.of(surroundings));
+    pieces.add(Piece.text("mounts.txt", "mounts that pmfs knows of", LIMIT, () -> list(known)));
+    pieces.addAll(
+        new MachinePieces(surroundings.root())
+            .pieces(surroundings.environment(), variables, places(reported, registries)));
+    Set<Path> logs = new HashSet<>();
+    for (int i = 0; i < reported.size() && i < MOST_MOUNTS; i++) {
+      addMount(reported.get(i), i + 1, variables, logs, pieces);
+    }
+    for (int i = 0; i < registries.size(); i++) {
+      addLeftLogs(registries.get(i), i, logs, pieces);
+    }
+    return pieces;
+  }
+
+  private List<Registry> registries() {
+    try {
+      return Limited.call(LIMIT, () -> Registries.open(surroundings)).all();
+    } catch (IOException e) {
+      problem.accept("mounts: " + e.getMessage());
+      return List.of();
+    }
+  }
+
+  private Stream<Registry.Known> known(Registry registry) {
+    try {
+      return Limited.call(LIMIT, registry::known).stream();
+    } catch (IOException e) {
+      problem.accept("mounts: " + registry.directory() + ": " + e.getMessage());
+      return Stream.of();
+    }
+  }
+
+  private List<Registry.Known> wanted(
+      List<String> texts, List<Registry.Known> known, List<Registry> registries) {
+    List<Registry.Known> found = new ArrayList<>();
+    for (String text : texts) {
+      Path path = surroundings.resolve(text);
+      Registry.Known one = at(path, known);
+      if (one == null) {
+        path = withoutLinks(path);
+        one = at(path, known);
+      }
+      if (one == null) {
+        problem.accept(
+            path + ": no daemon of this user is known there; its log was looked for all the same");
+        one = unknown(path, registries);
+      }
+      if (one != null) {
+        found.add(one);
+      }
+    }
+    return found;
+  }
+
+  private static Registry.@Nullable Known at(Path mountpoint, List<Registry.Known> known) {
+    return known.stream()
+        .filter(one -> one.entry().mountpoint().equals(mountpoint.toString()))
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The path itself where it cannot be told. */
+  private Path withoutLinks(Path path) {
+    try {
+      return Limited.call(LIMIT, () -> surroundings.resolveLinks(path));
+    } catch (IOException e) {
+      problem.accept(path + ": " + e.getMessage());
+      return path;
+    }
+  }
+
+  private Registry.@Nullable Known unknown(Path mountpoint, List<Registry> registries) {
+    if (registries.isEmpty()) {
+      return null;
+    }
+    Path directory = registries.get(0).directory();
+    String log = DaemonLog.defaultFile(mountpoint, directory, surroundings).toString();
+    return new Registry.Known(
+        new Registry.Entry(mountpoint.toString(), "", 0, "", log), false, directory, -1);
+  }
+
+  private static String list(List<Registry.Known> known) {
+    StringBuilder text = new StringBuilder();
+    for (Registry.Known one : known) {
+      Registry.Entry entry = one.entry();
+      text.append(
+          "%s on %s, pid %d, %s, log %s, in %s%n"
+              .formatted(
+                  entry.source(),
+                  entry.mountpoint(),
+                  entry.pid(),
+                  one.running() ? "running" : "DEAD",
+                  entry.logFile(),
+                  one.directory()));
+    }
+    return text.append(known.size()).append(" mounts\n").toString();
+  }
+
+  private static Set<String> places(List<Registry.Known> reported, List<Registry> registries) {
+    Set<String> places = new HashSet<>();
+    registries.forEach(registry -> places.add(registry.directory().toString()));
+    for (Registry.Known one : reported) {
+      if (one.entry().source() != null && one.entry().source().startsWith("/")) {
+        places.add(one.entry().source());
+      }
+      places.add(log(one).toString());
+    }
+    return places;
+  }
+
+  /** Of a user's mount only where root knows that nobody but that user's log can be. */
+  private static Path log(Registry.Known one) {
+    Path given = Path.of(one.entry().logFile() == null ? "daemon.log" : one.entry().logFile());
+    boolean isTrusted = one.owner() < 0 || one.directory().equals(given.getParent());
+    return isTrusted ? given : one.directory().resolve(String.valueOf(given.getFileName()));
+  }
+
+  private void addMount(
+      Registry.Known one, int number, Set<String> variables, Set<Path> logs, List<Piece> pieces) {
+    Registry.Entry entry = one.entry();
+    String mountpoint = entry.mountpoint();
+    Path name = Path.of(mountpoint).getFileName();
+    String folder = "mounts/" + number + "-" + Piece.plain(name == null ? "root" : name.toString());
+    Path log = log(one);
+    if (!log.toString().equals(entry.logFile())) {
+      problem.accept(entry.logFile() + ": a user's log that root does not read; ask that user");
+    }
+    logs.add(log);
+    long pid = one.running() ? entry.pid() : 0;
+    ProcessPieces process = new ProcessPieces(surroundings.root(), pid);
+    if (pid > 0 && (one.owner() < 0 || one.owner() == process.owner())) {
+      redaction.learn(process.environment());
+    }
+    if (!one.running()) {
+      problem.accept(mountpoint + ": has no daemon, so nobody was asked");
+    }
+    MountPieces.Daemon daemon =
+        one.running() ? resource -> ask(Path.of(entry.socket()), resource) : null;
+    pieces.addAll(
+        new MountPieces(
+                surroundings.root(),
+                new MountPieces.Mount(mountpoint, pid, one.owner(), log, daemon),
+                folder)
+            .pieces(variables));
+    pieces.add(
+        Piece.text(
+            folder + "/configuration-here.json",
+            "what a mount by who ran this command would be told",
+            LIMIT,
+            () -> configuration(mountpoint)));
+  }
+
+  /** The text of an answer; JSON with a line for each value. */
+  private static String ask(Path socket, String resource) throws IOException {
+    ControlClient.Answer answer = ControlClient.ask(socket, HttpMethod.GET, resource, LIMIT);
+    if (answer.status() != HTTP_OK) {
+      throw new IOException(answer.error());
+    }
+    if (!answer.body().startsWith("{")) {
+      return answer.body();
+    }
+    try {
+      return pretty(JsonParser.parseString(answer.body()));
+    } catch (JsonParseException e) {
+      return answer.body();
+    }
+  }
+
+  private static String pretty(JsonElement json) {
+    return new GsonBuilder()
+            .setPrettyPrinting()
+            .disableHtmlEscaping()
+            .serializeNulls()
+            .create()
+            .toJson(json)
+        + "\n";
+  }
+
+  private String configuration(String mountpoint) throws IOException {
+    try {
+      return pretty(
+          ConfigCommand.toJson(
+              Configuration.resolve(
+                  new Configuration.Request(Map.of(), null, null, mountpoint), surroundings)));
+    } catch (MountFailure e) {
+      // Not its message, which may have a part of the file.
+      throw new IOException("cannot be resolved: pmfs config " + mountpoint + " says why", e);
+    }
+  }
+
+  private void addLeftLogs(Registry registry, int number, Set<Path> known, List<Piece> pieces) {
+    long owner = registry.stranger();
+    Path directory =
+        owner < 0 ? DaemonLog.directory(registry.directory(), surroundings) : registry.directory();
+    String folder = number == 0 ? "logs" : "logs-" + (number + 1);
+    try {
+      pieces.addAll(Limited.call(LIMIT, () -> LeftLogs.pieces(directory, owner, known, folder)));
+    } catch (IOException e) {
+      problem.accept(directory + ": " + e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,49 @@
+package io.pmfs.cli.bugreport;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/** Does something that may hang in the kernel, for so long and no longer. */
+public final class Limited {
+  private Limited() {}
+
+  /**
+   * What it answers.
+   *
+   * @throws IOException with one line, if it fails or takes longer; then it may go on on a thread
+   *     that does not keep the process alive
+   */
+  public static <T extends @Nullable Object> T call(Duration limit, Callable<T> action)
+      throws IOException {
+    FutureTask<T> task = new FutureTask<>(action);
+    Thread thread = new Thread(task, "bugreport");
+    thread.setDaemon(true);
+    thread.start();
+    try {
+      return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      task.cancel(true);
+      throw new IOException("not there within " + limit.toSeconds() + " s", e);
+    } catch (ExecutionException e) {
+      throw new IOException(reason(e.getCause()), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
+    }
+  }
+
+  private static String reason(@Nullable Throwable cause) {
+    if (cause instanceof IOException e
+        && e.getMessage() != null
+        && e.getClass() == IOException.class) {
+      return e.getMessage();
+    }
+    return cause == null ? "failed" : String.valueOf(cause).replaceFirst("^java\\.[\\w.]+\\.", "");
+  }
+}
