@@ -193,7 +193,7 @@ final class PackageIT {
   @Test
   void bugreport_fromThePackage_isWhole() {
     machine.expect("cd /root && pmfs bugreport && tar -xzf pmfs-bugreport-*.tar.gz");
-    assertThat(machine.expect("cat /root/pmfs-bugreport-*/problems.txt")).isEqualTo("none\n");
+    assertThat(machine.expect("cat ~/pmfs-bugreport-*/problems.txt")).isEqualTo("none\n");
   }
 
   @Test
