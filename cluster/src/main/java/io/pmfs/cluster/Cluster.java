@@ -110,12 +110,13 @@ public final class Cluster implements Peers, AutoCloseable {
         new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
     Membership joined = InfinispanMembership.join(settings.group(), self, patience);
     membership = joined;
-    joined.onChange(view -> change(view, stager));
-    change(joined.view(), stager);
+    joined.onChange(view -> change(joined, stager));
+    change(joined, stager);
   }
 
-  private synchronized void change(View view, Stager stager) {
-    owners.change(view);
+  /** Goes by the latest view, whoever calls first. */
+  private synchronized void change(Membership joined, Stager stager) {
+    owners.change(joined.view());
     stager.shareChanged();
   }
 

@@ -236,7 +236,7 @@ public final class HttpPeerClient implements PeerClient {
       PeerLink link, PeerFormat.BatchItem item, ByteBuffer destination) throws PeerException {
     int start = destination.position();
     SmallRead read = new SmallRead(item, destination);
-    link.smallReads.read(read);
+    link.read(read);
     return read.result(link.peer, start);
   }
 

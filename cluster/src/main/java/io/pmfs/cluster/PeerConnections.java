@@ -35,7 +35,9 @@ final class PeerConnections {
     /** Nobody waits long for one: those who have them may be waiting for this node. */
     NAMES,
     /** Rather waited for than asked of the source, which is why those that are in use are. */
-    DATA
+    DATA,
+    /** Content of copies only: whoever has one of these waits for nobody else. */
+    COPIES
   }
 
   /**

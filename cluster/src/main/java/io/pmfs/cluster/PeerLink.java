@@ -33,7 +33,10 @@ final class PeerLink {
   private final PeerConnections connections;
   private final @Nullable RequestSignature signature;
   private final String instance;
-  final SmallReads smallReads;
+  private final SmallReads smallReads;
+
+  /** Of what is asked for copies only: these end by themselves, so they wait for no others. */
+  private final SmallReads smallCopies;
 
   /** Counts of a peer: of all its instances. */
   static final class Counts {
@@ -70,6 +73,7 @@ final class PeerLink {
         key == null ? null : new RequestSignature(key, peer.instance(), InstantSource.system());
     this.instance = Long.toHexString(peer.instance());
     this.smallReads = new SmallReads(aloneCount, this::send);
+    this.smallCopies = new SmallReads(aloneCount, this::send);
   }
 
   /** Closes what is not in use. */
@@ -98,6 +102,11 @@ final class PeerLink {
     }
   }
 
+  /** Reads a small file, alone or with others; returns when that has ended. */
+  void read(SmallRead read) {
+    (read.item().onlyCopies() ? smallCopies : smallReads).read(read);
+  }
+
   /** Asks, and returns when the reader has the whole answer. */
   void exchange(
       HttpMethod method,
@@ -107,7 +116,11 @@ final class PeerLink {
       PeerExchange.Reader reader)
       throws PeerException {
     PeerConnections.Use use =
-        target.startsWith("/v1/data") ? PeerConnections.Use.DATA : PeerConnections.Use.NAMES;
+        !target.startsWith("/v1/data")
+            ? PeerConnections.Use.NAMES
+            : headers.contains(HttpHeaderNames.CACHE_CONTROL)
+                ? PeerConnections.Use.COPIES
+                : PeerConnections.Use.DATA;
     connections.enter(use);
     try {
       Channel used = connections.reuse();
@@ -190,7 +203,7 @@ final class PeerLink {
         exchange(
             HttpMethod.POST,
             "/v1/data",
-            PeerResponder.headers(),
+            headers(reads.get(0).item()),
             bytes,
             new PeerReaders.Batch(peer, reads));
       }
@@ -217,8 +230,13 @@ final class PeerLink {
 
   /** The headers of a request for content of that version. */
   static HttpHeaders dataHeaders(PeerFormat.BatchItem item) {
-    HttpHeaders headers = PeerResponder.headers();
+    HttpHeaders headers = headers(item);
     headers.set(RequestSignature.EXPECTED, PeerFormat.version(item.expected()));
+    return headers;
+  }
+
+  private static HttpHeaders headers(PeerFormat.BatchItem item) {
+    HttpHeaders headers = PeerResponder.headers();
     if (item.onlyCopies()) {
       headers.set(HttpHeaderNames.CACHE_CONTROL, "only-if-cached");
     }

@@ -14,6 +14,7 @@ import io.pmfs.metadata.SourceVersion;
 import io.pmfs.stage.Blocks;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.concurrent.Executor;
@@ -60,7 +61,7 @@ final class PeerResponder {
     try {
       switch (request.resource()) {
         case DATA -> data(request, answer);
-        case BATCH -> batch(body, answer);
+        case BATCH -> batch(request, body, answer);
         case DIRECTORY -> DirectoryAnswer.send(service, request.path(), answer);
         case STATUS -> small(answer, service.status(request.path()), PeerFormat::putStatus);
         case LINK ->
@@ -126,8 +127,13 @@ final class PeerResponder {
         Unpooled.wrappedBuffer(result.json().getBytes(UTF_8)));
   }
 
-  private void batch(byte[] body, PeerAnswer answer) throws Refusal {
-    BatchAnswer.send(service, helpers, BatchAnswer.items(body), answer);
+  private void batch(PeerRequest request, byte[] body, PeerAnswer answer) throws Refusal {
+    List<PeerFormat.BatchItem> items = BatchAnswer.items(body);
+    if (request.onlyCopies() && !items.stream().allMatch(PeerFormat.BatchItem::onlyCopies)) {
+      throw new Refusal(
+          HttpResponseStatus.BAD_REQUEST, "a batch for copies only asks for the source, too");
+    }
+    BatchAnswer.send(service, helpers, items, answer);
   }
 
   private void data(PeerRequest request, PeerAnswer answer)

@@ -49,6 +49,9 @@ public final class PeerServer implements AutoCloseable {
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
 
+  /** For one worker that answers from copies only there are so many others for data. */
+  private static final int COPY_WORKERS_PART = 4;
+
   /** As long as unmounting waits for a source that does not answer. */
   private static final int WORKERS_SECONDS = 30;
 
@@ -60,6 +63,7 @@ public final class PeerServer implements AutoCloseable {
   private final PeerResponder responder;
   private final ThreadPoolExecutor names;
   private final ThreadPoolExecutor data;
+  private final ThreadPoolExecutor copies;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -120,6 +124,14 @@ public final class PeerServer implements AutoCloseable {
             "pmfs-peer-data",
             limits.dataWorkers(),
             limits.dataWorkers(),
+            new ArrayBlockingQueue<>(limits.queued()));
+    // Who answers data may ask other nodes for their copies: those who answer that wait for nobody.
+    int copyWorkers = Math.max(1, limits.dataWorkers() / COPY_WORKERS_PART);
+    this.copies =
+        workers(
+            "pmfs-peer-copies",
+            copyWorkers,
+            copyWorkers,
             new ArrayBlockingQueue<>(limits.queued()));
     this.responder = new PeerResponder(service, control, limits, data, tls == null);
     try {
@@ -253,7 +265,8 @@ public final class PeerServer implements AutoCloseable {
 
   /** Has a worker answer. */
   void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
-    ThreadPoolExecutor pool = request.resource().isData() ? data : names;
+    ThreadPoolExecutor pool =
+        !request.resource().isData() ? names : request.onlyCopies() ? copies : data;
     try {
       pool.execute(() -> responder.answer(request, body, answer));
     } catch (RejectedExecutionException e) {
@@ -273,7 +286,8 @@ public final class PeerServer implements AutoCloseable {
   private void awaitWorkers() {
     try {
       if (!names.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
-          || !data.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)) {
+          || !data.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
+          || !copies.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)) {
         log.warn("the source does not answer: peers that wait for it are left behind");
       }
     } catch (InterruptedException e) {
@@ -290,6 +304,7 @@ public final class PeerServer implements AutoCloseable {
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
     end(names);
     end(data);
+    end(copies);
     awaitWorkers();
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)

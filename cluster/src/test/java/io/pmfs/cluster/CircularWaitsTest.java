@@ -6,32 +6,45 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.SourceOperations;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Nodes that answer names with one worker each, over HTTP. */
+/** Nodes with few workers, whose workers ask each other at the same time, over HTTP. */
 @Timeout(value = 30, unit = TimeUnit.SECONDS)
-final class NameWorkersTest {
+final class CircularWaitsTest {
   private static final int CANDIDATES = 64;
 
+  /** As many as read from one peer at once before files travel together. */
+  private static final int READERS = 2;
+
   private final HttpPeerClient http = new HttpPeerClient(null, null, FakeService.PATIENT);
-  private final CyclicBarrier bothAsk = new CyclicBarrier(2);
-  private volatile boolean waits;
+  private final List<HttpPeerClient> clients = new ArrayList<>();
+
+  /** Awaited by nodes that are about to ask for anything. */
+  private volatile @Nullable CyclicBarrier beforeAny;
+
+  /** Awaited by nodes that are about to ask for a copy. */
+  private volatile @Nullable CyclicBarrier beforeCopies;
+
   private final List<PeerServer> servers = new ArrayList<>();
   private TestNodes nodes;
   private TestNodes.Node first;
@@ -43,7 +56,7 @@ final class NameWorkersTest {
 
   @BeforeEach
   void start() throws Exception {
-    nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, 1 << 30, direct -> waitingForBoth());
+    nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, 1 << 30, direct -> waiting());
     first = nodes.add();
     second = nodes.add();
     firstMember = serve(first);
@@ -58,6 +71,7 @@ final class NameWorkersTest {
     servers.forEach(PeerServer::close);
     http.close();
     nodes.close();
+    clients.forEach(HttpPeerClient::close);
   }
 
   private Member serve(TestNodes.Node node) throws Exception {
@@ -65,7 +79,7 @@ final class NameWorkersTest {
     PeerLimits oneWorker =
         new PeerLimits(
             1,
-            1,
+            READERS,
             usual.queued(),
             usual.connections(),
             usual.connectionsPerAddress(),
@@ -90,18 +104,22 @@ final class NameWorkersTest {
         member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
   }
 
-  /** From then on a node asks the other one only when both are about to. */
-  private PeerClient waitingForBoth() {
+  /** Asks over HTTP, and awaits the barriers before. */
+  private PeerClient waiting() {
+    HttpPeerClient client = new HttpPeerClient(null, null, FakeService.PATIENT);
+    clients.add(client);
     return (PeerClient)
         Proxy.newProxyInstance(
             PeerClient.class.getClassLoader(),
             new Class<?>[] {PeerClient.class},
             (proxy, method, arguments) -> {
-              if (waits) {
-                bothAsk.await();
+              boolean isForCopies = method.getName().equals("read") && (boolean) arguments[5];
+              CyclicBarrier barrier = isForCopies ? beforeCopies : beforeAny;
+              if (barrier != null) {
+                barrier.await();
               }
               try {
-                return method.invoke(http, arguments);
+                return method.invoke(client, arguments);
               } catch (InvocationTargetException e) {
                 throw e.getCause();
               }
@@ -153,7 +171,8 @@ final class NameWorkersTest {
             listed.add(path);
           }
         });
-    waits = true;
+    CyclicBarrier bothAsk = new CyclicBarrier(2);
+    beforeAny = bothAsk;
     ExecutorService threads = Executors.newFixedThreadPool(2);
     try {
       Future<List<String>> ofFirst = list(threads, firstMember, firsts);
@@ -168,5 +187,45 @@ final class NameWorkersTest {
     assertThat(Set.copyOf(listed))
         .containsExactlyInAnyOrder(aboveFirsts, firsts, aboveSeconds, seconds);
     assertThat(first.suspects.isSuspected(secondMember)).isFalse();
+  }
+
+  /** Files of that owner's in the root. */
+  private List<String> filesOf(TestNodes.Node owner) throws Exception {
+    List<String> files = new ArrayList<>();
+    for (int i = 0; files.size() < READERS && i < CANDIDATES; i++) {
+      String path = "f" + i;
+      if (owner.owners.isOwn(FileName.of(path))) {
+        files.add(path);
+      }
+    }
+    return files;
+  }
+
+  @Test
+  void read_whileTheWorkersOfBothNodesAskEachOtherForCopies_isAnswered() throws Exception {
+    for (int i = 0; i < CANDIDATES; i++) {
+      nodes.store.file("f" + i, i, 1000);
+    }
+    List<String> ofFirst = filesOf(first);
+    List<String> ofSecond = filesOf(second);
+    first.number(ofFirst.get(0));
+    second.number(ofFirst.get(0));
+    beforeCopies = new CyclicBarrier(2 * READERS);
+    ExecutorService threads = Executors.newFixedThreadPool(2 * READERS);
+    try {
+      Map<String, Future<byte[]>> reads = new HashMap<>();
+      for (int i = 0; i < READERS; i++) {
+        String a = ofFirst.get(i);
+        String b = ofSecond.get(i);
+        reads.put(a, threads.submit(() -> second.read(a)));
+        reads.put(b, threads.submit(() -> first.read(b)));
+      }
+      for (Map.Entry<String, Future<byte[]>> read : reads.entrySet()) {
+        assertThat(read.getValue().get()).isEqualTo(nodes.expected().get(read.getKey()));
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(2L * READERS * 1000);
   }
 }
