@@ -162,6 +162,7 @@ class Cluster:
         self.server = get(f"remote.{server}CpuSecondsPerFile") * self.unit, get("remote.serverCpuSecondsPerByte")
         median, p99 = get("remote.waitSecondsMedian"), get("remote.waitSecondsP99")
         self.wait = (math.log(median), math.log(p99 / median) / PERCENT_99) if median else None
+        self.longest_wait = p99  # what is beyond was not measured
         self.nic_byte = seconds_per("node.nicBytesPerSecond")
         self.source_operations = get("source.operationsPerFile") / get("source.operationsPerSecond")
         self.source_byte, self.fetch_byte = seconds_per("source.bytesPerSecond"), seconds_per("source.bytesPerSecondPerNode")
@@ -268,7 +269,7 @@ class Cluster:
     def ask_peer(self, node, owner, kind, size, batch):
         # Half of the client's fixed work and of the wait is before the request, the other half after the answer.
         started = self.simulation.now
-        wait = self.random.lognormvariate(*self.wait) / 2 if self.wait else 0.0
+        wait = min(self.random.lognormvariate(*self.wait), self.longest_wait) / 2 if self.wait else 0.0
         asked = node.cpu.serve(started, self.client[0] / 2)
         read = (node, owner, size, wait, batch, started)
         if kind == PEER:
