@@ -162,7 +162,7 @@ public final class PeerStore implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+  public void list(FileName directory, NameConsumer batches) throws FsException {
     source.list(directory, batches);
   }
 

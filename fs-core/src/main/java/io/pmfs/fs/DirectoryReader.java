@@ -73,7 +73,8 @@ final class DirectoryReader {
       void run() throws FsException;
     }
 
-    void first(Step step) {
+    /** Whether none has failed. */
+    boolean first(Step step) {
       if (cause == null) {
         try {
           step.run();
@@ -81,6 +82,7 @@ final class DirectoryReader {
           cause = e;
         }
       }
+      return cause == null;
     }
   }
 

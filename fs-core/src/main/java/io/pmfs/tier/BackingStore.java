@@ -16,8 +16,14 @@ public interface BackingStore extends AutoCloseable {
   /** As lstat(2). */
   SourceStatus status(FileName path) throws FsException;
 
-  /** Hands the names of a directory, but for . and .., in batches to the consumer. */
-  void list(FileName directory, Consumer<List<FileName>> batches) throws FsException;
+  /** Hands the names of a directory, but for . and .., in batches, until it is told to stop. */
+  void list(FileName directory, NameConsumer batches) throws FsException;
+
+  /** Takes names. */
+  interface NameConsumer {
+    /** Whether there are to be more. */
+    boolean accept(List<FileName> names);
+  }
 
   /**
    * Hands names and what {@link #status} says of each, in the same order, where both come at once.

@@ -69,7 +69,7 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+  public void list(FileName directory, NameConsumer batches) throws FsException {
     counted(
         lists,
         () -> {

@@ -148,11 +148,12 @@ final class ModelTest {
     Map<FileName, FileType> children = new HashMap<>();
     store.list(
         directory,
-        names ->
-            names.forEach(
-                name ->
-                    children.put(
-                        name, store.expectedStatus(directory.resolve(name)).attributes().type())));
+        names -> {
+          for (FileName name : names) {
+            children.put(name, store.expectedStatus(directory.resolve(name)).attributes().type());
+          }
+          return true;
+        });
     return children;
   }
 

@@ -19,7 +19,7 @@ final class CountedBackingStoreTest {
     assertThat(store.operations().total()).isZero();
 
     store.status(FileName.of(""));
-    store.list(FileName.of(""), names -> {});
+    store.list(FileName.of(""), names -> true);
     store.readSymbolicLink(FileName.of("l"));
     store.extendedAttributes(file);
     store.statistics();

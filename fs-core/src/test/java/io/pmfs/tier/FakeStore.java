@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -341,7 +340,7 @@ public final class FakeStore implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+  public void list(FileName directory, NameConsumer batches) throws FsException {
     hook.before(Operation.LIST, directory, 0);
     List<FileName> names;
     synchronized (this) {
@@ -352,7 +351,9 @@ public final class FakeStore implements BackingStore {
       names = List.copyOf(node.children.keySet());
     }
     for (int from = 0; from < names.size(); from += BATCH_NAMES) {
-      batches.accept(names.subList(from, Math.min(names.size(), from + BATCH_NAMES)));
+      if (!batches.accept(names.subList(from, Math.min(names.size(), from + BATCH_NAMES)))) {
+        return;
+      }
     }
   }
 

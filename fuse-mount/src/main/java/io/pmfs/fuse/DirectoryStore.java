@@ -15,7 +15,6 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
@@ -91,7 +90,7 @@ public final class DirectoryStore implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+  public void list(FileName directory, NameConsumer batches) throws FsException {
     int file;
     try (Place place = resolve(directory)) {
       byte[] relative = place.path.length == 1 ? new byte[] {'.', 0} : place.path;
@@ -109,10 +108,9 @@ public final class DirectoryStore implements BackingStore {
         if (count < 0) {
           throw Posix.failure(directory);
         }
-        if (count == 0) {
+        if (count == 0 || !batches.accept(names(buffer, count))) {
           return;
         }
-        batches.accept(names(buffer, count));
       }
     } finally {
       LIBC.close(file);

@@ -33,6 +33,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -72,7 +73,12 @@ final class DirectoryStoreTest {
 
   private List<FileName> list(FileName directory) throws FsException {
     List<FileName> names = new ArrayList<>();
-    store.list(directory, names::addAll);
+    store.list(
+        directory,
+        batch -> {
+          names.addAll(batch);
+          return true;
+        });
     return names;
   }
 
@@ -217,6 +223,22 @@ final class DirectoryStoreTest {
     }
     assertThat(names).hasSize(10_002);
     assertThat(new HashSet<>(names)).isEqualTo(expected);
+  }
+
+  @Test
+  void list_consumerHasEnough_isNotReadOn() throws Exception {
+    for (int i = 0; i < 5000; i++) {
+      write("file-%05d".formatted(i), 0);
+    }
+    AtomicInteger names = new AtomicInteger();
+    store.list(
+        name(""),
+        batch -> {
+          names.addAndGet(batch.size());
+          return false;
+        });
+    assertThat(names.get()).isBetween(1, 4999);
+    assertThat(list(name(""))).hasSize(5000);
   }
 
   @Test

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Nodes that mount one dataset as a cluster, and what its source is asked for.
  *
- * <p>Each mount lists the root to see what form the source has, and until a node has met the others
- * it is alone. So counts of tests are differences, and begin when all have met.
+ * <p>Until a node has met the others it is alone. So counts of tests are differences, and begin
+ * when all have met.
  */
 final class ClusterBed implements AutoCloseable {
   /** Why a test of clusters is left out. */

@@ -55,6 +55,9 @@ final class ClusterIT {
       Asked first = bed.askedBy(bed::epoch);
       assertThat(first.bytes()).isEqualTo(bed.bytes());
       assertThat(first.lists()).isEqualTo(bed.directories());
+      assertThat(bed.asked().lists())
+          .as("besides, each mount looks at the first names of the root")
+          .isEqualTo(bed.directories() + 4);
 
       long reads = bed.sum("reads.requests");
       assertThat(bed.askedBy(bed::epoch)).isEqualTo(NOTHING);

@@ -2,12 +2,12 @@ package io.pmfs.packing;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SortedTable;
+import io.pmfs.tier.BackingStore;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -134,7 +134,7 @@ public final class ShardIndex implements AutoCloseable {
   }
 
   /** The names in a directory, which has to be one. */
-  void list(FileName directory, Consumer<List<FileName>> batches) throws IOException {
+  void list(FileName directory, BackingStore.NameConsumer batches) throws IOException {
     byte[] key = IndexFormat.memberKey(directory);
     byte[] prefix = Arrays.copyOf(key, key.length + 1);
     List<FileName> batch = new ArrayList<>();
@@ -149,7 +149,9 @@ public final class ShardIndex implements AutoCloseable {
         if (end == found.length) {
           batch.add(FileName.of(Arrays.copyOfRange(found, prefix.length, end)));
           if (batch.size() == NAMES_PER_BATCH) {
-            batches.accept(batch);
+            if (!batches.accept(batch)) {
+              return;
+            }
             batch = new ArrayList<>();
           }
           cursor.next();

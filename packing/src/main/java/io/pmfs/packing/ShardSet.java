@@ -4,12 +4,14 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** The shards of a source in their order, which is that of their names, and how they are shown. */
@@ -42,30 +44,43 @@ public final class ShardSet {
 
   /**
    * The shards in the root of a store. What {@code pmfs pack} wrote lies together at the root;
-   * other tar files are a directory each.
+   * other tar files are a directory each. A root that holds anything else is looked at only until
+   * that is found: each node of a job looks.
    *
    * @param asked whether tar files are looked for even if there are other files beside them
    * @return null if it is none that holds shards, and was not asked for
    */
   public static @Nullable ShardSet ofDirectory(BackingStore store, boolean asked, boolean nested)
       throws FsException, ShardException {
-    Set<FileName> names = new TreeSet<>();
-    store.list(FileName.of(""), names::addAll);
-    boolean packed = names.contains(MANIFEST);
-    if (!packed && names.contains(UNFINISHED)) {
+    boolean packed = has(store, MANIFEST);
+    if (!packed && has(store, UNFINISHED)) {
       throw new ShardException(
           "pmfs pack did not come to its end here; run it again, or mount with --source-form"
               + " directory");
     }
-    names.removeIf(name -> isAside(name));
-    if (asked && !packed) {
+    boolean certain = packed || asked;
+    Set<FileName> names = new TreeSet<>();
+    AtomicBoolean others = new AtomicBoolean();
+    store.list(
+        FileName.of(""),
+        batch -> {
+          for (FileName name : batch) {
+            if (!isAside(name)) {
+              names.add(name);
+              if (!ShardName.isShard(name)) {
+                others.set(true);
+              }
+            }
+          }
+          return certain || !others.get();
+        });
+    if (!certain && (others.get() || names.isEmpty())) {
+      return null;
+    }
+    if (!packed) {
       for (FileName name : names) {
         requireAnyPlace(name);
       }
-    }
-    boolean all = !names.isEmpty() && names.stream().allMatch(ShardName::isShard);
-    if (!packed && !asked && !all) {
-      return null;
     }
     names.removeIf(name -> !ShardName.isShard(name));
     if (names.isEmpty() && !packed) {
@@ -79,6 +94,18 @@ public final class ShardSet {
       requireDifferent(shards);
     }
     return new ShardSet(shards, new IndexForm(packed, nested), packed);
+  }
+
+  private static boolean has(BackingStore store, FileName name) throws FsException {
+    try {
+      store.status(name);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        return false;
+      }
+      throw e;
+    }
   }
 
   private static boolean isAside(FileName name) {

@@ -11,11 +11,9 @@ import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -77,7 +75,7 @@ public final class ShardStore implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
+  public void list(FileName directory, NameConsumer batches) throws FsException {
     if (!member(directory).isDirectory()) {
       throw new FsException(Errno.ENOTDIR, directory.toString());
     }

@@ -154,6 +154,7 @@ final class SourceWalk {
               }
               askers.execute(() -> ask(directory, batch));
             }
+            return true;
           });
     } catch (FsException e) {
       addUnreadable(Unreadable.of(directory.path, e));

@@ -58,7 +58,12 @@ final class Listing {
   private static void add(BackingStore store, FileName directory, Map<String, String> lines)
       throws FsException {
     List<FileName> names = new ArrayList<>();
-    store.list(directory, names::addAll);
+    store.list(
+        directory,
+        batch -> {
+          names.addAll(batch);
+          return true;
+        });
     for (FileName name : names) {
       FileName path = directory.resolve(name);
       Attributes attributes = store.status(path).attributes();

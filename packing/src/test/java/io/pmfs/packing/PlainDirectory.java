@@ -17,15 +17,14 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /** A directory as the JDK knows it: enough for shards, whose own names are plain here. */
 final class PlainDirectory implements BackingStore {
   private final Path root;
+  private int namesListed;
 
   PlainDirectory(Path root) {
     this.root = root;
@@ -67,14 +66,24 @@ final class PlainDirectory implements BackingStore {
   }
 
   @Override
-  public void list(FileName directory, Consumer<List<FileName>> batches) throws FsException {
-    List<FileName> names = new ArrayList<>();
+  public void list(FileName directory, NameConsumer batches) throws FsException {
+    List<FileName> names;
     try (Stream<Path> entries = Files.list(at(directory))) {
-      entries.forEach(entry -> names.add(FileName.of(String.valueOf(entry.getFileName()))));
+      names = entries.sorted().map(entry -> FileName.of(entry.getFileName().toString())).toList();
     } catch (IOException e) {
       throw failure(at(directory), e);
     }
-    batches.accept(names);
+    for (FileName name : names) {
+      namesListed++;
+      if (!batches.accept(List.of(name))) {
+        return;
+      }
+    }
+  }
+
+  /** Names that were handed to whoever listed. */
+  int namesListed() {
+    return namesListed;
   }
 
   @Override

@@ -42,7 +42,12 @@ final class ShardIndexTest {
 
   private static List<String> names(ShardIndex index, String path) throws IOException {
     List<String> names = new ArrayList<>();
-    index.list(FileName.of(path), batch -> batch.forEach(name -> names.add(name.toLatin1())));
+    index.list(
+        FileName.of(path),
+        batch -> {
+          batch.forEach(name -> names.add(name.toLatin1()));
+          return true;
+        });
     return names;
   }
 

@@ -55,6 +55,20 @@ final class ShardSetTest {
   }
 
   @Test
+  void ofDirectory_withAnythingElse_isLookedAtUntilThatIsFound() throws Exception {
+    for (int i = 0; i < 5; i++) {
+      write("%d.tar".formatted(i));
+    }
+    Files.createDirectory(directory.resolve("2-train"));
+    PlainDirectory store = new PlainDirectory(directory);
+
+    assertThat(ShardSet.ofDirectory(store, false, false)).isNull();
+    assertThat(store.namesListed()).isEqualTo(3);
+    assertThat(ShardSet.ofDirectory(store, true, false)).isNotNull();
+    assertThat(store.namesListed()).as("all, when asked").isEqualTo(3 + 6);
+  }
+
+  @Test
   void ofDirectory_empty_isADirectory() throws Exception {
     assertThat(find(false)).isNull();
     assertThatThrownBy(() -> find(true))
