@@ -49,14 +49,23 @@ def median_pass(pass_over, part):
     return sorted((pass_over(part) for _ in range(PASSES)), key=lambda result: result[0])[PASSES // 2]
 
 
-def warm_up(nodes, part, readers=1):
-    """Reads everything on each node again and again, page cache dropped, as it is measured afterwards."""
+def warm_up(nodes, part, readers=1, fetching=False):
+    """Reads everything on each node again and again, page cache dropped, as it is measured afterwards; fetching all of it each time or once."""
     done, number = 0, 0
     while done < WARM_UP_READS:
         settle(nodes)
+        if fetching:
+            evict(nodes)
         machine.drop_caches(names=False)
         done += read_together(nodes, part, number, readers, shares=False)[0]["files"]
         number += 1
+
+
+def evict(nodes):
+    """No copy is left on any of them."""
+    for node in nodes:
+        node.evict()
+    settle(nodes)
 
 
 def of_source(source, small, large):
@@ -92,8 +101,7 @@ def of_copies(node, small, large, found):
 
     def pass_over(part):
         settle([node])
-        node.evict()
-        settle([node])
+        evict([node])
         machine.drop_caches(names=False)
         before = node.cpu_seconds()
         line = read_together([node], part, 1, 1)[0]
@@ -101,8 +109,7 @@ def of_copies(node, small, large, found):
         fetching = found["source.cpuSecondsPerFile"] * line["files"] + found["source.cpuSecondsPerByte"] * line["bytes"]
         return max(line["cpu_seconds"] + node.cpu_seconds() - before - fetching, 0.0), line["files"], line["bytes"]
 
-    read_together([node], small, 1, 1)
-    warm_up([node], small)
+    warm_up([node], small, fetching=True)
     fixed, byte = split(median_pass(pass_over, small), median_pass(pass_over, large))
     return {"source.copyCpuSecondsPerFile": fixed, "source.copyCpuSecondsPerByte": byte}
 
@@ -231,8 +238,7 @@ def of_batches(nodes, part, found):
 
     def pass_over(part):
         settle(nodes)
-        reader.evict()
-        settle(nodes)
+        evict([reader])
         came, before = reader.peer_bytes(), [node.cpu_seconds() for node in nodes]
         reader.stage("--replicate", "all", reader.directory / part)
         settle(nodes)
