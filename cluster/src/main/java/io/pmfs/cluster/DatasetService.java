@@ -53,6 +53,7 @@ final class DatasetService implements PeerService {
       throws FsException, PeerException {
     mustOwn(directory);
     long number = find(directory);
+    fileSystem.compareAll(number);
     long position = 0;
     while (true) {
       List<DirectoryEntry> entries = new ArrayList<>();

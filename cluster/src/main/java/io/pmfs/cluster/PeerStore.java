@@ -161,6 +161,13 @@ public final class PeerStore implements BackingStore {
     return source.listWithStatus(directory, batches);
   }
 
+  /** What is another node's comes in one answer. */
+  @Override
+  public boolean listsAtOnce(FileName directory) {
+    List<Member> known = owners.of(directory);
+    return !known.isEmpty() && !owners.isSelf(known.get(0)) && !suspects.isSuspected(known.get(0));
+  }
+
   @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
     source.list(directory, batches);

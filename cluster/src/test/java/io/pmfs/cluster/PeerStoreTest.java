@@ -134,6 +134,34 @@ final class PeerStoreTest {
   }
 
   @Test
+  void restart_ofAllNodes_comparesEachDirectoryByOneQuestion() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.KEEP, 1, AMPLE)) {
+      tree(nodes);
+      for (int i = 0; i < 4; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      readEverywhere(nodes);
+      AtomicInteger questions = new AtomicInteger();
+      nodes.fault = (from, to) -> questions.incrementAndGet();
+      nodes.store.write("d1/f03", 777, 4_000);
+
+      nodes.restart();
+      nodes.meet();
+      readEverywhere(nodes);
+
+      // Of each directory that is another's: what is in it, and twice itself. Of the file that
+      // changed: its content.
+      assertThat(questions.get()).isBetween(1, 4 * (DIRECTORIES + 1) * 3 + 4 * 3);
+      assertThat(nodes.asked(SourceOperations::bytes)).isEqualTo(4_000);
+      long files = DIRECTORIES * FILES;
+      assertThat(nodes.asked(SourceOperations::stats))
+          .as("each name once, and directories more often")
+          .isBetween(files, 2 * files);
+    }
+  }
+
+  @Test
   void read_whenAPeerIsDead_isServedByTheSourceAndThePeerIsSuspected() throws Exception {
     try (TestNodes nodes = new TestNodes(directory, RemoteCopies.AUTO, 1, AMPLE)) {
       tree(nodes);

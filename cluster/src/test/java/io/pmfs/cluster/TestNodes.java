@@ -86,9 +86,17 @@ final class TestNodes implements AutoCloseable {
 
   /** Adds a node that knows nobody yet. */
   Node add() throws Exception {
-    Node node = new Node(nodes.size());
+    Node node = new Node(nodes.size(), true);
     nodes.add(node);
     return node;
+  }
+
+  /** Has all nodes end and start again with what they kept; they know nobody. */
+  void restart() throws Exception {
+    nodes.forEach(Node::close);
+    for (int i = 0; i < nodes.size(); i++) {
+      nodes.set(i, new Node(i, false));
+    }
   }
 
   /** Has all nodes, or those given, know each other. */
@@ -120,7 +128,7 @@ final class TestNodes implements AutoCloseable {
     private final Map<UUID, Node> known = new ConcurrentHashMap<>();
     private boolean closed;
 
-    Node(int index) throws IOException, FsException {
+    Node(int index, boolean isNew) throws IOException, FsException {
       Path place = directory.resolve("node" + index);
       member = new Member(new UUID(7, index * 0x9E3779B97F4A7C15L), index, "n" + index, "-", 0);
       owners = new Owners(member.id(), replicas);
@@ -129,7 +137,7 @@ final class TestNodes implements AutoCloseable {
       Tier tier =
           new DirectoryTier(
               new TierSettings("ssd:0", TierKind.SSD, place.resolve("tier"), capacity, 0),
-              Tier.Usage.NONE);
+              isNew ? Tier.Usage.NONE : null);
       copies =
           new Copies(
               namespace,
@@ -144,6 +152,7 @@ final class TestNodes implements AutoCloseable {
               new StagerSettings(2, 8 << 20, 10_000),
               new ClusterShare(owners, namespace, remoteCopies),
               () -> {});
+      stager.recoverTiers();
       fs =
           new PmfsFileSystem(
               namespace,

@@ -35,8 +35,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Brings the source's names and attributes into the namespace, each when it is first asked for in a
  * session: a directory that was never imported, or changed since, is listed; a file that was
- * imported in an earlier session is looked at once. From then on the source is not asked again
- * until the next session.
+ * imported in an earlier session is looked at once, and all others of its directory with it where
+ * the source {@link BackingStore#listsAtOnce}. From then on the source is not asked again until the
+ * next session.
  */
 final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
@@ -46,6 +47,12 @@ final class Importer {
    * systems with coarse clocks.
    */
   private static final Duration CLOCK_GRAIN = Duration.ofSeconds(2);
+
+  /**
+   * A lock for each directory: who holds one may wait for a peer, which may ask this node for
+   * another one.
+   */
+  private static final int DIRECTORY_LOCKS = 1 << 30;
 
   /** A directory that changes at each look is taken as it was at the last of these. */
   private static final int LISTING_ATTEMPTS = 3;
@@ -67,7 +74,7 @@ final class Importer {
   // Held while a directory is imported or an inode is looked at, so that it happens once. The
   // inode's number selects the lock.
   // LOCK ORDER: a directory's before those of what is in it, never two directories'.
-  private final Striped<Lock> directoryLocks = Striped.lock(256);
+  private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(DIRECTORY_LOCKS);
   private final Striped<Lock> inodeLocks = Striped.lock(256);
 
   Importer(
@@ -116,6 +123,9 @@ final class Importer {
     }
     if (inode.checkedIn() == namespace.session()) {
       return inode;
+    }
+    if (number != Namespace.ROOT && isComparedAtOnce(inode.parent())) {
+      ensureCompared(inode.parent());
     }
     while (true) {
       Inode now = check(number, false);
@@ -231,6 +241,52 @@ final class Importer {
     return isSameFile(before, now) ? before.listing() : null;
   }
 
+  /**
+   * Whether what is in a directory was not compared with the source yet, and is better together.
+   */
+  private boolean isComparedAtOnce(long directory) {
+    Inode inode = namespace.inode(directory);
+    if (inode == null || isListedNow(inode)) {
+      return false;
+    }
+    FileName path = namespace.path(directory);
+    return path != null && source.listsAtOnce(path);
+  }
+
+  private boolean isListedNow(Inode directory) {
+    Listing listing = directory.listing();
+    return listing != null && listing.session() == namespace.session();
+  }
+
+  /**
+   * Makes sure that the namespace has what is in a directory, and each as it is in this session.
+   */
+  void ensureCompared(long directory) throws FsException {
+    checked(directory);
+    Lock lock = directoryLocks.get(directory);
+    lock.lock();
+    try {
+      Inode inode = directory(directory);
+      if (!isListedNow(inode)) {
+        list(inode, reader, () -> false);
+      }
+      known.set(directory, LISTED);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Inode directory(long number) throws FsException {
+    Inode inode = namespace.inode(number);
+    if (inode == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    if (inode.attributes().type() != FileType.DIRECTORY) {
+      throw new FsException(Errno.ENOTDIR, String.valueOf(namespace.path(number)));
+    }
+    return inode;
+  }
+
   /** Makes sure that the namespace has what is in a directory. */
   void ensureListed(long directory) throws FsException {
     ensureListed(directory, reader, () -> false);
@@ -258,18 +314,11 @@ final class Importer {
       if (known.get(directory) == LISTED) {
         return;
       }
-      Inode inode = namespace.inode(directory);
-      if (inode == null) {
-        throw new FsException(Errno.ESTALE, "inode " + directory);
-      }
-      if (inode.attributes().type() != FileType.DIRECTORY) {
-        throw new FsException(Errno.ENOTDIR, String.valueOf(namespace.path(directory)));
-      }
+      Inode inode = directory(directory);
       Listing listing = inode.listing();
       Instant modified = inode.attributes().modificationTime();
       if (listing == null
-          || (listing.session() != namespace.session()
-              && !listing.modificationTime().equals(modified))) {
+          || (!isListedNow(inode) && !listing.modificationTime().equals(modified))) {
         list(inode, by, () -> awaited.contains(directory) || hurries.getAsBoolean());
       }
       known.set(directory, LISTED);

@@ -115,6 +115,14 @@ public final class PmfsFileSystem {
     namespace.list(directory, afterPosition, visitor);
   }
 
+  /**
+   * Compares all that is in a directory with the source, many at once, unless that was done in this
+   * session.
+   */
+  public void compareAll(long directory) throws FsException {
+    importer.ensureCompared(directory);
+  }
+
   /** The target of a symbolic link. */
   public FileName readSymbolicLink(long number) throws FsException {
     Inode inode = importer.checked(number);

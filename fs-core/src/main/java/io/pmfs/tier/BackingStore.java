@@ -35,6 +35,14 @@ public interface BackingStore extends AutoCloseable {
     return false;
   }
 
+  /**
+   * Whether {@link #listWithStatus} of a directory costs about as much as the {@link #status} of
+   * one file: then what is in it is better asked for together.
+   */
+  default boolean listsAtOnce(FileName directory) {
+    return false;
+  }
+
   FileName readSymbolicLink(FileName path) throws FsException;
 
   /** Opens a regular file for reading. */
