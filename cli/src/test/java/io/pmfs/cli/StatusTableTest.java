@@ -26,10 +26,19 @@ final class StatusTableTest {
               tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
               reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
               requests     read 10 (p50 1.50 ms, p99 2.00 ms), lookup 2 (p50 0.50 ms, p99 1.00 ms)
+              waiting      3 requests, the longest for 12s: read of /part-000/x by pid 4711
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
               checks       6 copies verified, 7 mismatches
               source       42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
                 .stripTrailing());
+  }
+
+  @Test
+  void waiting_otherNumbersOfRequests_areSaidAsTheyAre() {
+    assertThat(StatusTable.waiting(new StatusReport.Waiting(0, 0, null, null, -1))).isNull();
+    assertThat(StatusTable.waiting(null)).isNull();
+    assertThat(StatusTable.waiting(new StatusReport.Waiting(1, 63, "lookup", "#7", 0)))
+        .isEqualTo("1 request, for 1m 3s: lookup of #7 by the kernel");
   }
 
   @Test
