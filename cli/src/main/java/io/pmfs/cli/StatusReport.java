@@ -102,7 +102,8 @@ record StatusReport(
    *
    * @param longestSeconds how long the one has waited that has waited longest; 0 if there is none
    * @param operation of that one, as FUSE calls it; null if there is none
-   * @param path what it is about, as the access log has it; null if there is none
+   * @param path what it is about, below the mount point and without a slash before it, as all paths
+   *     of datasets; empty for the mount point itself, null if there is none
    * @param pid of the thread that asked; -1 if that is not known or there is none
    */
   record Waiting(
@@ -122,7 +123,11 @@ record StatusReport(
       WaitingRequest longest = waiting.get(0);
       Call call = longest.call();
       return new Waiting(
-          waiting.size(), longest.nanos() / 1e9, call.operation(), call.target(), call.pid());
+          waiting.size(),
+          longest.nanos() / 1e9,
+          call.operation(),
+          call.path() == null ? null : call.target().substring(1),
+          call.pid());
     }
   }
 

@@ -201,15 +201,16 @@ final class StatusTable {
     if (waiting == null || waiting.count() == 0) {
       return null;
     }
+    String path = waiting.path();
     return String.format(
         Locale.ROOT,
         waiting.count() == 1
-            ? "%,d request, for %s: %s of %s by %s"
-            : "%,d requests, the longest for %s: %s of %s by %s",
+            ? "%,d request, for %s: %s%s by %s"
+            : "%,d requests, the longest for %s: %s%s by %s",
         waiting.count(),
         TimeSpan.format(Duration.ofSeconds((long) waiting.longestSeconds())),
         waiting.operation(),
-        waiting.path(),
+        path == null ? "" : path.isEmpty() ? " of ." : " of " + path,
         waiting.pid() == 0 ? "the kernel" : "pid " + waiting.pid());
   }
 

@@ -83,7 +83,7 @@ final class WatchTest {
             "/lustre/imagenet on /mnt/dataset", "yes: 75.0 %", "2.0 MiB/s in 2,097/s requests")
         .containsPattern("pm +2\\.0 MiB/s +100\\.0 % +100/s +\\[#{10}\\.{10}] 100 GiB of 200 GiB")
         .contains("memory       200 MiB resident")
-        .contains("waiting      3 requests, the longest for 12s: read of /part-000/x by pid 4711");
+        .contains("waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711");
   }
 
   @Test

@@ -109,11 +109,11 @@ final class BlockedSourceIT {
         assertThat(waiting.number("waiting.count")).isEqualTo(1);
         assertThat(waiting.number("waiting.longestSeconds")).isBetween(1L, 60L);
         assertThat(waiting.text("waiting.operation")).isEqualTo("read");
-        assertThat(waiting.text("waiting.path")).isEqualTo("/file7");
+        assertThat(waiting.text("waiting.path")).isEqualTo("file7");
         assertThat(waiting.number("waiting.pid")).isEqualTo(reader.pid());
         assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
             .containsPattern(
-                "waiting +1 request, for \\d+s: read of /file7 by pid " + reader.pid() + "\n");
+                "waiting +1 request, for \\d+s: read of file7 by pid " + reader.pid() + "\n");
 
         opened.countDown();
         assertThat(reader.waitFor()).isZero();
