@@ -61,7 +61,10 @@ record Engagement(String state, String reason) {
     if (reads.bytes() == 0) {
       return new Engagement(
           UNREAD,
-          "nothing was read through the mount yet; a job that is running reads its data elsewhere");
+          reads.requests() > 0
+              ? "no read was answered with data yet"
+              : "nothing was read through the mount yet; a job that is running reads its data"
+                  + " elsewhere");
     }
     return isFromPeers
         ? new Engagement(ENGAGED, "what this node has no copy of comes from its peers")

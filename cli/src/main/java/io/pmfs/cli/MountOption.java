@@ -136,8 +136,8 @@ enum MountOption {
       Kind.VALUE,
       "TIME",
       "10s",
-      "warn in the log of requests that took at least so long, ten times a minute at most; off for"
-          + " never");
+      "warn in the log of requests that take at least so long, answered or not, ten times a minute"
+          + " at most; off for never");
 
   /** How an option is written. */
   enum Kind {

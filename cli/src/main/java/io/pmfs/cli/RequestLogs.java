@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.cli.requests.AccessLogFile;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cli.requests.SlowRequests;
+import io.pmfs.fuse.Bridge;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import java.io.IOException;
@@ -21,16 +22,19 @@ final class RequestLogs {
   /**
    * Opens the access log, if one is wanted, and begins to watch for slow requests.
    *
+   * @param bridge whose requests they are
    * @param isInUse whether a mount depends on it already, which is not to end because of this: then
    *     a file that cannot be written is one line in the log
    */
-  static RequestLog open(MountSettings settings, Namespace namespace, boolean isInUse)
+  static RequestLog open(
+      MountSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
       throws MountFailure {
     InstantSource clock = InstantSource.system();
     SlowRequests slow =
         new SlowRequests(settings.slowRequests(), clock, line -> log.warn("{}", line));
     return new RequestLog(
             namespace::path,
+            bridge::waiting,
             FileName.of(Heartbeat.NAME),
             file(settings.accessLog(), isInUse, clock),
             slow,

@@ -190,7 +190,8 @@ final class ServedDataset implements MountedDataset {
         Engagement.of(tierReports, reads, staging, clusterReport),
         RequestReport.of(bridge.latencies()),
         StatusReport.Memory.now(),
-        StatusReport.AccessLog.of(requests));
+        StatusReport.AccessLog.of(requests),
+        StatusReport.Waiting.of(requests));
   }
 
   @Override
@@ -210,7 +211,13 @@ final class ServedDataset implements MountedDataset {
         stager,
         source.files(),
         cluster == null ? null : cluster::status,
-        this::taskCounts);
+        this::taskCounts,
+        this::waits);
+  }
+
+  private Sources.Waits waits() {
+    StatusReport.Waiting waiting = StatusReport.Waiting.of(requests);
+    return new Sources.Waits(waiting.count(), waiting.longestSeconds());
   }
 
   private Sources.@Nullable TaskCounts taskCounts() {

@@ -2,7 +2,9 @@ package io.pmfs.cli;
 
 import io.pmfs.cli.metrics.ProcessMemory;
 import io.pmfs.cli.requests.AccessLogFile;
+import io.pmfs.cli.requests.Call;
 import io.pmfs.cli.requests.RequestLog;
+import io.pmfs.cli.requests.WaitingRequest;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
@@ -10,6 +12,7 @@ import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.Tier;
+import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param requests how long those of the kernel took
  * @param memory what the daemon takes
  * @param accessLog null without {@code --access-log}
+ * @param waiting requests that have no answer yet
  * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
@@ -48,7 +52,8 @@ record StatusReport(
     @Nullable Engagement engagement,
     @Nullable RequestReport requests,
     @Nullable Memory memory,
-    @Nullable AccessLog accessLog) {
+    @Nullable AccessLog accessLog,
+    @Nullable Waiting waiting) {
 
   /** The same report with what only the daemon knows. */
   StatusReport with(
@@ -79,7 +84,8 @@ record StatusReport(
         engagement,
         requests,
         memory,
-        accessLog);
+        accessLog,
+        waiting);
   }
 
   /** Where single requests are written, and how many could not be. */
@@ -88,6 +94,40 @@ record StatusReport(
     static @Nullable AccessLog of(RequestLog requests) {
       AccessLogFile file = requests.file();
       return file == null ? null : new AccessLog(file.file().toString(), requests.missing());
+    }
+  }
+
+  /**
+   * Requests of the kernel that have waited for a second or longer and have no answer yet.
+   *
+   * @param longestSeconds how long the one has waited that has waited longest; 0 if there is none
+   * @param operation of that one, as FUSE calls it; null if there is none
+   * @param path what it is about, below the mount point and without a slash before it, as all paths
+   *     of datasets; empty for the mount point itself, null if there is none
+   * @param pid of the thread that asked; -1 if that is not known or there is none
+   */
+  record Waiting(
+      long count,
+      double longestSeconds,
+      @Nullable String operation,
+      @Nullable String path,
+      long pid) {
+    private static final Duration LEAST = Duration.ofSeconds(1);
+    private static final Waiting NONE = new Waiting(0, 0, null, null, -1);
+
+    static Waiting of(RequestLog requests) {
+      List<WaitingRequest> waiting = requests.waiting(LEAST);
+      if (waiting.isEmpty()) {
+        return NONE;
+      }
+      WaitingRequest longest = waiting.get(0);
+      Call call = longest.call();
+      return new Waiting(
+          waiting.size(),
+          longest.nanos() / 1e9,
+          call.operation(),
+          call.path() == null ? null : call.target().substring(1),
+          call.pid());
     }
   }
 

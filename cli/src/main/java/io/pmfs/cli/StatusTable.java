@@ -138,6 +138,7 @@ final class StatusTable {
             reads.errors()));
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));
+    add("waiting", waiting(report.waiting()));
     StatusReport.Staging s = report.staging();
     add(
         "staging",
@@ -193,6 +194,24 @@ final class StatusTable {
                         o.p99Millis()))
             .collect(Collectors.joining(", "));
     return text.isEmpty() ? null : text;
+  }
+
+  /** Null if nothing does, or from a daemon that does not tell. */
+  static @Nullable String waiting(StatusReport.@Nullable Waiting waiting) {
+    if (waiting == null || waiting.count() == 0) {
+      return null;
+    }
+    String path = waiting.path();
+    return String.format(
+        Locale.ROOT,
+        waiting.count() == 1
+            ? "%,d request, for %s: %s%s by %s"
+            : "%,d requests, the longest for %s: %s%s by %s",
+        waiting.count(),
+        TimeSpan.format(Duration.ofSeconds((long) waiting.longestSeconds())),
+        waiting.operation(),
+        path == null ? "" : path.isEmpty() ? " of ." : " of " + path,
+        waiting.pid() == 0 ? "the kernel" : "pid " + waiting.pid());
   }
 
   private void cluster(StatusReport report) {

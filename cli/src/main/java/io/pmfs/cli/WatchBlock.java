@@ -36,6 +36,7 @@ final class WatchBlock {
     block.head();
     block.places();
     block.requests();
+    block.add("waiting", StatusTable.waiting(now.waiting()));
     block.background();
     // Root also looks at what users' daemons say.
     return block.lines.stream()

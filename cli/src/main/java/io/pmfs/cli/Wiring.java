@@ -183,7 +183,7 @@ final class Wiring implements MountOpener {
     ReadMode readMode = readMode(settings, isDirect);
     Bridge bridge = bridge(choice, settings, readMode, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
-    RequestLog requests = RequestLogs.open(settings, namespace, isResumed());
+    RequestLog requests = RequestLogs.open(settings, namespace, bridge, isResumed());
     opened.push(requests);
     bridge.tell(requests);
     if (!namespace.stoppedCleanly()) {

@@ -66,6 +66,16 @@ final class EngagementTest {
   }
 
   @Test
+  void of_readsThatHaveNoAnswerYet_isUnreadButNotReadElsewhere() {
+    StatusReport.Reads asked = new StatusReport.Reads(3, 0, 0, 0, 0, 0, 0, 0);
+
+    Engagement engagement = Engagement.of(List.of(tier("on", 0)), asked, IDLE, null);
+
+    assertThat(engagement.state()).isEqualTo("unread");
+    assertThat(engagement.reason()).doesNotContain("elsewhere");
+  }
+
+  @Test
   void of_firstEpoch_fills() {
     assertThat(alone("on", 0, reads(0, 9, 0), staging(0, 1, 0, 0, 0))).isEqualTo("filling");
     assertThat(alone("on", 0, reads(0, 9, 0), staging(9, 0, 0, 0, 0))).isEqualTo("filling");

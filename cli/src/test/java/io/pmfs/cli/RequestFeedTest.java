@@ -9,6 +9,7 @@ import io.pmfs.cli.requests.ProfileKey;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cli.requests.SlowRequests;
 import io.pmfs.fuse.AnsweredRequest;
+import io.pmfs.fuse.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -46,6 +47,7 @@ final class RequestFeedTest {
   private final RequestLog log =
       new RequestLog(
               inode -> FileName.of("train/" + "x".repeat(200) + inode),
+              least -> List.of(),
               null,
               null,
               new SlowRequests(Duration.ZERO, InstantSource.system(), line -> {}),
@@ -98,7 +100,10 @@ final class RequestFeedTest {
     for (int i = 0; i < count; i++) {
       log.answered(
           new AnsweredRequest(
-              "read", 0, 0, 4403, i, null, null, 0, 4096, 0, 1000, System.nanoTime(), 2_000_000));
+              new AskedRequest("read", 0, 0, 4403, i, null, null, 0, 4096, System.nanoTime()),
+              0,
+              1000,
+              2_000_000));
     }
   }
 

@@ -26,10 +26,21 @@ final class StatusTableTest {
               tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
               reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
               requests     read 10 (p50 1.50 ms, p99 2.00 ms), lookup 2 (p50 0.50 ms, p99 1.00 ms)
+              waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
               checks       6 copies verified, 7 mismatches
               source       42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
                 .stripTrailing());
+  }
+
+  @Test
+  void waiting_otherNumbersOfRequests_areSaidAsTheyAre() {
+    assertThat(StatusTable.waiting(new StatusReport.Waiting(0, 0, null, null, -1))).isNull();
+    assertThat(StatusTable.waiting(null)).isNull();
+    assertThat(StatusTable.waiting(new StatusReport.Waiting(1, 63, "getattr", null, 0)))
+        .isEqualTo("1 request, for 1m 3s: getattr by the kernel");
+    assertThat(StatusTable.waiting(new StatusReport.Waiting(1, 2, "readdir", "", 7)))
+        .isEqualTo("1 request, for 2s: readdir of . by pid 7");
   }
 
   @Test
@@ -83,6 +94,8 @@ final class StatusTableTest {
             "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"failed\":5,"
                 + "\"verified\":6,\"mismatches\":7,\"evicted\":8,\"skippedNoRoom\":9,\"idle\":false}",
             "\"sourceOperations\":{\"opens\":1,\"reads\":2,\"bytes\":1048576,\"stats\":4,"
-                + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"seeks\":9,\"total\":42}");
+                + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"seeks\":9,\"total\":42}",
+            "\"waiting\":{\"count\":3,\"longestSeconds\":12.9,\"operation\":\"read\","
+                + "\"path\":\"part-000/x\",\"pid\":4711}");
   }
 }

@@ -70,7 +70,8 @@ final class WatchTest {
         before.engagement(),
         before.requests(),
         before.memory(),
-        null);
+        null,
+        before.waiting());
   }
 
   @Test
@@ -81,7 +82,8 @@ final class WatchTest {
         .contains(
             "/lustre/imagenet on /mnt/dataset", "yes: 75.0 %", "2.0 MiB/s in 2,097/s requests")
         .containsPattern("pm +2\\.0 MiB/s +100\\.0 % +100/s +\\[#{10}\\.{10}] 100 GiB of 200 GiB")
-        .contains("memory       200 MiB resident");
+        .contains("memory       200 MiB resident")
+        .contains("waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711");
   }
 
   @Test
@@ -102,7 +104,7 @@ final class WatchTest {
             .fromJson(
                 new com.google.gson.Gson()
                     .toJson(hostile)
-                    .replaceAll("\"(engagement|requests|memory)\":", "\"x$1\":"),
+                    .replaceAll("\"(engagement|requests|memory|waiting)\":", "\"x$1\":"),
                 StatusReport.class);
 
     List<String> lines = WatchBlock.of(old, old, 1);

@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.time.Duration;
+import java.util.List;
 
 /** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
 public interface Bridge {
@@ -20,6 +21,15 @@ public interface Bridge {
 
   /** Has somebody told of every request that is answered. Before {@link #mount}. */
   void tell(RequestListener listener);
+
+  /**
+   * Requests that began so long ago and have no answer yet, the longest first. None while {@link
+   * #latencies} are switched off, and none ever of a bridge that does not know: the one over
+   * libfuse, whose requests are its own threads' calls.
+   */
+  default List<AskedRequest> waiting(long leastNanos) {
+    return List.of();
+  }
 
   /** How many opens since the start were answered with a copy's file, which the kernel reads. */
   default long opensLeftToKernel() {

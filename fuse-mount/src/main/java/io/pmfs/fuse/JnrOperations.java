@@ -357,18 +357,19 @@ final class JnrOperations extends FuseStubFS {
       FuseContext asker = getContext();
       told.answered(
           new AnsweredRequest(
-              operation.word(),
-              asker.uid.get(),
-              asker.gid.get(),
-              asker.pid.get(),
-              0,
-              FileName.ofLatin1(path.substring(1)),
-              name == null ? null : FileName.ofLatin1(name),
-              offset,
-              size,
+              new AskedRequest(
+                  operation.word(),
+                  asker.uid.get(),
+                  asker.gid.get(),
+                  asker.pid.get(),
+                  0,
+                  FileName.ofLatin1(path.substring(1)),
+                  name == null ? null : FileName.ofLatin1(name),
+                  offset,
+                  size,
+                  begin),
               Math.max(0, -result),
               operation == Opcode.READ && result >= 0 ? result : -1,
-              begin,
               nanos));
     }
     return result;

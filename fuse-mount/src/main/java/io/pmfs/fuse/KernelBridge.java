@@ -6,6 +6,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReadWriteLock;
@@ -112,6 +113,12 @@ public final class KernelBridge implements Bridge {
   @Override
   public void tell(RequestListener somebody) {
     listener = somebody;
+  }
+
+  @Override
+  public List<AskedRequest> waiting(long leastNanos) {
+    KernelWorkers started = workers;
+    return started == null ? List.of() : started.waiting(leastNanos);
   }
 
   @Override

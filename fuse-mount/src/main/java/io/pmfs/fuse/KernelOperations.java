@@ -100,9 +100,11 @@ final class KernelOperations {
   void handle(KernelRequest request, KernelReply reply) throws FsException {
     Opcode opcode = request.opcode();
     long begin = latencies.begin();
+    request.begin(begin);
     try {
       answer(request, reply);
     } finally {
+      request.end();
       if (opcode != null) {
         long nanos = latencies.end(opcode, begin);
         RequestListener told = listener;

@@ -38,6 +38,11 @@ final class KernelWorker implements Runnable {
     this.reply = new KernelReply(channel);
   }
 
+  /** What it works on. */
+  KernelRequest request() {
+    return request;
+  }
+
   @Override
   public void run() {
     try (reply) {

@@ -6,6 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -36,6 +40,7 @@ final class KernelWorkers {
   private final Runnable ended;
   private final RequestGate gate = new RequestGate();
   private final AtomicInteger running = new AtomicInteger();
+  private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
 
   /** Tells workers from others. */
   private static final class Worker extends Thread {
@@ -153,7 +158,23 @@ final class KernelWorkers {
   }
 
   private KernelWorker worker(KernelChannel channel) {
-    return new KernelWorker(channel, operations, gate, abort);
+    KernelWorker worker = new KernelWorker(channel, operations, gate, abort);
+    requests.add(worker.request());
+    return worker;
+  }
+
+  /** Requests that have waited so long for their answer, the longest first. */
+  List<AskedRequest> waiting(long leastNanos) {
+    long now = System.nanoTime();
+    List<AskedRequest> waiting = new ArrayList<>();
+    for (KernelRequest request : requests) {
+      AskedRequest asked = request.waiting(leastNanos, now);
+      if (asked != null) {
+        waiting.add(asked);
+      }
+    }
+    waiting.sort(Comparator.comparingLong(asked -> asked.beginNanos() - now));
+    return waiting;
   }
 
   /** Whether a request could be taken now. */

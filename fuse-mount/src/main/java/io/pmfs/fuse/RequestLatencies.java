@@ -16,7 +16,8 @@ public final class RequestLatencies {
   /** The last bound is 34 s; what takes longer is in one more bucket. */
   private static final int BOUNDS = 24;
 
-  private static final long OFF = Long.MIN_VALUE;
+  /** When a request began that is not timed. */
+  static final long NEVER = Long.MIN_VALUE;
 
   /** How long a request took that is not timed. */
   static final long UNTIMED = -1;
@@ -69,14 +70,14 @@ public final class RequestLatencies {
     on = whether;
   }
 
-  /** The time at which a request begins, for {@link #end}. */
+  /** The time at which a request begins, for {@link #end}; {@link #NEVER} while switched off. */
   long begin() {
-    return on ? System.nanoTime() : OFF;
+    return on ? System.nanoTime() : NEVER;
   }
 
   /** Records a request that began then; says how long it took, or {@link #UNTIMED}. */
   long end(Opcode opcode, long begin) {
-    if (begin == OFF) {
+    if (begin == NEVER) {
       return UNTIMED;
     }
     long nanoseconds = Math.max(0, System.nanoTime() - begin);

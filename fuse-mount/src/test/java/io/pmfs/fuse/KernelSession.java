@@ -63,6 +63,7 @@ final class KernelSession implements AutoCloseable {
   private final BlockingQueue<byte[]> requests = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<List<Answer>> done = new ArrayBlockingQueue<>(1);
   private List<Answer> answers = new ArrayList<>();
+  private final KernelWorker served;
   private final Thread worker;
   final AtomicInteger endings = new AtomicInteger();
 
@@ -73,10 +74,9 @@ final class KernelSession implements AutoCloseable {
   final AtomicInteger refusals = new AtomicInteger();
 
   KernelSession(KernelOperations operations) {
-    worker =
-        new Thread(
-            new KernelWorker(
-                new Channel(), operations, new RequestGate(), endings::incrementAndGet));
+    served =
+        new KernelWorker(new Channel(), operations, new RequestGate(), endings::incrementAndGet);
+    worker = new Thread(served);
     worker.setDaemon(true);
     worker.start();
   }
@@ -193,6 +193,11 @@ final class KernelSession implements AutoCloseable {
         .putInt(0)
         .put(body)
         .array();
+  }
+
+  /** What is asked for, if that has waited so long by now. */
+  @Nullable AskedRequest waiting(long leastNanos) {
+    return served.request().waiting(leastNanos, System.nanoTime());
   }
 
   boolean isWorking() {

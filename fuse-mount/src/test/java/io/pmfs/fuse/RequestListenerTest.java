@@ -65,14 +65,15 @@ final class RequestListenerTest {
     AnsweredRequest read =
         ask(Opcode.READ, fixture.inode("small"), KernelMessages.read(900, 131072));
 
-    assertThat(read.operation()).isEqualTo("read");
-    assertThat(List.of(read.uid(), read.gid(), read.pid())).containsExactly(1000L, 1000L, 4711L);
-    assertThat(read.inode()).isEqualTo(fixture.inode("small"));
-    assertThat(List.of(read.size(), read.offset(), read.bytes()))
+    assertThat(read.asked().operation()).isEqualTo("read");
+    assertThat(List.of(read.asked().uid(), read.asked().gid(), read.asked().pid()))
+        .containsExactly(1000L, 1000L, 4711L);
+    assertThat(read.asked().inode()).isEqualTo(fixture.inode("small"));
+    assertThat(List.of(read.asked().size(), read.asked().offset(), read.bytes()))
         .containsExactly(131072L, 900L, KernelFixture.SMALL_SIZE - 900L);
     assertThat(read.errno()).isZero();
-    assertThat(read.path()).isNull();
-    assertThat(read.beginNanos()).isBetween(before, System.nanoTime());
+    assertThat(read.asked().path()).isNull();
+    assertThat(read.asked().beginNanos()).isBetween(before, System.nanoTime());
     assertThat(read.nanos()).isNotNegative();
   }
 
@@ -81,9 +82,9 @@ final class RequestListenerTest {
     AnsweredRequest missing = ask(Opcode.LOOKUP, ROOT, KernelMessages.name("n\u00ff"));
     AnsweredRequest there = ask(Opcode.LOOKUP, ROOT, KernelMessages.name("small"));
 
-    assertThat(missing.name()).isEqualTo(FileName.ofLatin1("n\u00ff"));
+    assertThat(missing.asked().name()).isEqualTo(FileName.ofLatin1("n\u00ff"));
     assertThat(missing.errno()).isEqualTo(Errno.ENOENT.number());
-    assertThat(there.name()).isEqualTo(FileName.of("small"));
+    assertThat(there.asked().name()).isEqualTo(FileName.of("small"));
     assertThat(there.errno()).isZero();
     assertThat(there.bytes()).isEqualTo(-1);
   }
@@ -100,7 +101,7 @@ final class RequestListenerTest {
     assertThat(failed.bytes()).isEqualTo(-1);
     assertThat(listed.bytes()).isPositive();
     assertThat(link.bytes()).isEqualTo("small/target".length());
-    assertThat(attribute.name()).isEqualTo(FileName.of("user.not-there"));
+    assertThat(attribute.asked().name()).isEqualTo(FileName.of("user.not-there"));
     assertThat(attribute.errno()).isEqualTo(Errno.ENODATA.number());
   }
 
@@ -108,7 +109,7 @@ final class RequestListenerTest {
   void request_cutShort_isToldWithoutWhatItLacks() {
     AnsweredRequest cut = ask(Opcode.LOOKUP, ROOT, new byte[0]);
 
-    assertThat(cut.name()).isNull();
+    assertThat(cut.asked().name()).isNull();
     assertThat(cut.errno()).isEqualTo(Errno.EINVAL.number());
   }
 
@@ -122,6 +123,8 @@ final class RequestListenerTest {
       session.ask(Opcode.STATFS, ROOT, new byte[0]);
     }
 
-    assertThat(told.requests).extracting(AnsweredRequest::operation).containsExactly("statfs");
+    assertThat(told.requests)
+        .extracting(request -> request.asked().operation())
+        .containsExactly("statfs");
   }
 }

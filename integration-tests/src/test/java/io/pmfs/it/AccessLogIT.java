@@ -48,7 +48,7 @@ final class AccessLogIT {
               assertThat(parsed).as(line).isInstanceOf(LogLine.Request.class);
               return (LogLine.Request) parsed;
             })
-        .filter(line -> line.pid() == pid)
+        .filter(line -> line.call().pid() == pid)
         .toList();
   }
 
@@ -69,17 +69,17 @@ final class AccessLogIT {
       Await.until("lines of both", Duration.ofSeconds(30), () -> Files.exists(log) && has(seeker));
 
       List<LogLine.Request> read = linesOf(reader);
-      assertThat(read.stream().filter(line -> line.operation().equals("read")))
+      assertThat(read.stream().filter(line -> line.call().operation().equals("read")))
           .isNotEmpty()
-          .allMatch(line -> line.target().equals("/train/a %22file%22%0A"))
+          .allMatch(line -> line.call().target().equals("/train/a %22file%22%0A"))
           .allMatch(line -> line.result().equals("OK"));
       assertThat(read.stream().mapToLong(line -> Math.max(0, line.bytes())).sum()).isEqualTo(SIZE);
       assertThat(read)
-          .filteredOn(line -> line.operation().equals("lookup"))
-          .extracting(LogLine.Request::target, LogLine.Request::result)
+          .filteredOn(line -> line.call().operation().equals("lookup"))
+          .extracting(line -> line.call().target(), LogLine.Request::result)
           .contains(tuple("/train/a %22file%22%0A", "OK"));
       assertThat(linesOf(seeker))
-          .extracting(LogLine.Request::call, LogLine.Request::result)
+          .extracting(line -> line.call().request(), LogLine.Request::result)
           .containsExactly(tuple("lookup (\"/train/missing\")", "ENOENT"));
       assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(log)))
           .isEqualTo("rw-------");

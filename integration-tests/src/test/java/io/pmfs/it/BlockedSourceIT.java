@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -13,6 +14,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -54,12 +56,8 @@ final class BlockedSourceIT {
           operation -> {
             if (operation.equals("read")) {
               waiting.incrementAndGet();
-              try {
-                assertThat(opened.await(100, TimeUnit.SECONDS)).isTrue();
-              } catch (InterruptedException e) {
-                throw new AssertionError(e);
-              }
             }
+            awaitIfRead(operation, opened);
           });
       List<CompletableFuture<byte[]>> readers = new ArrayList<>();
       for (int i = 0; i < READERS; i++) {
@@ -68,17 +66,12 @@ final class BlockedSourceIT {
       }
       try {
         Await.until(
-            "reads that wait",
-            java.time.Duration.ofSeconds(30),
-            () -> waiting.get() >= OwnMount.WORKERS / 2);
+            "reads that wait", Duration.ofSeconds(30), () -> waiting.get() >= OwnMount.WORKERS / 2);
         CompletableFuture<Boolean> names =
             CompletableFuture.supplyAsync(() -> Files.exists(mount.path("absent")), threads);
         assertThat(names.get(30, TimeUnit.SECONDS)).isFalse();
         // Who answered is idle again a moment after its answer.
-        Await.until(
-            "an idle worker",
-            java.time.Duration.ofSeconds(30),
-            () -> mount.bridge().hasIdleWorker());
+        Await.until("an idle worker", Duration.ofSeconds(30), () -> mount.bridge().hasIdleWorker());
       } finally {
         opened.countDown();
       }
@@ -89,6 +82,74 @@ final class BlockedSourceIT {
       opened.countDown();
       threads.shutdownNow();
     }
+  }
+
+  /** The source is a mount of this process, which answers no read until it is let. */
+  @Test
+  void read_thatWaitsForTheSource_isSaidByStatusAndLogUntilItIsAnswered() throws Exception {
+    CountDownLatch opened = new CountDownLatch(1);
+    try (OwnMount source = new OwnMount(scratch, tree);
+        Installation pmfs = new Installation();
+        MountedPmfs mount = pmfs.mount(source.mountpoint(), "--slow-requests", "1s")) {
+      source.before(operation -> awaitIfRead(operation, opened));
+      try {
+        assertThat(mount.status().number("waiting.count")).isZero();
+        Process reader =
+            new ProcessBuilder("cat", mount.path("file7"))
+                .redirectOutput(scratch.root().resolve("read").toFile())
+                .start();
+        Path log = Path.of(mount.status().text("logFile"));
+        String call = "pid:" + reader.pid() + "] read (\"/file7\",";
+        Await.until(
+            "a line of the read",
+            Duration.ofSeconds(30),
+            () -> lines(log).anyMatch(line -> isAbout(line, call, "and has no answer")));
+
+        Status waiting = mount.status();
+        assertThat(waiting.number("waiting.count")).isEqualTo(1);
+        assertThat(waiting.number("waiting.longestSeconds")).isBetween(1L, 60L);
+        assertThat(waiting.text("waiting.operation")).isEqualTo("read");
+        assertThat(waiting.text("waiting.path")).isEqualTo("file7");
+        assertThat(waiting.number("waiting.pid")).isEqualTo(reader.pid());
+        assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
+            .containsPattern(
+                "waiting +1 request, for \\d+s: read of file7 by pid " + reader.pid() + "\n");
+
+        opened.countDown();
+        assertThat(reader.waitFor()).isZero();
+        Await.until(
+            "a line of the answer",
+            Duration.ofSeconds(30),
+            () -> lines(log).anyMatch(line -> isAbout(line, call, "s: OK")));
+        assertThat(Files.size(scratch.root().resolve("read"))).isEqualTo(5000);
+        assertThat(mount.status().number("waiting.count")).isZero();
+        assertThat(lines(log).filter(line -> isAbout(line, call, "and has no answer"))).hasSize(1);
+      } finally {
+        opened.countDown();
+      }
+    }
+  }
+
+  private static void awaitIfRead(String operation, CountDownLatch opened) {
+    if (operation.equals("read")) {
+      try {
+        assertThat(opened.await(100, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private static Stream<String> lines(Path log) {
+    try {
+      return Files.readAllLines(log).stream();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static boolean isAbout(String line, String call, String outcome) {
+    return line.contains("slow request: ") && line.contains(call) && line.contains(outcome);
   }
 
   private static byte[] read(Path file) {

@@ -96,6 +96,22 @@ public final class Metrics implements AutoCloseable {
         "Opens after which the kernel reads the copy's file by itself",
         sources::bridge,
         b -> b.opensLeftToKernel());
+    Supplier<Sources.Waits> waits = once(sources.waits());
+    Tags none = Tags.empty();
+    gauge(
+        "pmfs.waiting.requests",
+        "",
+        "Requests of the kernel that have waited for a second or longer and have no answer yet",
+        none,
+        waits,
+        Sources.Waits::requests);
+    gauge(
+        "pmfs.waiting.longest",
+        "seconds",
+        "How long the longest of these has waited",
+        none,
+        waits,
+        Sources.Waits::longestSeconds);
   }
 
   private void tier(Tier tier, int index) {

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param version of pmfs
  * @param cluster how its cluster is; null if it is in none
  * @param task how far the running task is, or the last one was; it gives null if there was none
+ * @param waits requests that have no answer yet
  */
 public record Sources(
     String dataset,
@@ -28,7 +29,11 @@ public record Sources(
     Stager stager,
     CountedBackingStore source,
     @Nullable Supplier<ClusterStatus> cluster,
-    Supplier<@Nullable TaskCounts> task) {
+    Supplier<@Nullable TaskCounts> task,
+    Supplier<Waits> waits) {
+  /** How many requests have waited for a second or longer, and how long one of them has. */
+  public record Waits(long requests, double longestSeconds) {}
+
   /**
    * How far a task is.
    *

@@ -1,7 +1,7 @@
 package io.pmfs.cli.requests;
 
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
+import io.pmfs.tier.Errno;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.ZoneOffset;
@@ -47,30 +47,11 @@ public sealed interface LogLine {
    * A request that was answered.
    *
    * @param time when it began; microseconds count
-   * @param uid who asked; {@link #NONE} if that is not known, as for group and thread
-   * @param path what it was about, below the root; null if only its inode is known
-   * @param inode that inode, if the path is null
-   * @param name of an extended attribute, or of what was looked up in an inode without a path
-   * @param size that was asked for, or NONE
-   * @param offset at which, or NONE
    * @param result {@link #OK} or the name of an errno
    * @param bytes that were answered, or NONE
    * @param micros how long it took
    */
-  record Request(
-      Instant time,
-      long uid,
-      long gid,
-      long pid,
-      String operation,
-      @Nullable FileName path,
-      long inode,
-      @Nullable FileName name,
-      long size,
-      long offset,
-      String result,
-      long bytes,
-      long micros)
+  record Request(Instant time, Call call, String result, long bytes, long micros)
       implements LogLine {
     private static final String NUMBER = "(-|\\d{1,19})";
 
@@ -93,15 +74,16 @@ public sealed interface LogLine {
       String name = line.group(8);
       return new Request(
           Instant.parse(line.group(1)),
-          number(line.group(2)),
-          number(line.group(3)),
-          number(line.group(4)),
-          line.group(5),
-          path == null ? null : PathText.decode(path),
-          number(inode),
-          name == null ? null : PathText.decode(name),
-          number(line.group(9)),
-          number(line.group(10)),
+          new Call(
+              number(line.group(2)),
+              number(line.group(3)),
+              number(line.group(4)),
+              line.group(5),
+              path == null ? null : PathText.decode(path),
+              number(inode),
+              name == null ? null : PathText.decode(name),
+              number(line.group(9)),
+              number(line.group(10))),
           line.group(11),
           number(line.group(12)),
           Long.parseLong(line.group(13)) * MICROS + Long.parseLong(line.group(14)));
@@ -111,37 +93,9 @@ public sealed interface LogLine {
       return text == null || text.equals("-") ? NONE : Long.parseLong(text);
     }
 
+    /** By ENOSYS the kernel learns to do something by itself: nobody is refused anything. */
     public boolean isFailed() {
-      return !result.equals(OK);
-    }
-
-    /** What it was about, as the line has it but for the quotes: a path or an inode. */
-    public String target() {
-      FileName known = path;
-      return known == null ? "#" + inode : "/" + readable(known);
-    }
-
-    /** Operation and arguments. */
-    public String call() {
-      StringBuilder text = new StringBuilder(operation).append(" (");
-      if (path == null) {
-        text.append(target());
-      } else {
-        text.append('"').append(target()).append('"');
-      }
-      FileName of = name;
-      if (of != null) {
-        text.append(",\"").append(readable(of)).append('"');
-      }
-      if (size != NONE || offset != NONE) {
-        text.append(',').append(number(size)).append(',').append(number(offset));
-      }
-      return text.append(')').toString();
-    }
-
-    /** User, group and thread. */
-    public String asker() {
-      return "[uid:" + number(uid) + ",gid:" + number(gid) + ",pid:" + number(pid) + "]";
+      return !result.equals(OK) && !result.equals(Errno.ENOSYS.name());
     }
 
     /** How it ended. */
@@ -153,9 +107,7 @@ public sealed interface LogLine {
     public String text() {
       return TimeText.of(time)
           + " "
-          + asker()
-          + " "
-          + call()
+          + call.text()
           + ": "
           + outcome()
           + " <"
@@ -163,43 +115,6 @@ public sealed interface LogLine {
           + "."
           + Long.toString(MICROS + micros % MICROS).substring(1) // six digits
           + ">";
-    }
-
-    private static String number(long number) {
-      return number == NONE ? "-" : Long.toString(number);
-    }
-
-    /** Also without what ends the quotes, or a line somewhere, or reorders it. */
-    private static String readable(FileName name) {
-      String text = PathText.encode(name);
-      StringBuilder safe = null;
-      for (int i = 0; i < text.length(); ) {
-        int c = text.codePointAt(i);
-        if (isUnsafe(c)) {
-          safe = safe == null ? new StringBuilder(text.substring(0, i)) : safe;
-          for (byte b : FileName.of(Character.toString(c)).bytes()) {
-            safe.append(String.format(Locale.ROOT, "%%%02X", b & 0xff));
-          }
-        } else if (safe != null) {
-          safe.appendCodePoint(c);
-        }
-        i += Character.charCount(c);
-      }
-      return safe == null ? text : safe.toString();
-    }
-
-    private static boolean isUnsafe(int c) {
-      if (c < 0x80) {
-        return c == '"';
-      }
-      return switch (Character.getType(c)) {
-        case Character.CONTROL,
-            Character.FORMAT,
-            Character.LINE_SEPARATOR,
-            Character.PARAGRAPH_SEPARATOR ->
-            true;
-        default -> false;
-      };
     }
   }
 

@@ -92,7 +92,7 @@ public final class Profile {
    * @param perSecond requests in a second
    * @param timeShare its part of the time that all requests took together, 0 to 1
    * @param p50Millis half of the requests took at most so long, within 1 %
-   * @param failed requests that were answered with an error, ENOENT of a name among them
+   * @param failed requests that were answered with an error: with ENOENT of a name, not with ENOSYS
    */
   public record Row(
       String key,
@@ -159,7 +159,7 @@ public final class Profile {
     Instant end = begin.plusNanos(Math.min(LONGEST_MICROS, request.micros()) * 1000);
     first = first == null || begin.isBefore(first) ? begin : first;
     last = last == null || end.isAfter(last) ? end : last;
-    String key = by.of(request);
+    String key = by.of(request.call());
     Sum sum = sums.get(key);
     if (sum == null) {
       if (sums.size() >= mostKeys) {

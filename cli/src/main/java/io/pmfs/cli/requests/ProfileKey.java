@@ -16,20 +16,20 @@ public enum ProfileKey {
   }
 
   /** What a request counts to. */
-  String of(LogLine.Request request) {
+  String of(Call call) {
     return switch (this) {
-      case OPERATION -> request.operation();
-      case PATH -> request.target();
-      case DIRECTORY -> directory(request);
-      case PID -> number(request.pid());
-      case UID -> number(request.uid());
+      case OPERATION -> call.operation();
+      case PATH -> call.target();
+      case DIRECTORY -> directory(call);
+      case PID -> number(call.pid());
+      case UID -> number(call.uid());
     };
   }
 
-  private static String directory(LogLine.Request request) {
-    String target = request.target();
+  private static String directory(Call call) {
+    String target = call.target();
     int slash = target.lastIndexOf('/');
-    if (slash < 0 || request.operation().startsWith("readdir")) {
+    if (slash < 0 || call.operation().startsWith("readdir")) {
       return target;
     }
     return slash == 0 ? "/" : target.substring(0, slash);

@@ -1,6 +1,7 @@
 package io.pmfs.cli.requests;
 
 import io.pmfs.fuse.AnsweredRequest;
+import io.pmfs.fuse.AskedRequest;
 import io.pmfs.fuse.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
@@ -24,8 +25,8 @@ import org.slf4j.LoggerFactory;
  * Makes lines of requests that were answered, for an access log, for those who listen, and of slow
  * ones for the daemon's log. A request only puts itself into a queue, without a lock; a thread of
  * our own takes it from there. If that falls behind, requests are counted instead, and the lines
- * say how many. While nobody wants lines, only slow requests are told. Safe for use by many
- * threads.
+ * say how many. While nobody wants lines, only slow requests are told. The same thread looks each
+ * second for requests that should have been answered long ago. Safe for use by many threads.
  */
 public final class RequestLog implements RequestListener, AutoCloseable {
   /** How many may listen at a time. */
@@ -48,6 +49,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private static final Duration LAST_LINES = Duration.ofSeconds(2);
 
   private final RequestPaths paths;
+  private final LongFunction<List<AskedRequest>> inProgress;
   private final @Nullable FileName own;
   private final @Nullable AccessLogFile file;
   private final SlowRequests slow;
@@ -59,6 +61,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private final LongAdder dropped = new LongAdder();
   private final Thread writer = new Thread(this::run, "requests");
   private long told; // of those dropped, by the writer
+  private long looked = System.nanoTime(); // for requests that wait, by the writer
   private volatile long leastNanos;
   private volatile boolean isWaiting;
   private volatile boolean isClosed;
@@ -66,28 +69,33 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   /**
    * A log that {@link #start}s later.
    *
-   * @param paths the path of an inode below the root; null if there is none. It is asked by one
-   *     thread, until {@link #close} returns
+   * @param paths the path of an inode below the root; null if there is none, or an exception once
+   *     nobody knows any more
+   * @param inProgress requests that began so many nanoseconds ago and have no answer yet, the
+   *     longest first
    * @param own what the daemon itself looks up, which is nobody's request; null if nothing
    * @param file takes all lines; null if there is none. It is closed with this
    */
   public RequestLog(
       LongFunction<@Nullable FileName> paths,
+      LongFunction<List<AskedRequest>> inProgress,
       @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock) {
-    this(paths, own, file, slow, clock, QUEUE_LENGTH);
+    this(paths, inProgress, own, file, slow, clock, QUEUE_LENGTH);
   }
 
   RequestLog(
       LongFunction<@Nullable FileName> paths,
+      LongFunction<List<AskedRequest>> inProgress,
       @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock,
       int queueLength) {
     this.paths = new RequestPaths(paths);
+    this.inProgress = inProgress;
     this.own = own;
     this.file = file;
     this.slow = slow;
@@ -116,6 +124,19 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   public long missing() {
     AccessLogFile to = file;
     return dropped.sum() + (to == null ? 0 : to.missing());
+  }
+
+  /** Requests that have waited so long and have no answer yet, the longest first. */
+  public List<WaitingRequest> waiting(Duration least) {
+    return waiting(least.toNanos());
+  }
+
+  private List<WaitingRequest> waiting(long leastNanos) {
+    List<AskedRequest> asked = inProgress.apply(leastNanos);
+    long now = System.nanoTime();
+    return asked.stream()
+        .map(one -> new WaitingRequest(one, paths.call(one), now - one.beginNanos()))
+        .toList();
   }
 
   /** Has somebody take every line from now on; says whether there was room for one more. */
@@ -158,7 +179,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   }
 
   private boolean isOwn(AnsweredRequest request) {
-    return own != null && Objects.equals(own, request.name());
+    return own != null && Objects.equals(own, request.asked().name());
   }
 
   private void run() {
@@ -166,6 +187,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     while (!isClosed) {
       quiet = writeSome() ? 0 : quiet + 1;
       slow.settle();
+      lookForWaiting();
       if (quiet == 0) {
         continue;
       }
@@ -180,11 +202,20 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     }
   }
 
+  /** Nobody tells of a request that has no answer: so this looks now and then. */
+  private void lookForWaiting() {
+    long now = System.nanoTime();
+    if (slow.isOn() && now - looked >= LONGEST_PAUSE_NANOS) {
+      looked = now;
+      slow.tell(waiting(slow.leastNanos()));
+    }
+  }
+
   /** To wake a thread costs a request more than to put itself into a queue: so only when idle. */
   private void waitForMore() {
     isWaiting = true;
     if (queue.isEmpty() && told == dropped.sum() && !isClosed) {
-      if (slow.isUnsettled()) {
+      if (slow.isOn()) {
         LockSupport.parkNanos(LONGEST_PAUSE_NANOS);
       } else {
         LockSupport.park(this);
@@ -244,38 +275,12 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   }
 
   private LogLine.Request line(AnsweredRequest request) {
-    FileName path = request.path();
-    FileName name = request.name();
-    if (path == null) {
-      path = pathOf(request.inode());
-      if (path != null && name != null && request.operation().equals("lookup")) {
-        path = path.resolve(name);
-        name = null;
-      }
-    }
     return new LogLine.Request(
-        clock.instant().minusNanos(System.nanoTime() - request.beginNanos()),
-        request.uid(),
-        request.gid(),
-        request.pid(),
-        request.operation(),
-        path,
-        path == null ? request.inode() : LogLine.NONE,
-        name,
-        request.size(),
-        request.offset(),
+        clock.instant().minusNanos(System.nanoTime() - request.asked().beginNanos()),
+        paths.call(request.asked()),
         request.errno() == 0 ? LogLine.OK : Errno.of(request.errno()).name(),
         request.bytes(),
         request.nanos() / 1000);
-  }
-
-  private @Nullable FileName pathOf(long inode) {
-    try {
-      return paths.of(inode);
-    } catch (RuntimeException e) {
-      log.debug("the path of inode {}", inode, e);
-      return null;
-    }
   }
 
   /** Writes what waits, for two seconds at most, and closes the file. Idempotent. */

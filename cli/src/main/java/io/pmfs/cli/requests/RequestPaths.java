@@ -2,12 +2,20 @@ package io.pmfs.cli.requests;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
+import io.pmfs.fuse.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Paths of inodes, which stay while a dataset is mounted. For one thread. */
+/**
+ * Puts paths in the place of inodes, whose paths stay while a dataset is mounted. Safe for use by
+ * many threads.
+ */
 final class RequestPaths {
+  private static final Logger log = LoggerFactory.getLogger(RequestPaths.class);
+
   /** About 300 bytes each. */
   private static final int MOST = 8192;
 
@@ -23,11 +31,37 @@ final class RequestPaths {
     this.namespace = namespace;
   }
 
-  /** The path of an inode; null if it has none. */
-  @Nullable FileName of(long inode) {
+  /** What a request asks for, by its path if there is one. */
+  Call call(AskedRequest asked) {
+    FileName path = asked.path();
+    FileName name = asked.name();
+    if (path == null) {
+      path = pathOf(asked.inode());
+      if (path != null && name != null && asked.operation().equals("lookup")) {
+        path = path.resolve(name);
+        name = null;
+      }
+    }
+    return new Call(
+        asked.uid(),
+        asked.gid(),
+        asked.pid(),
+        asked.operation(),
+        path,
+        path == null ? asked.inode() : LogLine.NONE,
+        name,
+        asked.size(),
+        asked.offset());
+  }
+
+  private @Nullable FileName pathOf(long inode) {
     FileName path = known.getIfPresent(inode);
     if (path == null) {
-      path = namespace.apply(inode);
+      try {
+        path = namespace.apply(inode);
+      } catch (RuntimeException e) {
+        log.debug("the path of inode {}", inode, e);
+      }
       if (path != null) {
         known.put(inode, path);
       }

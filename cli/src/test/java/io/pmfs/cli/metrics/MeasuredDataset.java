@@ -102,7 +102,8 @@ public final class MeasuredDataset implements AutoCloseable {
         stager,
         store,
         inCluster ? MeasuredDataset::cluster : null,
-        () -> new Sources.TaskCounts(true, 3, 10, 300, 1000, 1));
+        () -> new Sources.TaskCounts(true, 3, 10, 300, 1000, 1),
+        () -> new Sources.Waits(3, 12.5));
   }
 
   private static ClusterStatus cluster() {

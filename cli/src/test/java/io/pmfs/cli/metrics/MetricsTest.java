@@ -80,6 +80,12 @@ final class MetricsTest {
   }
 
   @Test
+  void text_requestsThatWait_areGauges() {
+    assertThat(scrape().value("pmfs_waiting_requests")).isEqualTo(3);
+    assertThat(scrape().value("pmfs_waiting_longest_seconds")).isEqualTo(12.5);
+  }
+
+  @Test
   void text_labels_areEscaped() {
     assertThat(metrics.text())
         .contains("dataset=\"/lustre/\\\"quoted\\\"\\n\",mountpoint=\"/mnt/dataset\"")

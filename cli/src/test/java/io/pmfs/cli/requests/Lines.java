@@ -1,6 +1,7 @@
 package io.pmfs.cli.requests;
 
 import io.pmfs.fuse.AnsweredRequest;
+import io.pmfs.fuse.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
@@ -12,61 +13,41 @@ final class Lines {
   private Lines() {}
 
   static LogLine.Request of(String operation, @Nullable FileName path, String result) {
-    return new LogLine.Request(
-        TIME, 0, 0, 4403, operation, path, path == null ? 12 : -1, null, -1, -1, result, -1, 7);
+    Call call = new Call(0, 0, 4403, operation, path, path == null ? 12 : -1, null, -1, -1);
+    return new LogLine.Request(TIME, call, result, -1, 7);
   }
 
   /** A read that began at a second and took so many microseconds. */
   static LogLine.Request read(String path, long second, long pid, long bytes, long micros) {
-    return new LogLine.Request(
-        TIME.plusSeconds(second),
-        1000,
-        100,
-        pid,
-        "read",
-        FileName.of(path),
-        -1,
-        null,
-        131072,
-        0,
-        "OK",
-        bytes,
-        micros);
+    Call call = new Call(1000, 100, pid, "read", FileName.of(path), -1, null, 131072, 0);
+    return new LogLine.Request(TIME.plusSeconds(second), call, "OK", bytes, micros);
+  }
+
+  /** A read of an inode that began so long ago. */
+  static AskedRequest asked(long inode, long nanosAgo) {
+    return new AskedRequest(
+        "read", 0, 0, 4403, inode, null, null, 0, 131072, System.nanoTime() - nanosAgo);
   }
 
   /** A read of an inode, answered just now. */
   static AnsweredRequest answered(long inode, long nanos) {
-    return new AnsweredRequest(
-        "read",
-        0,
-        0,
-        4403,
-        inode,
-        null,
-        null,
-        0,
-        131072,
-        0,
-        1000,
-        System.nanoTime() - nanos,
-        nanos);
+    return new AnsweredRequest(asked(inode, nanos), 0, 1000, nanos);
   }
 
   /** A name that was looked up. */
   static AnsweredRequest lookup(long directory, String name, int errno) {
-    return new AnsweredRequest(
-        "lookup",
-        0,
-        0,
-        4403,
-        directory,
-        null,
-        FileName.ofLatin1(name),
-        -1,
-        -1,
-        errno,
-        -1,
-        System.nanoTime(),
-        1000);
+    AskedRequest asked =
+        new AskedRequest(
+            "lookup",
+            0,
+            0,
+            4403,
+            directory,
+            null,
+            FileName.ofLatin1(name),
+            -1,
+            -1,
+            System.nanoTime());
+    return new AnsweredRequest(asked, errno, -1, 1000);
   }
 }

@@ -22,7 +22,7 @@ final class LogLineTest {
 
   private static @Nullable FileName pathOf(String line) {
     LogLine parsed = LogLine.parse(line);
-    return parsed instanceof LogLine.Request request ? request.path() : null;
+    return parsed instanceof LogLine.Request request ? request.call().path() : null;
   }
 
   @Test
@@ -30,15 +30,16 @@ final class LogLineTest {
     LogLine.Request read =
         new LogLine.Request(
             Instant.parse("2026-11-22T02:26:04.123456789Z"),
-            1000,
-            100,
-            4403,
-            "read",
-            FileName.of("train/n01/img 1.jpg"),
-            -1,
-            null,
-            131072,
-            262144,
+            new Call(
+                1000,
+                100,
+                4403,
+                "read",
+                FileName.of("train/n01/img 1.jpg"),
+                -1,
+                null,
+                131072,
+                262144),
             "OK",
             131072,
             512);
@@ -123,15 +124,16 @@ final class LogLineTest {
       LogLine.Request line =
           new LogLine.Request(
               Lines.TIME,
-              random.nextInt(1 << 20),
-              -1,
-              random.nextInt(1 << 20),
-              "getxattr",
-              FileName.of(path),
-              -1,
-              FileName.of(name),
-              random.nextInt(1 << 20),
-              -1,
+              new Call(
+                  random.nextInt(1 << 20),
+                  -1,
+                  random.nextInt(1 << 20),
+                  "getxattr",
+                  FileName.of(path),
+                  -1,
+                  FileName.of(name),
+                  random.nextInt(1 << 20),
+                  -1),
               random.nextBoolean() ? "OK" : "EIO",
               random.nextBoolean() ? -1 : random.nextInt(1 << 20),
               random.nextInt(1 << 30));

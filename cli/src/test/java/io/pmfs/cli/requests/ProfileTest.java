@@ -56,6 +56,20 @@ final class ProfileTest {
   }
 
   @Test
+  void report_requestsRefusedByProtocol_areNotFailed() {
+    Profile.Report report =
+        of(
+                ProfileKey.OPERATION,
+                Lines.of("opendir", FileName.of("train"), "ENOSYS"),
+                Lines.of("flush", FileName.of("train/a"), "ENOSYS"),
+                Lines.of("read", FileName.of("train/a"), "EIO"))
+            .report(true, 1, 9);
+
+    assertThat(report.all().count()).isEqualTo(3);
+    assertThat(report.all().failed()).isEqualTo(1);
+  }
+
+  @Test
   void report_byOtherKeys_groupsByThem() {
     assertThat(keys(ProfileKey.PATH))
         .containsExactly("/train/a", "/train/b", "#12", "/train", "/train/c");

@@ -2,6 +2,7 @@ package io.pmfs.cli.requests;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +25,7 @@ final class RequestLogTest {
   private static final InstantSource CLOCK = InstantSource.system();
   private static final long SECOND = 1_000_000_000;
 
+  private final List<AskedRequest> inProgress = new CopyOnWriteArrayList<>();
   private final List<String> slowLines = new CopyOnWriteArrayList<>();
   private final SlowRequests slow = new SlowRequests(Duration.ofSeconds(10), CLOCK, slowLines::add);
   private final Map<Long, FileName> names =
@@ -63,7 +65,8 @@ final class RequestLogTest {
   }
 
   private RequestLog log(LongFunction<@Nullable FileName> paths, int queueLength) {
-    return new RequestLog(paths, FileName.of("own"), null, slow, CLOCK, queueLength);
+    return new RequestLog(
+        paths, least -> inProgress, FileName.of("own"), null, slow, CLOCK, queueLength);
   }
 
   @Test
@@ -79,7 +82,7 @@ final class RequestLogTest {
       log.answered(Lines.answered(98, 1));
 
       assertThat(reader.await(5))
-          .extracting(line -> ((LogLine.Request) line).call())
+          .extracting(line -> ((LogLine.Request) line).call().request())
           .containsExactly(
               "read (\"/train/a\",131072,0)",
               "lookup (\"/train/a%FF\")",
@@ -186,6 +189,37 @@ final class RequestLogTest {
   }
 
   @Test
+  void waiting_requestsInProgress_areToldWithTheirPathsAndHowLong() {
+    inProgress.add(Lines.asked(3, 12 * SECOND));
+    inProgress.add(Lines.asked(98, 2 * SECOND));
+    try (RequestLog log = log(names::get, 100)) {
+      List<WaitingRequest> waiting = log.waiting(Duration.ofSeconds(1));
+
+      assertThat(waiting)
+          .extracting(request -> request.call().request())
+          .containsExactly("read (\"/train/a\",131072,0)", "read (#98,131072,0)");
+      assertThat(waiting.get(0).nanos()).isBetween(12 * SECOND, 60 * SECOND);
+    }
+  }
+
+  /** Nobody wakes the writer for it. */
+  @Test
+  void start_requestThatWaits_isSaidWithinASecondOrTwo() {
+    inProgress.add(Lines.asked(3, 12 * SECOND));
+    try (RequestLog log = log(names::get, 100).start()) {
+      while (slowLines.isEmpty()) {
+        LockSupport.parkNanos(1_000_000);
+      }
+      assertThat(slowLines.get(0)).contains("read (\"/train/a\",131072,0) has waited for 1");
+      log.answered(Lines.answered(3, 13 * SECOND));
+      while (slowLines.size() < 2) {
+        LockSupport.parkNanos(1_000_000);
+      }
+      assertThat(slowLines.get(1)).contains("took 13.000 s: OK");
+    }
+  }
+
+  @Test
   void answered_pathsFail_hasItsInode() {
     Reader reader = new Reader();
     try (RequestLog log =
@@ -198,7 +232,7 @@ final class RequestLogTest {
       log.add(reader);
       log.answered(Lines.answered(7, 1));
 
-      assertThat(((LogLine.Request) reader.await(1).get(0)).target()).isEqualTo("#7");
+      assertThat(((LogLine.Request) reader.await(1).get(0)).call().target()).isEqualTo("#7");
     }
   }
 
@@ -207,7 +241,8 @@ final class RequestLogTest {
     Path path = directory.resolve("access");
     AccessLogFile file = new AccessLogFile(path, 1 << 20, 2, CLOCK);
     file.open();
-    RequestLog log = new RequestLog(names::get, null, file, slow, CLOCK).start();
+    RequestLog log =
+        new RequestLog(names::get, least -> inProgress, null, file, slow, CLOCK).start();
     for (int i = 0; i < 5000; i++) {
       log.answered(Lines.answered(3, 1));
     }
