@@ -96,5 +96,5 @@ public interface Libc {
 
   int setns(int fd, int kind);
 
-  int ioctl(int fd, long request, @In int[] argument);
+  int ioctl(int fd, long request, @In @Out int[] argument);
 }

@@ -64,16 +64,6 @@ final class Scratch implements AutoCloseable {
     return directory;
   }
 
-  /** A directory on an ext4 file system of its own, for which it takes root and a loop device. */
-  Path loopExt4(String name, String size) {
-    Path directory = directory(name);
-    String image = root.resolve(name + ".img").toString();
-    Command.run("truncate", "-s", size, image).expect(0);
-    Command.run("mkfs.ext4", "-q", "-F", image).expect(0);
-    mount(directory, "-o", "loop", image, directory.toString());
-    return directory;
-  }
-
   private void mount(Path directory, String... arguments) {
     List<String> line = new java.util.ArrayList<>(List.of("mount"));
     line.addAll(List.of(arguments));

@@ -217,27 +217,19 @@ final class TierFaultIT {
     return status;
   }
 
-  /** What ext4 does of itself after an error, whatever is open for writing. */
   @Test
   void tier_turnedReadOnly_isTurnedOffAndTheSourceServed() {
-    Path disk = loopDisk();
+    FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
     Path tier = pmfs.directory("disk/tier");
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
       String healthy = mount.awaitCopies(1).text("tiers.0.state");
-      Command.run("mount", "-o", "remount,abort", disk.toString()).expect(0);
+      disk.turnReadOnly();
       assertThat(Posix.outcome(Posix.open(tier + "/x", Posix.O_WRONLY | Posix.O_CREAT)))
           .isEqualTo("EROFS");
       dataset.assertEqualBelow(mount.mountpoint());
       assertTurnedOff(mount.awaitStagingIdle(), healthy);
     }
-  }
-
-  private Path loopDisk() {
-    Machine.requireRoot();
-    Machine.requireCommand("mkfs.ext4");
-    Machine.requireLoopDevice();
-    return pmfs.scratch().loopExt4("disk", "64M");
   }
 
   private static void assertTurnedOff(Status status, String healthy) {
@@ -248,14 +240,14 @@ final class TierFaultIT {
 
   @Test
   void tier_failingWithEio_isTurnedOffAndTheSourceServed() {
-    Path disk = loopDisk();
+    FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
     Path tier = pmfs.directory("disk/tier");
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
       for (Item item : dataset.items().subList(0, COUNT / 2)) {
         Dataset.assertEqualBelow(mount.mountpoint(), item);
       }
       String healthy = mount.awaitCopies(COUNT / 2).text("tiers.0.state");
-      Faults.shutDown(disk);
+      disk.shutDown();
       Machine.dropCaches();
       dataset.assertEqualBelow(mount.mountpoint());
       assertTurnedOff(mount.awaitStagingIdle(), healthy);
