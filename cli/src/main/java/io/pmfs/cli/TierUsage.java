@@ -15,19 +15,19 @@ final class TierUsage {
   private TierUsage() {}
 
   /**
-   * What the session before this one kept; null if it did not stop cleanly or did not use the tier.
+   * What the opening before this one kept; null if it did not stop cleanly or did not use the tier.
    */
   static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
-    Long session = namespace.counter("tier-session/" + tier);
+    Long opening = namespace.counter("tier-session/" + tier);
     Long bytes = namespace.counter("tier-bytes/" + tier);
     Long copies = namespace.counter("tier-copies/" + tier);
     Long count = namespace.counter("tier-bundles/" + tier);
     if (!namespace.stoppedCleanly()
-        || session == null
+        || opening == null
         || bytes == null
         || copies == null
         || count == null
-        || session != namespace.session() - 1) {
+        || opening != namespace.opening() - 1) {
       return null;
     }
     Map<Long, Long> bundles = new HashMap<>();
@@ -68,6 +68,6 @@ final class TierUsage {
     namespace.putCounter("tier-bytes/" + name, usage.fileBytes());
     namespace.putCounter("tier-content/" + name, format.contentBytes());
     namespace.putCounter("tier-copies/" + name, usage.copies());
-    namespace.putCounter("tier-session/" + name, namespace.session());
+    namespace.putCounter("tier-session/" + name, namespace.opening());
   }
 }

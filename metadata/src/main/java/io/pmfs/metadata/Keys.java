@@ -11,9 +11,11 @@ import java.util.Arrays;
  */
 final class Keys {
   static final byte[] SUPERBLOCK = {1};
-  static final byte[] SESSION = {2};
+  static final byte[] OPENING = {2};
   static final byte[] NEXT_NUMBER = {3};
   static final byte[] CLEAN_STOP = {4};
+  static final byte[] SESSION_ID = {6};
+  static final byte[] SESSION_START = {7};
 
   private static final byte COUNTER = 5;
 

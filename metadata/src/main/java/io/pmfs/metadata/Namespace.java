@@ -9,18 +9,22 @@ import org.jspecify.annotations.Nullable;
  * nothing about bytes and never asks the source. Safe for use by many threads. Every method may
  * throw {@link NamespaceException}.
  *
- * <p>A <em>session</em> is the time between one opening and its close. What an earlier session
- * imported is kept, and each inode remembers in which session it was last compared with the source.
+ * <p>A <em>session</em> is the time between one mount and its unmount, in which several processes
+ * may open the namespace, one after the other. What an earlier session imported is kept, and each
+ * inode remembers in which session it was last compared with the source.
  */
 public interface Namespace extends AutoCloseable {
   /** The number of the root directory. */
   long ROOT = 1;
 
   /** This opening's number: 1 the first time, then rising. */
+  int opening();
+
+  /** The session's number, which is that of its first opening. */
   int session();
 
   /**
-   * Whether the session before ended with {@link #close} on this boot of the machine (or there was
+   * Whether the opening before ended with {@link #close} on this boot of the machine (or there was
    * none).
    */
   boolean stoppedCleanly();

@@ -5,10 +5,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -22,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch of 1024
  * entries and the entries it found gone.
  *
- * <p>Writes go to the write-ahead log at once and survive a killed process; the start of a session
- * and its clean stop are synced and survive a machine that loses power.
+ * <p>Writes go to the write-ahead log at once and survive a killed process; an opening and its
+ * clean stop are synced and survive a machine that loses power.
  */
 public final class RocksNamespace implements Namespace {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
@@ -33,6 +35,7 @@ public final class RocksNamespace implements Namespace {
   private final Database database;
   private final InodeNumbers numbers;
   private final RecentInodes recent = new RecentInodes();
+  private final int opening;
   private final int session;
   private final boolean stoppedCleanly;
   private final String bootId;
@@ -50,12 +53,14 @@ public final class RocksNamespace implements Namespace {
       String place,
       Database database,
       InodeNumbers numbers,
+      int opening,
       int session,
       boolean stoppedCleanly,
       String bootId) {
     this.place = place;
     this.database = database;
     this.numbers = numbers;
+    this.opening = opening;
     this.session = session;
     this.stoppedCleanly = stoppedCleanly;
     this.bootId = bootId;
@@ -72,11 +77,25 @@ public final class RocksNamespace implements Namespace {
     return open(directory, source, memoryBytes, readBootId());
   }
 
+  /**
+   * The same for a session that several processes may serve, one after the other.
+   *
+   * @param session which one it is: if the last opening was of the same, it goes on
+   */
+  public static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
+    return open(directory, source, memoryBytes, session, readBootId());
+  }
+
   static RocksNamespace open(Path directory, String source, long memoryBytes, String bootId) {
+    return open(directory, source, memoryBytes, UUID.randomUUID(), bootId);
+  }
+
+  static RocksNamespace open(
+      Path directory, String source, long memoryBytes, UUID session, String bootId) {
     String place = directory.toString();
     Database database = RocksFiles.open(directory, memoryBytes);
     try {
-      return start(place, database, source, bootId);
+      return start(place, database, source, session, bootId);
     } catch (RuntimeException e) {
       database.close();
       throw e;
@@ -93,9 +112,9 @@ public final class RocksNamespace implements Namespace {
   }
 
   private static RocksNamespace start(
-      String place, Database database, String source, String bootId) {
+      String place, Database database, String source, UUID id, String bootId) {
     boolean created = checkSuperblock(place, database, source);
-    long before = storedNumber(place, database, Keys.SESSION, 0);
+    long before = storedNumber(place, database, Keys.OPENING, 0);
     long next = storedNumber(place, database, Keys.NEXT_NUMBER, InodeNumbers.FIRST);
     byte[] mark = database.get(Family.DEFAULT, Keys.CLEAN_STOP);
     byte[] markedBoot = mark == null ? null : Values.content(mark);
@@ -104,18 +123,30 @@ public final class RocksNamespace implements Namespace {
             || (markedBoot != null
                 && !bootId.isEmpty()
                 && FileName.wrap(markedBoot).equals(FileName.of(bootId)));
-    int session = Math.toIntExact(before + 1);
+    int opening = Math.toIntExact(before + 1);
+    byte[] last = database.get(Family.DEFAULT, Keys.SESSION_ID);
+    int session =
+        last != null && Arrays.equals(last, openingOf(id, before))
+            ? Math.toIntExact(storedNumber(place, database, Keys.SESSION_START, opening))
+            : opening;
     database.writeSynced(
         batch -> {
           if (created) {
             byte[] superblock = Values.superblock(new Values.Superblock(Values.FORMAT, source));
             batch.put(Family.DEFAULT, Keys.SUPERBLOCK, superblock);
           }
-          batch.put(Family.DEFAULT, Keys.SESSION, Values.number(session));
+          batch.put(Family.DEFAULT, Keys.OPENING, Values.number(opening));
+          batch.put(Family.DEFAULT, Keys.SESSION_ID, openingOf(id, opening));
+          batch.put(Family.DEFAULT, Keys.SESSION_START, Values.number(session));
           batch.delete(Family.DEFAULT, Keys.CLEAN_STOP);
         });
     InodeNumbers numbers = new InodeNumbers(database, next);
-    return new RocksNamespace(place, database, numbers, session, clean, bootId);
+    return new RocksNamespace(place, database, numbers, opening, session, clean, bootId);
+  }
+
+  /** A session with its last opening: one of another pmfs since then ends it. */
+  private static byte[] openingOf(UUID session, long opening) {
+    return Values.bytes(FileName.of(session + " " + opening).raw());
   }
 
   /** Whether the database is new. */
@@ -155,6 +186,11 @@ public final class RocksNamespace implements Namespace {
       throw damaged(place, "a counter");
     }
     return number;
+  }
+
+  @Override
+  public int opening() {
+    return opening;
   }
 
   @Override
@@ -248,7 +284,7 @@ public final class RocksNamespace implements Namespace {
           });
       recent.remove(directory);
       boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
-      long token = ((long) session << Integer.SIZE) | ++imports;
+      long token = ((long) opening << Integer.SIZE) | ++imports;
       return new RocksImport(this, directory, token, fresh);
     } finally {
       inodeUpdates.unlock();

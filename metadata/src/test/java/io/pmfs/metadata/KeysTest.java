@@ -32,7 +32,7 @@ final class KeysTest {
   @Test
   void keys_golden() {
     assertHex(Keys.SUPERBLOCK, "01");
-    assertHex(Keys.SESSION, "02");
+    assertHex(Keys.OPENING, "02");
     assertHex(Keys.NEXT_NUMBER, "03");
     assertHex(Keys.CLEAN_STOP, "04");
     assertHex(Keys.counter("né"), "05 6ec3a9");

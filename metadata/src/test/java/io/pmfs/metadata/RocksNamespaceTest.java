@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -134,6 +135,48 @@ final class RocksNamespaceTest extends NamespaceContract {
     }
     try (Namespace again = RocksNamespace.open(state, SOURCE, MEMORY, "boot two")) {
       assertThat(again.stoppedCleanly()).isTrue();
+    }
+  }
+
+  @Test
+  void session_openedAgainByTheSame_keepsItsNumber() {
+    UUID id = UUID.randomUUID();
+    try (Namespace first = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+      assertThat(first.session()).isEqualTo(1);
+    }
+    try (Namespace second = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+      assertThat(second.session()).isEqualTo(1);
+      assertThat(second.opening()).isEqualTo(2);
+    }
+    try (Namespace third = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+      assertThat(third.session()).isEqualTo(1);
+      assertThat(third.opening()).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void session_anotherInBetween_isANewOne() {
+    UUID id = UUID.randomUUID();
+    RocksNamespace.open(state, SOURCE, MEMORY, id).close();
+    RocksNamespace.open(state, SOURCE, MEMORY).close();
+    try (Namespace again = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+      assertThat(again.session()).isEqualTo(3);
+    }
+  }
+
+  /** The names that it wrote are not taken for those of the next import. */
+  @Test
+  void session_resumedAfterAnUnfinishedImport_dropsWhatIsGone() throws IOException {
+    UUID id = UUID.randomUUID();
+    Path copy = state.resolve("copy");
+    try (Namespace namespace = RocksNamespace.open(state.resolve("live"), SOURCE, MEMORY, id)) {
+      namespace.putInode(Samples.root());
+      namespace.beginImport(1).add(List.of(file("a", 11), file("gone", 12)));
+      copyFiles(state.resolve("live"), copy);
+    }
+    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY, id)) {
+      importAll(namespace, 1, file("a", 11));
+      assertThat(namespace.find(1, FileName.of("gone"))).isNull();
     }
   }
 
