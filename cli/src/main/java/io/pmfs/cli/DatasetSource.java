@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.packing.ShardException;
 import io.pmfs.packing.ShardSet;
 import io.pmfs.packing.ShardSource;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.FsException;
@@ -89,9 +90,11 @@ final class DatasetSource implements AutoCloseable {
    * What is shown, to be closed with this source.
    *
    * @param state where an index may be kept
+   * @param memory for what is read of tar files
    * @param notice takes lines for whoever waits
    */
-  BackingStore store(Path state, Consumer<String> notice) throws FsException, ShardException {
+  BackingStore store(Path state, DirectMemory memory, Consumer<String> notice)
+      throws FsException, ShardException {
     ShardSet set = shards;
     if (set == null) {
       return files;
@@ -102,7 +105,8 @@ final class DatasetSource implements AutoCloseable {
     }
     indices.add(state.resolve(INDEX));
     IndexReport report = new IndexReport(settings.source(), notice);
-    BackingStore opened = ShardSource.open(files, set, indices, settings.metadataThreads(), report);
+    BackingStore opened =
+        ShardSource.open(files, set, indices, settings.metadataThreads(), memory, report);
     unpacked = opened;
     return opened;
   }

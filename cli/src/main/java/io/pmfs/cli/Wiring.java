@@ -24,6 +24,7 @@ import io.pmfs.stage.Bundling;
 import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.stage.Share;
@@ -71,6 +72,9 @@ final class Wiring implements MountOpener {
 
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
+
+  /** What scripts/pmfs says beside -XX:MaxDirectMemorySize: the same number of bytes. */
+  private static final String DIRECT_MEMORY = "pmfs.directMemoryBytes";
 
   private final Surroundings surroundings;
   private final @Nullable Supervision supervision;
@@ -133,7 +137,8 @@ final class Wiring implements MountOpener {
     if (cluster != null) {
       opened.push(cluster);
     }
-    BackingStore shown = origin.store(state, notice);
+    DirectMemory memory = directMemory();
+    BackingStore shown = origin.store(state, memory, notice);
     BackingStore source = cluster == null ? shown : cluster.store(shown);
     List<Tier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
@@ -156,7 +161,7 @@ final class Wiring implements MountOpener {
       opened.push(format);
       formats.add(format);
     }
-    Copies copies = new Copies(namespace, tiers, formats);
+    Copies copies = new Copies(namespace, tiers, formats, memory);
     opened.push(copies);
     EvictionPolicy eviction =
         settings.eviction().equals("lru")
@@ -231,6 +236,11 @@ final class Wiring implements MountOpener {
       served.purge();
     }
     return served;
+  }
+
+  /** As much as the launcher has told Java; elsewhere without a limit. */
+  private static DirectMemory directMemory() {
+    return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
   }
 
   private boolean isResumed() {

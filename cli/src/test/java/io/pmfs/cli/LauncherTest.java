@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.stage.DirectMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code scripts/pmfs}, copied to where an installed one lies, with a shell script as its Java. */
@@ -297,6 +299,54 @@ final class LauncherTest {
 
     assertThat(result.status()).isEqualTo(5);
     assertThat(result.err()).contains("mvn -q -DskipTests package").hasLineCount(1);
+  }
+
+  /** The daemon's pools add up to that number: docs/decisions/0036. */
+  @ParameterizedTest
+  @CsvSource({
+    "--foreground, 64",
+    "--buffer-memory=100M, 100",
+    "--buffer-memory 8MiB, 8",
+    "--buffer-memory 1.5m, 2",
+    "--buffer-memory 64G, 1024",
+    "PMFS_BUFFER_MEMORY=2g, 1024",
+    "PMFS_BUFFER_MEMORY=16777216, 16",
+    "PMFS_BUFFER_MEMORY=nonsense, 64"
+  })
+  void mount_directMemory_isTheBuffersAndTheFixedSum(String option, int mebibytes)
+      throws Exception {
+    List<String> words = List.of(option.split(" "));
+    List<String> variables = new ArrayList<>(List.of("HOME=/nowhere"));
+    List<String> arguments = new ArrayList<>(List.of("mount", "/a", "/b", "--foreground"));
+    (option.startsWith("PMFS") ? variables : arguments).addAll(words);
+
+    assertDirectMemory(mebibytes, run(variables, arguments.toArray(String[]::new)));
+  }
+
+  private static void assertDirectMemory(int buffersMebibytes, Result result) {
+    long bytes = DirectMemory.FIXED_BYTES + ((long) buffersMebibytes << 20);
+    assertThat(result.out().lines())
+        .contains("-XX:MaxDirectMemorySize=" + bytes, "-Dpmfs.directMemoryBytes=" + bytes);
+  }
+
+  @Test
+  void mount_buffersInAFile_countWithTheLargestOfIt() throws Exception {
+    Path file = temporary.resolve("pmfs.toml");
+    Files.writeString(
+        file, "buffer-memory = \"80M\"\n[mount.\"/b\"]\n buffer-memory = '96M' # x\n");
+
+    assertDirectMemory(96, run("mount", "/a", "/b", "--foreground", "--config", file.toString()));
+    assertDirectMemory(
+        96, run(List.of("PMFS_CONFIG=" + file), "mount", "/a", "/b", "--foreground"));
+    assertDirectMemory(
+        9,
+        run(
+            List.of("PMFS_CONFIG=" + file),
+            "mount",
+            "/a",
+            "/b",
+            "--foreground",
+            "--buffer-memory=9M"));
   }
 
   private void fakeJava(String script) throws IOException {

@@ -287,17 +287,18 @@ final class PeerResponder {
       HttpHeaders headers,
       PeerAnswer answer)
       throws FsException, PeerException {
-    PeerSinks.Stream sink =
-        new PeerSinks.Stream(answer, sendfile, () -> answer.begin(code, headers));
-    for (long at = range.from(); at < range.to() && !answer.isGone(); ) {
-      int size = (int) Math.min(HttpLimits.MAX_CHECKED_BYTES, range.to() - at);
-      content.read(at, size, sink);
-      at += size;
+    try (PeerSinks.Stream sink =
+        new PeerSinks.Stream(answer, sendfile, () -> answer.begin(code, headers))) {
+      for (long at = range.from(); at < range.to() && !answer.isGone(); ) {
+        int size = (int) Math.min(HttpLimits.MAX_CHECKED_BYTES, range.to() - at);
+        content.read(at, size, sink);
+        at += size;
+      }
+      if (sink.sent() != range.size()) {
+        answer.breakOff();
+        return;
+      }
+      answer.end();
     }
-    if (sink.sent() != range.size()) {
-      answer.breakOff();
-      return;
-    }
-    answer.end();
   }
 }

@@ -49,7 +49,7 @@ final class PeerSinks {
   }
 
   /** Sends it on, file ranges from where they lie. */
-  static final class Stream implements ReadSink {
+  static final class Stream implements ReadSink, AutoCloseable {
     private static final int PIECE_BYTES = 256 << 10;
 
     private final PeerAnswer answer;
@@ -57,6 +57,9 @@ final class PeerSinks {
     private final boolean sendfile;
     private boolean begun;
     private long sent;
+
+    /** What {@link #buffer} handed out, for the next piece. */
+    private @Nullable ByteBuf handed;
 
     /**
      * @param begin sends the head, when the first piece is there
@@ -75,7 +78,22 @@ final class PeerSinks {
 
     @Override
     public ByteBuffer buffer(int size) {
-      return ByteBuffer.allocateDirect(size);
+      ByteBuf memory = handed;
+      if (memory == null || memory.capacity() < size) {
+        close();
+        memory = answer.allocate(size);
+        handed = memory;
+      }
+      return memory.nioBuffer(0, size);
+    }
+
+    /** Gives back the memory that was handed out. */
+    @Override
+    public void close() {
+      if (handed != null) {
+        handed.release();
+        handed = null;
+      }
     }
 
     @Override

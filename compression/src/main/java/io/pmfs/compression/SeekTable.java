@@ -22,7 +22,9 @@ public final class SeekTable {
   private static final int ENTRY_BYTES = 8;
   private static final int CHECKSUM_FLAG = 0x80;
   private static final int RESERVED_FLAGS = 0x7c;
-  private static final int READ_BYTES = 64 * 1024;
+
+  /** What {@link #read} is best given to read with. */
+  public static final int READ_BYTES = 64 * 1024;
 
   private final long[] compressedOffsets;
   private final long[] contentOffsets;
@@ -54,40 +56,39 @@ public final class SeekTable {
    * Reads the table at the end of a file, which may say anything: all of it is checked but what the
    * frames themselves hold.
    *
+   * @param memory direct, to read with: {@link #READ_BYTES}, at least a few hundred bytes
    * @throws CodecException if there is no table that describes a file of that size
    */
-  public static <X extends Exception> SeekTable read(long fileSize, Source<X> file)
-      throws X, CodecException {
+  public static <X extends Exception> SeekTable read(
+      long fileSize, ByteBuffer memory, Source<X> file) throws X, CodecException {
     check(fileSize >= HEADER_BYTES + FOOTER_BYTES, "the file is too short");
-    ByteBuffer footer = allocate(FOOTER_BYTES);
-    file.read(fileSize - FOOTER_BYTES, footer);
-    footer.flip();
-    int count = footer.getInt();
-    int descriptor = footer.get();
-    check(footer.getInt() == SEEKABLE_MAGIC, "it does not end in one");
+    ByteBuffer buffer = memory.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    file.read(fileSize - FOOTER_BYTES, buffer.clear().limit(FOOTER_BYTES));
+    buffer.flip();
+    int count = buffer.getInt();
+    int descriptor = buffer.get();
+    check(buffer.getInt() == SEEKABLE_MAGIC, "it does not end in one");
     check((descriptor & RESERVED_FLAGS) == 0, "it has flags that have no meaning");
     check(count >= 0 && count <= MAX_FRAMES, "it has too many frames");
     int entryBytes = (descriptor & CHECKSUM_FLAG) == 0 ? ENTRY_BYTES : ENTRY_BYTES + Integer.BYTES;
     long tableBytes = HEADER_BYTES + (long) count * entryBytes + FOOTER_BYTES;
     check(tableBytes <= fileSize, "it is larger than the file");
     long start = fileSize - tableBytes;
-    ByteBuffer header = allocate(HEADER_BYTES);
-    file.read(start, header);
-    header.flip();
-    check(header.getInt() == SKIPPABLE_MAGIC, "it does not begin as one");
+    file.read(start, buffer.clear().limit(HEADER_BYTES));
+    buffer.flip();
+    check(buffer.getInt() == SKIPPABLE_MAGIC, "it does not begin as one");
     check(
-        Integer.toUnsignedLong(header.getInt()) == tableBytes - HEADER_BYTES,
+        Integer.toUnsignedLong(buffer.getInt()) == tableBytes - HEADER_BYTES,
         "it disagrees about its size");
     SeekTable table = new SeekTable(count);
-    table.readEntries(start + HEADER_BYTES, entryBytes, file);
+    table.readEntries(start + HEADER_BYTES, entryBytes, buffer, file);
     check(table.compressedOffset(count) == start, "the frames' sizes do not add up");
     return table;
   }
 
-  private <X extends Exception> void readEntries(long offset, int entryBytes, Source<X> file)
-      throws X, CodecException {
-    int atOnce = Math.min(READ_BYTES / entryBytes, Math.max(1, frameCount()));
-    ByteBuffer entries = allocate(atOnce * entryBytes);
+  private <X extends Exception> void readEntries(
+      long offset, int entryBytes, ByteBuffer entries, Source<X> file) throws X, CodecException {
+    int atOnce = entries.capacity() / entryBytes;
     for (int first = 0; first < frameCount(); first += atOnce) {
       int count = Math.min(atOnce, frameCount() - first);
       entries.clear().limit(count * entryBytes);
@@ -105,10 +106,6 @@ public final class SeekTable {
   private void set(int frame, long compressedSize, long contentSize) {
     compressedOffsets[frame + 1] = compressedOffsets[frame] + compressedSize;
     contentOffsets[frame + 1] = contentOffsets[frame] + contentSize;
-  }
-
-  private static ByteBuffer allocate(int size) {
-    return ByteBuffer.allocateDirect(size).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   private static void check(boolean holds, String problem) throws CodecException {

@@ -26,6 +26,7 @@ final class SeekTableTest {
   private static SeekTable read(byte[] file) throws CodecException {
     return SeekTable.read(
         file.length,
+        ByteBuffer.allocateDirect(SeekTable.READ_BYTES),
         (offset, destination) ->
             destination.put(file, Math.toIntExact(offset), destination.remaining()));
   }

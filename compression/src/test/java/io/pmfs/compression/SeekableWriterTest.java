@@ -54,6 +54,7 @@ final class SeekableWriterTest {
   private static SeekTable table(byte[] file) throws CodecException {
     return SeekTable.read(
         file.length,
+        ByteBuffer.allocateDirect(SeekTable.READ_BYTES),
         (offset, destination) -> destination.put(file, (int) offset, destination.remaining()));
   }
 

@@ -74,7 +74,7 @@ public final class DatasetTasks implements FileTasks {
       int jobs = jobs(stage.limits());
       Pace pace = pace(stage.limits());
       Placement placement = new Placement(stage.tier(), stage.pin());
-      Staging staging = stager.staging(placement, pace, jobs, task.counts.bytes::add);
+      Staging staging = stager.staging(placement, pace, task.counts.bytes::add);
       Predicate<Inode> included = included(stage.replicated() || stage.metadataOnly());
       return withSource(
           jobs, pace, (by, t) -> new StageWork(by, staging, stage.metadataOnly(), included).run(t));
@@ -94,7 +94,7 @@ public final class DatasetTasks implements FileTasks {
     TaskRequest.Prefetch prefetch = (TaskRequest.Prefetch) request;
     int jobs = jobs(prefetch.limits());
     Pace pace = pace(prefetch.limits());
-    Staging staging = stager.staging(Placement.ANYWHERE, pace, jobs, task.counts.bytes::add);
+    Staging staging = stager.staging(Placement.ANYWHERE, pace, task.counts.bytes::add);
     return withSource(
         jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch).run(t));
   }

@@ -3,11 +3,13 @@ package io.pmfs.fs;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.BufferPool;
 import io.pmfs.stage.InodeBytes;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
+import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -49,20 +51,28 @@ final class SequencePass {
   /** Passes over all sequences; does nothing if there are none. */
   void run() throws InterruptedException {
     int count = source.sequenceCount();
+    int threads = Math.min(Math.min(source.jobs(), Staging.MAX_SEQUENCES), count);
     AtomicInteger next = new AtomicInteger();
     task.join(
         task.startThreads(
-            Math.min(source.jobs(), count),
+            threads,
             "sequence",
             () -> {
-              for (int i; (i = next.getAndIncrement()) < count && !task.isCancelled(); ) {
-                pass(i);
+              try (BufferPool.Loan window = staging.window(threads)) {
+                for (int i;
+                    window != null
+                        && (i = next.getAndIncrement()) < count
+                        && !task.isCancelled(); ) {
+                  pass(i, window.buffer());
+                }
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
               }
             }));
   }
 
-  private void pass(int index) {
-    try (SourceSequence sequence = source.sequence(index)) {
+  private void pass(int index, ByteBuffer window) {
+    try (SourceSequence sequence = source.sequence(index, window)) {
       Membership membership = new Membership();
       for (FileName path; (path = sequence.next()) != null && !task.isCancelled(); ) {
         Inode inode = membership.wanted(path);

@@ -8,6 +8,7 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -95,8 +96,8 @@ final class TaskSource implements AutoCloseable {
     return source.sequenceCount();
   }
 
-  SourceSequence sequence(int index) throws FsException {
-    return source.sequence(index);
+  SourceSequence sequence(int index, ByteBuffer window) throws FsException {
+    return source.sequence(index, window);
   }
 
   /** What is known of a file's copies. */

@@ -2,6 +2,7 @@ package io.pmfs.fs;
 
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
+import io.pmfs.stage.BufferPool;
 import io.pmfs.stage.Copies;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
@@ -124,7 +125,21 @@ final class VerifyWork implements RunningTask.Work {
     }
 
     private int firstDifference(SourceFile file, CopyRecord copy) throws FsException {
-      ByteBuffer bytes = ByteBuffer.allocateDirect(copy.blockSize());
+      try (BufferPool.Loan loan =
+          copies
+              .memory()
+              .tasks()
+              .acquire(
+                  (int) Math.min(copy.blockSize(), copy.version().size()), task::isCancelled)) {
+        return loan == null ? -1 : firstDifference(file, copy, loan.buffer());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return -1;
+      }
+    }
+
+    private int firstDifference(SourceFile file, CopyRecord copy, ByteBuffer bytes)
+        throws FsException {
       long size = copy.version().size();
       CRC32C crc = new CRC32C();
       for (int block = 0; block < copy.checksums().count() && !task.isCancelled(); block++) {

@@ -22,19 +22,19 @@ final class BlockWriter {
   private final CopyWriter file;
   private final CopyFormat format;
   private final Bundling bundling;
-  private final FramePool pool;
+  private final DirectMemory memory;
   private boolean decided; // GUARDED_BY(this)
   private volatile @Nullable FrameWriter frames; // null: raw
   private volatile @Nullable FramedContent content;
   private @Nullable CopyWriter ordered;
 
   private BlockWriter(
-      Inode inode, CopyWriter file, CopyFormat format, Bundling bundling, FramePool pool) {
+      Inode inode, CopyWriter file, CopyFormat format, Bundling bundling, DirectMemory memory) {
     this.inode = inode;
     this.file = file;
     this.format = format;
     this.bundling = bundling;
-    this.pool = pool;
+    this.memory = memory;
   }
 
   /**
@@ -43,9 +43,9 @@ final class BlockWriter {
    * @param bundling whether it may be in a bundle
    */
   static @Nullable BlockWriter create(
-      Inode inode, Tier tier, CopyFormat format, Bundling bundling, FramePool pool) {
+      Inode inode, Tier tier, CopyFormat format, Bundling bundling, DirectMemory memory) {
     CopyWriter file = tier.create(inode.number(), format.mostStored(inode.attributes().size()));
-    return file == null ? null : new BlockWriter(inode, file, format, bundling, pool);
+    return file == null ? null : new BlockWriter(inode, file, format, bundling, memory);
   }
 
   Tier tier() {
@@ -70,10 +70,11 @@ final class BlockWriter {
       return;
     }
     long size = inode.attributes().size();
-    Codec codec = format.choose(block, bytes.duplicate(), size);
+    Codec codec = format.choose(block, bytes.duplicate(), size, memory.scratch());
     if (codec != null) {
-      FrameWriter writer = new FrameWriter(file, codec, size, bundling.takesCompressed(size));
-      content = new FramedContent(writer, codec, size, Frames.SIZE, pool);
+      FrameWriter writer =
+          new FrameWriter(file, codec, size, bundling.takesCompressed(size), memory.store());
+      content = new FramedContent(writer, codec, size, Frames.SIZE, memory);
       frames = writer;
     } else if (!bundling.takesRaw(size)) {
       file.allocate(size);

@@ -6,39 +6,47 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fixed amount of direct memory, lent in runs of 16 KiB units. It is all that reads in flight may
- * hold, so a source that is faster than the tiers cannot grow the daemon: when nothing is left, the
- * caller does without.
+ * A fixed amount of direct memory, lent in runs of 16 KiB units. What a kind of work may hold is
+ * bounded by its pool: when nothing is left, the caller does without or waits. Memory is taken from
+ * the system in chunks, when first needed, and kept for the next loan. Safe for use by many
+ * threads.
  */
-final class BufferPool {
+public final class BufferPool {
   private static final int UNIT_BYTES = 16 * 1024;
 
-  /** How often who waits asks whether to go on. */
+  /** How often a waiting thread asks whether to go on. */
   private static final long PATIENCE_MS = 100;
 
-  /**
-   * Memory is taken from the system so much at a time, when it is first needed: a block's worth.
-   */
-  private static final int UNITS_PER_CHUNK = Blocks.SIZE / UNIT_BYTES;
-
   private final int unitCount;
+  private final int unitsPerChunk;
   private final @Nullable ByteBuffer[] chunks; // GUARDED_BY(this)
   private final BitSet lent = new BitSet(); // GUARDED_BY(this)
 
+  /** A pool for blocks. */
   BufferPool(int bytes) {
-    unitCount = bytes / UNIT_BYTES;
-    chunks = new @Nullable ByteBuffer[(unitCount + UNITS_PER_CHUNK - 1) / UNITS_PER_CHUNK];
+    this(bytes, Blocks.SIZE);
   }
 
   /**
-   * A buffer of just that size, at most a block's, or null if no run of free memory is long enough.
-   * First fit, lowest address.
+   * A pool.
+   *
+   * @param chunkBytes the most that can be lent at once
+   */
+  BufferPool(int bytes, int chunkBytes) {
+    unitCount = bytes / UNIT_BYTES;
+    unitsPerChunk = chunkBytes / UNIT_BYTES;
+    chunks = new @Nullable ByteBuffer[(unitCount + unitsPerChunk - 1) / unitsPerChunk];
+  }
+
+  /**
+   * A buffer of exactly that size, at most a chunk's, or null if no run of free memory is long
+   * enough. First fit, lowest address.
    */
   synchronized @Nullable Loan tryAcquire(int size) {
-    int units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
+    int units = units(size);
     int start = lent.nextClearBit(0);
     while (start + units <= unitCount) {
-      int chunkEnd = (start / UNITS_PER_CHUNK + 1) * UNITS_PER_CHUNK;
+      int chunkEnd = (start / unitsPerChunk + 1) * unitsPerChunk;
       int next = lent.nextSetBit(start);
       int runEnd = next < 0 ? chunkEnd : Math.min(next, chunkEnd);
       if (runEnd - start >= units) {
@@ -50,9 +58,14 @@ final class BufferPool {
     return null;
   }
 
+  private static int units(int size) {
+    return (size + UNIT_BYTES - 1) / UNIT_BYTES;
+  }
+
   /** The same, but waits for memory; null only if the caller gives up. */
-  synchronized @Nullable Loan acquire(int size, BooleanSupplier givesUp)
+  public synchronized @Nullable Loan acquire(int size, BooleanSupplier givesUp)
       throws InterruptedException {
+    checkLendable(size);
     Loan loan = tryAcquire(size);
     while (loan == null && !givesUp.getAsBoolean()) {
       wait(PATIENCE_MS);
@@ -61,15 +74,44 @@ final class BufferPool {
     return loan;
   }
 
+  /** The same for a step that must be done: waits until there is memory, interrupted or not. */
+  public Loan take(int size) {
+    checkLendable(size);
+    Loan loan = tryAcquire(size);
+    while (loan == null) {
+      awaitRelease();
+      loan = tryAcquire(size);
+    }
+    return loan;
+  }
+
+  /** A larger loan would be waited for without end. */
+  void checkLendable(int size) {
+    if (units(size) > Math.min(unitsPerChunk, unitCount)) {
+      throw new IllegalArgumentException("no pool lends " + size + " bytes at once");
+    }
+  }
+
+  /** Waits a little, or until something is given back. To be called in a loop. */
+  @SuppressWarnings("WaitNotInLoop")
+  synchronized void awaitRelease() {
+    try {
+      wait(PATIENCE_MS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      Thread.onSpinWait();
+    }
+  }
+
   private ByteBuffer slice(int start, int size) {
-    int index = start / UNITS_PER_CHUNK;
+    int index = start / unitsPerChunk;
     ByteBuffer chunk = chunks[index];
     if (chunk == null) {
-      int units = Math.min(UNITS_PER_CHUNK, unitCount - index * UNITS_PER_CHUNK);
+      int units = Math.min(unitsPerChunk, unitCount - index * unitsPerChunk);
       chunk = ByteBuffer.allocateDirect(units * UNIT_BYTES);
       chunks[index] = chunk;
     }
-    return chunk.slice(start % UNITS_PER_CHUNK * UNIT_BYTES, size);
+    return chunk.slice(start % unitsPerChunk * UNIT_BYTES, size);
   }
 
   private synchronized void giveBack(int start, int units) {
@@ -86,7 +128,7 @@ final class BufferPool {
    * A lent buffer, shared by those who {@link #retain} it; free again when the last of them
    * released it.
    */
-  final class Loan {
+  public final class Loan implements AutoCloseable {
     private final int start;
     private final int units;
     private final ByteBuffer buffer;
@@ -99,7 +141,7 @@ final class BufferPool {
     }
 
     /** A view of the memory with a position and limit of its own. */
-    ByteBuffer buffer() {
+    public ByteBuffer buffer() {
       return buffer.duplicate();
     }
 
@@ -110,7 +152,8 @@ final class BufferPool {
       users++;
     }
 
-    void release() {
+    /** Ends the caller's use. */
+    public void release() {
       synchronized (this) {
         if (users == 0) {
           throw new IllegalStateException("the buffer was given back twice");
@@ -120,6 +163,11 @@ final class BufferPool {
         }
       }
       giveBack(start, units);
+    }
+
+    @Override
+    public void close() {
+      release();
     }
   }
 }

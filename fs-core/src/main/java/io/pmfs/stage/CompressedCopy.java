@@ -21,22 +21,22 @@ final class CompressedCopy implements OpenCopy, Frames {
    *
    * @throws MismatchException if the copy is not laid out as its record says
    */
-  CompressedCopy(CopyReader reader, CopyRecord record, Codec codec, FramePool pool)
+  CompressedCopy(CopyReader reader, CopyRecord record, Codec codec, DirectMemory memory)
       throws IOException {
     this.reader = reader;
     this.record = record;
-    this.table = table(reader, record, codec);
+    this.table = table(reader, record, codec, memory.scratch());
     this.content =
-        new FramedContent(this, codec, record.version().size(), record.blockSize(), pool);
+        new FramedContent(this, codec, record.version().size(), record.blockSize(), memory);
   }
 
-  private static SeekTable table(CopyReader reader, CopyRecord record, Codec codec)
-      throws IOException {
+  private static SeekTable table(
+      CopyReader reader, CopyRecord record, Codec codec, BufferPool scratch) throws IOException {
     if (reader.size() != record.storedSize()) {
       throw new MismatchException(
           "it has " + reader.size() + " bytes instead of " + record.storedSize());
     }
-    SeekTable table = readTable(reader, record);
+    SeekTable table = readTable(reader, record, scratch);
     int mostCompressed = codec.maxCompressedSize(record.blockSize());
     boolean fits =
         table.frameCount() == record.checksums().count()
@@ -54,7 +54,8 @@ final class CompressedCopy implements OpenCopy, Frames {
   }
 
   /** A small file is read at once: that it is one frame says where the frame ends. */
-  private static SeekTable readTable(CopyReader reader, CopyRecord record) throws IOException {
+  private static SeekTable readTable(CopyReader reader, CopyRecord record, BufferPool scratch)
+      throws IOException {
     if (record.checksums().count() == 1) {
       long frameBytes = reader.size() - SeekTable.encodedSize(1);
       if (frameBytes <= 0 || frameBytes > Integer.MAX_VALUE) {
@@ -62,9 +63,10 @@ final class CompressedCopy implements OpenCopy, Frames {
       }
       return SeekTable.of(new int[] {(int) frameBytes}, new int[] {(int) record.version().size()});
     }
-    try {
+    try (BufferPool.Loan loan = scratch.take(SeekTable.READ_BYTES)) {
       return SeekTable.read(
           reader.size(),
+          loan.buffer(),
           (offset, destination) ->
               reader.read(offset, destination.remaining()).copyTo(destination));
     } catch (CodecException e) {

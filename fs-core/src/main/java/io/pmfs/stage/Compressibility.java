@@ -22,9 +22,6 @@ final class Compressibility {
   private static final int PIECES = 4;
   private static final int PIECE_BYTES = TRIAL_BYTES / PIECES;
 
-  private static final ThreadLocal<ByteBuffer> TRIAL =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(TRIAL_BYTES + 4096));
-
   /** Bytes that a file of a kind begins with, after so many others. */
   private record Magic(int offset, String bytes) {
     static Magic hex(String hex) {
@@ -76,22 +73,37 @@ final class Compressibility {
    *
    * @param content of its block with that index
    * @param unitBytes in what units copies take room
+   * @param scratch lends what it is tried in
    */
-  static boolean isWorth(Codec codec, int block, ByteBuffer content, long fileSize, int unitBytes) {
+  static boolean isWorth(
+      Codec codec,
+      int block,
+      ByteBuffer content,
+      long fileSize,
+      int unitBytes,
+      BufferPool scratch) {
     if (fileSize <= unitBytes || (block == 0 && isCompressed(content))) {
       return false;
     }
+    try (BufferPool.Loan loan = scratch.take(codec.maxCompressedSize(TRIAL_BYTES))) {
+      return isWorth(codec, content, fileSize, unitBytes, loan.buffer());
+    }
+  }
+
+  private static boolean isWorth(
+      Codec codec, ByteBuffer content, long fileSize, int unitBytes, ByteBuffer trial) {
     int tried = 0;
     int compressed = 0;
     if (content.remaining() <= TRIAL_BYTES) {
       tried = content.remaining();
-      compressed = compressedSize(codec, content);
+      compressed = compressedSize(codec, content, trial);
     } else {
       int stride = (content.remaining() - PIECE_BYTES) / (PIECES - 1);
       for (int piece = 0; piece < PIECES; piece++) {
         tried += PIECE_BYTES;
         compressed +=
-            compressedSize(codec, content.slice(content.position() + piece * stride, PIECE_BYTES));
+            compressedSize(
+                codec, content.slice(content.position() + piece * stride, PIECE_BYTES), trial);
       }
     }
     if (fileSize <= TRIAL_BYTES) {
@@ -106,8 +118,8 @@ final class Compressibility {
     return COMPRESSED.stream().anyMatch(magic -> magic.begins(start));
   }
 
-  private static int compressedSize(Codec codec, ByteBuffer content) {
-    return codec.compress(content.duplicate(), TRIAL.get().clear());
+  private static int compressedSize(Codec codec, ByteBuffer content, ByteBuffer trial) {
+    return codec.compress(content.duplicate(), trial.clear());
   }
 
   /** The room that a copy takes. */

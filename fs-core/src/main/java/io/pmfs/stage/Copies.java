@@ -34,15 +34,12 @@ public final class Copies implements AutoCloseable {
 
   private static final int OPEN_COPIES = 512;
 
-  /** More than all readers together need for frames of which they want a part. */
-  private static final int FRAME_POOL_BYTES = 32 << 20;
-
   private static final Duration IDLE = Duration.ofSeconds(30);
 
   private final Namespace namespace;
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
-  private final FramePool frames = new FramePool(FRAME_POOL_BYTES);
+  private final DirectMemory memory;
   private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
   private final CopyIndex index;
   private final LongAdder verified = new LongAdder();
@@ -66,6 +63,16 @@ public final class Copies implements AutoCloseable {
    * @param formats how each tier's copies are stored; closed with this
    */
   public Copies(Namespace namespace, List<Tier> tiers, List<CopyFormat> formats) {
+    this(namespace, tiers, formats, new DirectMemory());
+  }
+
+  /**
+   * The same.
+   *
+   * @param memory what reading, copying and comparing take
+   */
+  public Copies(
+      Namespace namespace, List<Tier> tiers, List<CopyFormat> formats, DirectMemory memory) {
     if (tiers.size() != formats.size()) {
       throw new IllegalArgumentException("each tier has one format");
     }
@@ -76,7 +83,14 @@ public final class Copies implements AutoCloseable {
     this.namespace = namespace;
     this.tiers = List.copyOf(tiers);
     this.formats = List.copyOf(formats);
-    this.index = new CopyIndex(namespace, this.tiers, this.formats, handles::invalidate);
+    this.memory = memory;
+    this.index =
+        new CopyIndex(namespace, this.tiers, this.formats, memory.store(), handles::invalidate);
+  }
+
+  /** What reading, copying and comparing take. */
+  public DirectMemory memory() {
+    return memory;
   }
 
   public List<Tier> tiers() {
@@ -112,7 +126,7 @@ public final class Copies implements AutoCloseable {
   @Nullable BlockWriter create(Inode inode, Tier tier, boolean alone) {
     CopyFormat format = format(tier);
     return BlockWriter.create(
-        inode, tier, format, alone ? Bundling.NONE : format.bundling(), frames);
+        inode, tier, format, alone ? Bundling.NONE : format.bundling(), memory);
   }
 
   CopyFormat format(Tier tier) {
@@ -206,10 +220,12 @@ public final class Copies implements AutoCloseable {
   /** Verifies a whole copy, block by block; says whether there is one and it is good. */
   boolean verify(Inode inode) {
     long size = inode.attributes().size();
-    for (long offset = 0; offset < size; offset += Blocks.SIZE) {
-      int count = (int) Math.min(Blocks.SIZE, size - offset);
-      if (read(inode, offset, count, NoSink.NO_SINK) == NO_TIER) {
-        return false;
+    try (NoSink sink = new NoSink(memory.store())) {
+      for (long offset = 0; offset < size; offset += NoSink.MAX_BYTES) {
+        int count = (int) Math.min(NoSink.MAX_BYTES, size - offset);
+        if (read(inode, offset, count, sink) == NO_TIER) {
+          return false;
+        }
       }
     }
     return true;
@@ -229,16 +245,17 @@ public final class Copies implements AutoCloseable {
       return "there is no such tier any more";
     }
     Tier tier = tiers.get(place);
-    try (OpenCopy fresh = open(inode, tier, false)) {
+    try (NoSink sink = new NoSink(memory.store());
+        OpenCopy fresh = open(inode, tier, false)) {
       if (fresh == null) {
         boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
         return isGone ? null : "its file is not there";
       }
       long size = copy.version().size();
       boolean goOn = true;
-      for (long offset = 0; offset < size && goOn; offset += Blocks.SIZE) {
-        int count = (int) Math.min(Blocks.SIZE, size - offset);
-        fresh.read(offset, count, NoSink.NO_SINK);
+      for (long offset = 0; offset < size && goOn; offset += NoSink.MAX_BYTES) {
+        int count = (int) Math.min(NoSink.MAX_BYTES, size - offset);
+        fresh.read(offset, count, sink);
         goOn = goesOn.test(count);
       }
       return null;
@@ -382,7 +399,7 @@ public final class Copies implements AutoCloseable {
       }
       CopyRecord compared = trusted ? null : record;
       OpenCopy copy =
-          format(tier).open(inode, reader, compared, frames, () -> verified(inode, tier));
+          format(tier).open(inode, reader, compared, memory, () -> verified(inode, tier));
       opened = true;
       return copy;
     } finally {

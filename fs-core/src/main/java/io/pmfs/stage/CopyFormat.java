@@ -105,14 +105,15 @@ public final class CopyFormat implements AutoCloseable {
    * How a file is to be stored, by its first block that comes; null for raw.
    *
    * @param content of its block with that index
+   * @param scratch lends what it is tried in
    */
-  @Nullable Codec choose(int block, ByteBuffer content, long size) {
+  @Nullable Codec choose(int block, ByteBuffer content, long size, BufferPool scratch) {
     if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
       return null;
     }
     ZstdCodec codec = size <= DictionaryTraining.LARGEST_BYTES ? forSmall(content) : plain;
     return compression.mode() == Compression.Mode.ZSTD
-            || Compressibility.isWorth(codec, block, content, size, bundling.unitBytes())
+            || Compressibility.isWorth(codec, block, content, size, bundling.unitBytes(), scratch)
         ? codec
         : null;
   }
@@ -149,7 +150,7 @@ public final class CopyFormat implements AutoCloseable {
    * Takes over the reader of a copy.
    *
    * @param record what to compare with; null for a raw copy that was verified in this session
-   * @param frames for parts of compressed frames
+   * @param memory for what is compared and decompressed
    * @param whenVerified called once when all blocks of a raw copy were compared
    * @throws MismatchException if it is no copy of the file's version that can be read
    */
@@ -157,7 +158,7 @@ public final class CopyFormat implements AutoCloseable {
       Inode inode,
       CopyReader reader,
       @Nullable CopyRecord record,
-      FramePool frames,
+      DirectMemory memory,
       Runnable whenVerified)
       throws IOException {
     if (record != null && !isReadable(record, inode)) {
@@ -168,13 +169,13 @@ public final class CopyFormat implements AutoCloseable {
       if (codec == null) {
         throw new MismatchException("the dictionary that it needs is missing or damaged");
       }
-      return new CompressedCopy(reader, record, codec, frames);
+      return new CompressedCopy(reader, record, codec, memory);
     }
     if (reader.size() != inode.attributes().size()) {
       throw new MismatchException(
           "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
     }
-    return new RawCopy(reader, record, whenVerified);
+    return new RawCopy(reader, record, memory.scratch(), whenVerified);
   }
 
   private static boolean isReadable(CopyRecord copy, Inode inode) {

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
@@ -25,9 +26,13 @@ import org.jspecify.annotations.Nullable;
  * because whoever sees another version calls {@link #drop} first.
  */
 final class CopyIndex {
+  /** Copies whose numbers are in memory at once while a tier is compacted. */
+  private static final int COMPACTED_AT_ONCE = 4096;
+
   private final Namespace namespace;
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
+  private final BufferPool memory;
   private final LongConsumer whenChanged;
   private final InodeBytes where = new InodeBytes();
 
@@ -43,14 +48,20 @@ final class CopyIndex {
   /**
    * Knows what the records say.
    *
+   * @param memory lends what a copy is moved through
    * @param whenChanged is told of every inode whose copies are others now, before anybody else sees
    *     them
    */
   CopyIndex(
-      Namespace namespace, List<Tier> tiers, List<CopyFormat> formats, LongConsumer whenChanged) {
+      Namespace namespace,
+      List<Tier> tiers,
+      List<CopyFormat> formats,
+      BufferPool memory,
+      LongConsumer whenChanged) {
     this.namespace = namespace;
     this.tiers = tiers;
     this.formats = formats;
+    this.memory = memory;
     this.whenChanged = whenChanged;
   }
 
@@ -259,16 +270,26 @@ final class CopyIndex {
     if (bundles.isEmpty()) {
       return false;
     }
+    // Not while the records are listed: each move writes records.
     List<Long> numbers = new ArrayList<>();
-    namespace.listCopies(
-        Namespace.ROOT,
-        (number, copy) -> {
-          if (copy.tier().equals(tier.name()) && isIn(bundles, copy)) {
-            numbers.add(number);
-          }
-          return true;
-        });
-    return numbers.stream().filter(number -> move(number, tier, bundles)).count() > 0;
+    AtomicLong next = new AtomicLong(Namespace.ROOT);
+    boolean moved = false;
+    do {
+      numbers.clear();
+      namespace.listCopies(
+          next.get(),
+          (number, copy) -> {
+            next.set(number + 1);
+            if (copy.tier().equals(tier.name()) && isIn(bundles, copy)) {
+              numbers.add(number);
+            }
+            return numbers.size() < COMPACTED_AT_ONCE;
+          });
+      for (long number : numbers) {
+        moved |= move(number, tier, bundles);
+      }
+    } while (numbers.size() == COMPACTED_AT_ONCE);
+    return moved;
   }
 
   private static boolean isIn(Set<Long> bundles, CopyRecord copy) {
@@ -281,7 +302,7 @@ final class CopyIndex {
     try {
       CopyRecord copy = namespace.copy(number, tier.name());
       Extent from = copy == null ? null : copy.extent();
-      Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : tier.move(from);
+      Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : move(tier, from);
       if (copy == null || to == null) {
         return false;
       }
@@ -293,6 +314,16 @@ final class CopyIndex {
       return true;
     } finally {
       lock.unlock();
+    }
+  }
+
+  private @Nullable Extent move(Tier tier, Extent from) {
+    if (from.size() > FrameWriter.MAX_BYTES) {
+      // Nothing that large was ever put into a bundle.
+      return null;
+    }
+    try (BufferPool.Loan loan = memory.take((int) from.size())) {
+      return tier.move(from, loan.buffer());
     }
   }
 

@@ -27,8 +27,7 @@ final class FetchThreads {
   private final Fetches fetches;
   private final int queueLength;
   private final ThreadPoolExecutor threads;
-  private final ThreadLocal<ByteBuffer> buffer =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
+  private final BufferPool memory;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
 
@@ -44,6 +43,7 @@ final class FetchThreads {
     this.namespace = namespace;
     this.copies = copies;
     this.fetches = fetches;
+    this.memory = copies.memory().fetch();
     this.queueLength = settings.queueLength();
     // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
     // get in.
@@ -89,13 +89,16 @@ final class FetchThreads {
     }
     try {
       while (fetch.awaitFree(fetches::isStopping)) {
-        int block = fetch.claimFree();
-        if (block >= 0) {
-          ByteBuffer content = buffer.get().clear().limit(fetch.blockSize(block));
-          if (!fetches.read(fetch, block, content)) {
-            return;
+        // Memory comes before the claim: a reader may need the very block.
+        try (BufferPool.Loan loan = memory.acquire(fetch.blockSize(0), fetches::isStopping)) {
+          int block = loan == null ? -1 : fetch.claimFree();
+          if (loan != null && block >= 0) {
+            ByteBuffer content = loan.buffer().limit(fetch.blockSize(block));
+            if (!fetches.read(fetch, block, content)) {
+              return;
+            }
+            fetches.store(fetch, block, content);
           }
-          fetches.store(fetch, block, content);
         }
       }
     } catch (InterruptedException e) {

@@ -10,21 +10,25 @@ import org.jspecify.annotations.Nullable;
  * the last. Bounded by its memory; what was used least recently goes first, but stays valid for
  * those who borrowed it. Safe for use by many threads.
  */
-final class FramePool {
+public final class FramePool {
   private final BufferPool memory;
 
   /** In order of last use. */
   private final LinkedHashMap<Key, BufferPool.Loan> frames = // GUARDED_BY(this)
       new LinkedHashMap<>(16, 0.75f, true);
 
-  private record Key(FramedContent content, int frame) {}
+  private record Key(Object content, int frame) {}
 
-  FramePool(int bytes) {
-    memory = new BufferPool(bytes);
+  FramePool(BufferPool memory) {
+    this.memory = memory;
   }
 
-  /** A frame, borrowed until the caller releases it; null if it is not here. */
-  synchronized BufferPool.@Nullable Loan get(FramedContent content, int frame) {
+  /**
+   * A frame, borrowed until the caller releases it; null if it is not here.
+   *
+   * @param content what it is a frame of, told from others by identity
+   */
+  public synchronized BufferPool.@Nullable Loan get(Object content, int frame) {
     BufferPool.Loan loan = frames.get(new Key(content, frame));
     if (loan != null) {
       loan.retain();
@@ -44,15 +48,28 @@ final class FramePool {
     return loan;
   }
 
+  /**
+   * The same, but waits until memory is given back. Those who borrow wait for nothing else here.
+   */
+  public BufferPool.Loan take(int size) {
+    memory.checkLendable(size);
+    BufferPool.Loan loan = lend(size);
+    while (loan == null) {
+      memory.awaitRelease();
+      loan = lend(size);
+    }
+    return loan;
+  }
+
   /** Keeps a frame for others; the caller's own hold on it stays. */
-  synchronized void put(FramedContent content, int frame, BufferPool.Loan loan) {
+  public synchronized void put(Object content, int frame, BufferPool.Loan loan) {
     if (frames.putIfAbsent(new Key(content, frame), loan) == null) {
       loan.retain();
     }
   }
 
-  /** Drops all frames of a content that has so many. */
-  synchronized void remove(FramedContent content, int frameCount) {
+  /** Drops all frames of a content that has that many. */
+  public synchronized void remove(Object content, int frameCount) {
     if (frameCount < frames.size()) {
       for (int frame = 0; frame < frameCount; frame++) {
         BufferPool.Loan loan = frames.remove(new Key(content, frame));

@@ -14,14 +14,14 @@ import java.util.concurrent.atomic.AtomicLong;
  * told that it is written.
  */
 final class FrameWriter implements Frames {
-  private static final ThreadLocal<ByteBuffer> SCRATCH =
-      ThreadLocal.withInitial(
-          () -> ByteBuffer.allocateDirect(Blocks.SIZE + Frames.PER_BLOCK * 2048));
+  /** The most that a block takes: frames a little larger than their content, and their table. */
+  static final int MAX_BYTES = Blocks.SIZE + Frames.PER_BLOCK * 2048;
 
   private final CopyWriter file;
   private final Codec codec;
   private final long contentSize;
   private final boolean bundled;
+  private final BufferPool memory;
   private final long[] offsets;
   private final int[] sizes;
   private final int[] checksums;
@@ -31,9 +31,11 @@ final class FrameWriter implements Frames {
    * For content of that size.
    *
    * @param bundled whether all of it, one block, goes into a bundle
+   * @param memory lends what a thread compresses
    */
-  FrameWriter(CopyWriter file, Codec codec, long contentSize, boolean bundled) {
+  FrameWriter(CopyWriter file, Codec codec, long contentSize, boolean bundled, BufferPool memory) {
     this.bundled = bundled;
+    this.memory = memory;
     this.file = file;
     this.codec = codec;
     this.contentSize = contentSize;
@@ -45,7 +47,12 @@ final class FrameWriter implements Frames {
 
   /** Compresses a whole block in the calling thread, and writes it. */
   void write(int block, ByteBuffer content) throws IOException {
-    ByteBuffer compressed = SCRATCH.get().clear();
+    try (BufferPool.Loan loan = memory.take(MAX_BYTES)) {
+      write(block, content, loan.buffer());
+    }
+  }
+
+  private void write(int block, ByteBuffer content, ByteBuffer compressed) throws IOException {
     int first = block * PER_BLOCK;
     int limit = content.limit();
     int count = Frames.count(content.remaining(), SIZE);
@@ -103,7 +110,12 @@ final class FrameWriter implements Frames {
 
   /** Copies the frames to another file, in order. */
   void copyInOrder(CopyWriter target) throws IOException {
-    ByteBuffer buffer = SCRATCH.get();
+    try (BufferPool.Loan loan = memory.take(MAX_BYTES)) {
+      copyInOrder(target, loan.buffer());
+    }
+  }
+
+  private void copyInOrder(CopyWriter target, ByteBuffer buffer) throws IOException {
     long offset = 0;
     for (int frame = 0; frame < sizes.length; ) {
       buffer.clear();

@@ -12,21 +12,20 @@ import java.nio.ByteBuffer;
  * decompressed, so nothing else is ever passed on. Safe for use by many threads.
  */
 final class FramedContent implements AutoCloseable {
-  private static final ThreadLocal<ByteBuffer> SCRATCH =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Frames.SIZE + 4096));
-
   private final Frames frames;
   private final Codec codec;
   private final long contentSize;
   private final int frameSize;
+  private final DirectMemory memory;
   private final FramePool pool;
 
-  FramedContent(Frames frames, Codec codec, long contentSize, int frameSize, FramePool pool) {
+  FramedContent(Frames frames, Codec codec, long contentSize, int frameSize, DirectMemory memory) {
     this.frames = frames;
     this.codec = codec;
     this.contentSize = contentSize;
     this.frameSize = frameSize;
-    this.pool = pool;
+    this.memory = memory;
+    this.pool = memory.frames();
   }
 
   /**
@@ -53,13 +52,7 @@ final class FramedContent implements AutoCloseable {
   private void readPart(int frame, int start, ByteBuffer answer) throws IOException {
     BufferPool.Loan loan = pool.get(this, frame);
     if (loan == null) {
-      loan = pool.lend(sizeOf(frame));
-      if (loan == null) {
-        ByteBuffer once = ByteBuffer.allocateDirect(sizeOf(frame));
-        decompress(frame, once);
-        answer.put(once.slice(start, answer.remaining()));
-        return;
-      }
+      loan = pool.take(sizeOf(frame));
       boolean whole = false;
       try {
         decompress(frame, loan.buffer());
@@ -80,15 +73,11 @@ final class FramedContent implements AutoCloseable {
 
   /** Fills the target with a frame's content. */
   private void decompress(int frame, ByteBuffer target) throws IOException {
-    ByteBuffer compressed = SCRATCH.get().clear();
-    if (codec.maxCompressedSize(frameSize) > compressed.capacity()) {
-      // Of a version with larger frames.
-      compressed = ByteBuffer.allocateDirect(codec.maxCompressedSize(frameSize));
-    }
-    frames.read(frame, compressed);
     ByteBuffer content = target.slice();
     int size;
-    try {
+    try (BufferPool.Loan loan = memory.scratch().take(codec.maxCompressedSize(frameSize))) {
+      ByteBuffer compressed = loan.buffer();
+      frames.read(frame, compressed);
       size = codec.decompress(compressed.flip(), content);
     } catch (CodecException e) {
       throw new MismatchException("frame " + frame + " is damaged: " + e.getMessage());

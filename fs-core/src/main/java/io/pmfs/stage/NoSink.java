@@ -3,21 +3,39 @@ package io.pmfs.stage;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
-/** Takes what is read only to be compared; of blocks or less. */
-final class NoSink implements ReadSink {
-  static final ReadSink NO_SINK = new NoSink();
+/** Takes what is read only to be compared, {@link #MAX_BYTES} at once. Used by one thread. */
+final class NoSink implements ReadSink, AutoCloseable {
+  /** What is compared at once: a frame of a compressed copy, a part of a raw copy's block. */
+  static final int MAX_BYTES = Frames.SIZE;
 
-  private static final ThreadLocal<ByteBuffer> SCRATCH =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(Blocks.SIZE));
+  private final BufferPool memory;
+  private BufferPool.@Nullable Loan loan;
 
-  private NoSink() {}
+  /** Takes memory when there is something to decompress. */
+  NoSink(BufferPool memory) {
+    this.memory = memory;
+  }
 
   @Override
   public ByteBuffer buffer(int size) {
-    return SCRATCH.get().clear().limit(size);
+    BufferPool.Loan held = loan;
+    if (held == null) {
+      held = memory.take(MAX_BYTES);
+      loan = held;
+    }
+    return held.buffer().limit(size);
   }
 
   @Override
   public void accept(ReadResult piece) {}
+
+  @Override
+  public void close() {
+    if (loan != null) {
+      loan.release();
+      loan = null;
+    }
+  }
 }

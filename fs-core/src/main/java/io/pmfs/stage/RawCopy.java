@@ -14,11 +14,9 @@ final class RawCopy implements OpenCopy {
   /** What a thread that verifies reads at once. */
   private static final int SCRATCH_BYTES = 128 * 1024;
 
-  private static final ThreadLocal<ByteBuffer> SCRATCH =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(SCRATCH_BYTES));
-
   private final CopyReader reader;
   private final @Nullable CopyRecord record;
+  private final BufferPool scratch;
   private final Runnable whenVerified;
   private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
   private volatile boolean trusted;
@@ -27,11 +25,14 @@ final class RawCopy implements OpenCopy {
    * Takes over the reader.
    *
    * @param record what to compare with; null if the whole copy was verified in this session
+   * @param scratch lends what a thread compares
    * @param whenVerified called once when all blocks were compared
    */
-  RawCopy(CopyReader reader, @Nullable CopyRecord record, Runnable whenVerified) {
+  RawCopy(
+      CopyReader reader, @Nullable CopyRecord record, BufferPool scratch, Runnable whenVerified) {
     this.reader = reader;
     this.record = record;
+    this.scratch = scratch;
     this.whenVerified = whenVerified;
     this.trusted = record == null;
   }
@@ -64,14 +65,16 @@ final class RawCopy implements OpenCopy {
 
   private void verify(int block, CopyRecord copy) throws IOException {
     CRC32C crc = new CRC32C();
-    ByteBuffer scratch = SCRATCH.get();
     long offset = Blocks.offset(block);
     long end = offset + Blocks.size(copy.version(), block);
-    while (offset < end) {
-      int size = (int) Math.min(SCRATCH_BYTES, end - offset);
-      reader.read(offset, size).copyTo(scratch.clear());
-      crc.update(scratch.flip());
-      offset += size;
+    try (BufferPool.Loan loan = scratch.take((int) Math.min(SCRATCH_BYTES, end - offset))) {
+      ByteBuffer bytes = loan.buffer();
+      while (offset < end) {
+        int size = (int) Math.min(SCRATCH_BYTES, end - offset);
+        reader.read(offset, size).copyTo(bytes.clear());
+        crc.update(bytes.flip());
+        offset += size;
+      }
     }
     if ((int) crc.getValue() != copy.checksums().get(block)) {
       throw new MismatchException("the checksum of block " + block + " does not match");

@@ -75,7 +75,7 @@ public final class Stager implements AutoCloseable {
     this.copies = copies;
     this.readers = new OriginCounters(copies.tiers().size());
     this.peers = new OriginCounters(copies.tiers().size());
-    this.buffers = new BufferPool(settings.bufferBytes());
+    this.buffers = copies.memory().readers(settings.bufferBytes());
     this.storeThreads =
         Executors.newFixedThreadPool(
             StagerSettings.STORE_THREADS, FetchThreads.named("store", threadStart));
@@ -97,11 +97,10 @@ public final class Stager implements AutoCloseable {
   /**
    * Staging by the caller's own threads.
    *
-   * @param jobs how many of them, about: it gets memory for so many blocks, 8 to 64
    * @param moved is told how many bytes were copied, as they are, by any thread
    */
-  public Staging staging(Placement placement, Pace pace, int jobs, LongConsumer moved) {
-    return new Staging(copies, fetches, placement, pace, jobs, moved);
+  public Staging staging(Placement placement, Pace pace, LongConsumer moved) {
+    return new Staging(copies, fetches, placement, pace, moved);
   }
 
   /**

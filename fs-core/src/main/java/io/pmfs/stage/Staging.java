@@ -10,12 +10,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Staging on behalf of one task: files are copied by the threads that call it, at the task's pace
- * and with memory of its own, so that it takes nothing from readers. Readers of the same files read
- * what they need by themselves, and what one of the two has read the other does not read again.
+ * and with the memory of tasks, so that it takes nothing from readers. Readers of the same files
+ * read what they need by themselves, and what one of the two has read the other does not read
+ * again.
  */
 public final class Staging {
-  private static final int LEAST_BUFFERS = 8;
-  private static final int MOST_BUFFERS = 64;
+  /** Half of the tasks' memory, in equal windows; the blocks that are copied have the rest. */
+  private static final int WINDOWS_BYTES = DirectMemory.TASKS_BYTES / 2;
+
+  /** What a disk array or a parallel file system takes as one request, several times over. */
+  private static final int MOST_WINDOW_BYTES = 8 << 20;
+
+  private static final int LEAST_WINDOW_BYTES = 1 << 20;
+
+  /** Sequences that a task reads at once, at most: each has a window. */
+  public static final int MAX_SEQUENCES = WINDOWS_BYTES / LEAST_WINDOW_BYTES;
 
   /** Reserving, filling and finding a copy gone again, so often at most. */
   private static final int ROUNDS = 8;
@@ -32,20 +41,13 @@ public final class Staging {
 
   private volatile boolean cancelled;
 
-  Staging(
-      Copies copies,
-      Fetches fetches,
-      Placement placement,
-      Pace pace,
-      int jobs,
-      LongConsumer moved) {
+  Staging(Copies copies, Fetches fetches, Placement placement, Pace pace, LongConsumer moved) {
     this.copies = copies;
     this.fetches = fetches;
     this.placement = placement;
     this.pace = pace;
     this.moved = moved;
-    this.buffers =
-        new BufferPool(Math.max(LEAST_BUFFERS, Math.min(jobs, MOST_BUFFERS)) * Blocks.SIZE);
+    this.buffers = copies.memory().tasks();
   }
 
   /**
@@ -255,6 +257,17 @@ public final class Staging {
       return 0;
     }
     return fetch.blockCount() == 1 ? 3 : 1;
+  }
+
+  /**
+   * Memory to read a sequence through, to be given back at its end: the more sequences are read at
+   * once, the less for each. Waits while there is none; null if the task was cancelled.
+   *
+   * @param sequences how many are read at once, at most {@link #MAX_SEQUENCES}
+   */
+  public BufferPool.@Nullable Loan window(int sequences) throws InterruptedException {
+    int share = Integer.highestOneBit(WINDOWS_BYTES / sequences);
+    return buffers.acquire(Math.min(share, MOST_WINDOW_BYTES), this::isCancelled);
   }
 
   /** Drops a file's copies, but pinned ones, and what is being made for readers of it. */

@@ -3,6 +3,7 @@ package io.pmfs.tier;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -72,8 +73,10 @@ public interface BackingStore extends AutoCloseable {
 
   /**
    * A pass over the files of one sequence, from the first; together they have all regular files.
+   *
+   * @param window memory to read through, direct; the sequence's until it is closed
    */
-  default SourceSequence sequence(int index) throws FsException {
+  default SourceSequence sequence(int index, ByteBuffer window) throws FsException {
     throw new IndexOutOfBoundsException(index);
   }
 

@@ -114,8 +114,8 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
-  public SourceSequence sequence(int index) throws FsException {
-    return new CountedSequence(store.sequence(index));
+  public SourceSequence sequence(int index, ByteBuffer window) throws FsException {
+    return new CountedSequence(store.sequence(index, window));
   }
 
   @Override

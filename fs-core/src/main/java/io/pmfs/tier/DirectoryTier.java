@@ -217,7 +217,7 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
-  public @Nullable Extent move(Extent extent) {
+  public @Nullable Extent move(Extent extent, ByteBuffer through) {
     long charge = Room.charge(extent.size());
     if (state != TierStatus.State.ON) {
       return null;
@@ -231,9 +231,8 @@ public final class DirectoryTier implements Tier {
         if (reader == null || reader.size() != extent.size()) {
           return null;
         }
-        ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(extent.size()));
-        reader.read(0, bytes.capacity()).copyTo(bytes);
-        copy.append(bytes.flip());
+        reader.read(0, Math.toIntExact(extent.size())).copyTo(through.clear());
+        copy.append(through.flip());
         return copy.commit();
       } finally {
         copy.close();

@@ -235,7 +235,7 @@ public final class PoolTier implements Tier {
   }
 
   @Override
-  public @Nullable Extent move(Extent extent) {
+  public @Nullable Extent move(Extent extent, ByteBuffer through) {
     if (state != TierStatus.State.ON || extent.size() > bundleBytes) {
       return null;
     }
@@ -243,11 +243,10 @@ public final class PoolTier implements Tier {
       if (reader == null || reader.size() != extent.size()) {
         return null;
       }
-      ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(extent.size()));
-      reader.read(0, bytes.capacity()).copyTo(bytes);
-      Extent moved = bundles.append(bytes.flip(), 0);
+      reader.read(0, Math.toIntExact(extent.size())).copyTo(through.clear());
+      Extent moved = bundles.append(through.flip(), 0);
       if (moved == null && spares.useSpare()) {
-        moved = bundles.append(bytes, 0);
+        moved = bundles.append(through, 0);
       }
       if (moved != null) {
         copyCount.incrementAndGet();

@@ -2,6 +2,7 @@ package io.pmfs.tier;
 
 import io.pmfs.metadata.Extent;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
@@ -67,9 +68,10 @@ public interface Tier extends AutoCloseable {
    * Copies what is in an extent to the newest bundle, though there may be no room for it: the
    * caller records it and removes the old one.
    *
+   * @param through memory of the extent's size, direct
    * @return where it is now; null if it cannot be moved
    */
-  default @Nullable Extent move(Extent extent) {
+  default @Nullable Extent move(Extent extent, ByteBuffer through) {
     return null;
   }
 

@@ -33,10 +33,11 @@ final class BlockWriterTest {
   @TempDir Path directory;
   private final CopyFormat format =
       new CopyFormat(Compression.parse("zstd:1"), Bundling.NONE, null, Runnable::run, null);
-  private final FramePool pool = new FramePool(4 << 20);
+  private final DirectMemory memory = new DirectMemory();
 
   private BlockWriter writer(Inode inode, Tier tier) {
-    return Objects.requireNonNull(BlockWriter.create(inode, tier, format, format.bundling(), pool));
+    return Objects.requireNonNull(
+        BlockWriter.create(inode, tier, format, format.bundling(), memory));
   }
 
   private static ByteBuffer block(byte[] content, int block) {
@@ -76,7 +77,7 @@ final class BlockWriterTest {
         assertThat(stage.tiers.get(0).status().usedBytes())
             .isEqualTo((stored + 4095) / 4096 * 4096);
         assertThat(stage.files(0)).hasSize(1);
-        assertThat(pool.isWhole()).isTrue();
+        assertThat(memory.frames().isWhole()).isTrue();
       }
     }
   }

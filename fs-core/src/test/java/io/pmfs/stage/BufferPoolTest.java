@@ -8,9 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 final class BufferPoolTest {
@@ -70,6 +72,27 @@ final class BufferPoolTest {
       loan.release();
     }
     assertThat(pool.isWhole()).isTrue();
+  }
+
+  @Test
+  void take_memoryIsLent_waitsForIt() throws Exception {
+    BufferPool pool = new BufferPool(2 * UNIT);
+    BufferPool.Loan all = acquire(pool, 2 * UNIT);
+    CompletableFuture<BufferPool.Loan> waiting =
+        CompletableFuture.supplyAsync(() -> pool.take(UNIT));
+    assertThat(waiting).isNotCompleted();
+
+    all.close();
+    waiting.get(30, TimeUnit.SECONDS).close();
+    assertThat(pool.isWhole()).isTrue();
+  }
+
+  @Test
+  void take_moreThanIsEverLentAtOnce_failsInsteadOfWaiting() {
+    BufferPool pool = new BufferPool(8 * UNIT, 4 * UNIT);
+
+    assertThatThrownBy(() -> pool.take(4 * UNIT + 1)).isInstanceOf(IllegalArgumentException.class);
+    pool.take(4 * UNIT).close();
   }
 
   @Test

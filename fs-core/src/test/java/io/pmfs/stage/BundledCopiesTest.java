@@ -192,7 +192,7 @@ final class BundledCopiesTest {
     try (Stage stage = open("none", LITTLE_ROOM)) {
       List<Inode> files = fill(stage, 100);
       Staging pinning =
-          stage.stager.staging(new Placement(null, true), Pace.UNLIMITED, 1, bytes -> {});
+          stage.stager.staging(new Placement(null, true), Pace.UNLIMITED, bytes -> {});
       assertThat(pinning.stage(files.get(0)).isThere()).isTrue();
       for (int i = 0; i < 40; i++) {
         if (i % 8 != 0) {
@@ -216,6 +216,48 @@ final class BundledCopiesTest {
     }
   }
 
+  /** Memory for each, freed by the collector alone, would be as much as is moved: 8 MiB. */
+  @Test
+  void compact_manyCopies_movesThemThroughTheSameMemory() throws Exception {
+    try (Stage stage = open("none", 64 << 20)) {
+      List<Inode> files = fill(stage, 2000, 8192);
+      for (int i = 0; i < files.size(); i += 2) {
+        stage.copies.evict(files.get(i).number());
+      }
+      long direct = DirectPool.bytes();
+      long used = stage.tiers.get(0).status().usedBytes();
+      while (stage.copies.compact(stage.tiers.get(0))) {
+        assertThat(DirectPool.bytes() - direct).isLessThan(3 << 20);
+      }
+
+      assertThat(stage.tiers.get(0).status().usedBytes()).isLessThan(used - (7 << 20));
+      assertThat(stage.copies.mismatches()).isZero();
+    }
+  }
+
+  /** A bundle holds more copies than there are numbers in memory at once. */
+  @Test
+  void compact_thousandsOfTinyCopies_movesAll() throws Exception {
+    try (Stage stage = open("none", 64 << 20)) {
+      List<Inode> files = fill(stage, 9500, 60);
+      for (int i = 0; i < files.size(); i++) {
+        if (i % 5 < 2) {
+          stage.copies.evict(files.get(i).number());
+        }
+      }
+
+      assertThat(stage.copies.compact(stage.tiers.get(0))).isTrue();
+      for (int i = 0; i < files.size(); i++) {
+        assertThat(stage.copies.has(files.get(i))).isEqualTo(i % 5 >= 2);
+        if (i % 500 == 499) {
+          assertThat(extent(stage, files.get(i)).bundle()).isGreaterThan(1);
+          assertThat(stage.read(files.get(i))).isEqualTo(Stage.expected(i, files.get(i)));
+        }
+      }
+      assertThat(stage.copies.mismatches()).isZero();
+    }
+  }
+
   @Test
   void compact_tierThatCannotWrite_losesNothing() throws Exception {
     try (Stage stage = open("none", LITTLE_ROOM)) {
@@ -235,7 +277,7 @@ final class BundledCopiesTest {
   void stage_tierFullOfWhatNobodyWants_findsRoom() throws Exception {
     try (Stage stage = open("none", LITTLE_ROOM)) {
       List<Inode> files = fill(stage, 1023);
-      Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, 1, bytes -> {});
+      Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, bytes -> {});
       Inode another = stage.file("another", 5000, RAW_LIMIT);
       assertThat(staging.stage(another).result()).isEqualTo(Staging.Outcome.Result.NO_ROOM);
       for (int i = 0; i < files.size(); i++) {
@@ -274,11 +316,15 @@ final class BundledCopiesTest {
 
   /** Stages so many files of 8 KiB, the i-th with seed i. */
   private static List<Inode> fill(Stage stage, int count) throws Exception {
+    return fill(stage, count, 8192);
+  }
+
+  private static List<Inode> fill(Stage stage, int count, int size) throws Exception {
     for (int i = 0; i < count; i++) {
-      stage.store.file("f" + i, i, 8192);
+      stage.store.file("f" + i, i, size);
     }
     stage.importAll();
-    Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, 1, bytes -> {});
+    Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, bytes -> {});
     List<Inode> files = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       Inode inode = stage.inode("f" + i);

@@ -325,7 +325,7 @@ final class CompressedCopiesTest {
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
       stage.awaitIdle();
       assertThat(stage.copies.has(inode)).as("readers do not have it copied again").isFalse();
-      Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, 1, bytes -> {});
+      Staging staging = stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, bytes -> {});
       assertThat(staging.stage(inode).isThere()).as("in order").isTrue();
     }
   }

@@ -38,7 +38,9 @@ final class CompressibilityTest {
 
   private boolean isWorth(int block, byte[] content, long fileSize, int unitBytes) {
     ByteBuffer bytes = direct(content);
-    boolean worth = Compressibility.isWorth(codec, block, bytes, fileSize, unitBytes);
+    boolean worth =
+        Compressibility.isWorth(
+            codec, block, bytes, fileSize, unitBytes, new DirectMemory().scratch());
     assertThat(bytes.position()).isZero();
     return worth;
   }

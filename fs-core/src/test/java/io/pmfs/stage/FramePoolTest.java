@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.compression.ZstdCodec;
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -12,7 +14,7 @@ final class FramePoolTest {
   private static final int FRAME = 16 * 1024;
 
   private final ZstdCodec codec = new ZstdCodec(1);
-  private final FramePool pool = new FramePool(3 * FRAME);
+  private final FramePool pool = new FramePool(new BufferPool(3 * FRAME));
   private final FramedContent content = content();
   private final FramedContent other = content();
 
@@ -32,7 +34,7 @@ final class FramePoolTest {
         codec,
         10L * FRAME,
         FRAME,
-        pool);
+        new DirectMemory());
   }
 
   @AfterEach
@@ -97,6 +99,18 @@ final class FramePoolTest {
     lent.release();
     first.release();
     third.release();
+    assertThat(pool.isWhole()).isTrue();
+  }
+
+  @Test
+  void take_withAllMemoryBorrowed_waitsForIt() throws Exception {
+    BufferPool.Loan all = Objects.requireNonNull(pool.lend(3 * FRAME));
+    CompletableFuture<BufferPool.Loan> waiting =
+        CompletableFuture.supplyAsync(() -> pool.take(FRAME));
+    assertThat(waiting).isNotCompleted();
+
+    all.release();
+    waiting.get(30, TimeUnit.SECONDS).release();
     assertThat(pool.isWhole()).isTrue();
   }
 

@@ -114,7 +114,7 @@ final class GuestsTest {
     try (Stage stage = new Stage(directory, TIER_FILES * SIZE).with(new Named(RemoteCopies.AUTO))) {
       List<Inode> guests = files(stage, "guest", TIER_FILES);
       Staging pinning =
-          stage.stager.staging(new Placement(null, true), Pace.UNLIMITED, 1, bytes -> {});
+          stage.stager.staging(new Placement(null, true), Pace.UNLIMITED, bytes -> {});
       for (Inode guest : guests) {
         Staging staging = guest.name().toString().endsWith("0") ? pinning : staging(stage);
         assertThat(staging.stage(guest).isThere()).isTrue();
@@ -133,7 +133,7 @@ final class GuestsTest {
   }
 
   private static Staging staging(Stage stage) {
-    return stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, 1, bytes -> {});
+    return stage.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, bytes -> {});
   }
 
   @Test

@@ -42,7 +42,7 @@ final class StagingTest {
   }
 
   private Staging staging(Stage stage, Placement placement) {
-    return stage.stager.staging(placement, Pace.UNLIMITED, 2, moved::addAndGet);
+    return stage.stager.staging(placement, Pace.UNLIMITED, moved::addAndGet);
   }
 
   private Staging staging(Stage stage) {

@@ -327,7 +327,8 @@ final class BundlesTest {
     long before = tier.status().usedBytes();
     assertThat(tier.sparseBundles()).isEqualTo(java.util.Set.of(1L, 2L, 3L, 4L, 5L));
     for (int i = 0; i < 40; i += 8) {
-      Extent to = Objects.requireNonNull(tier.move(extents.get(i)));
+      Extent to =
+          Objects.requireNonNull(tier.move(extents.get(i), ByteBuffer.allocateDirect(1 << 20)));
       tier.remove(i + 1, extents.get(i));
       assertThat(get(tier, to)).isEqualTo(content(i, 8192));
     }
@@ -342,13 +343,13 @@ final class BundlesTest {
     DirectoryTier tier = newTier();
     Extent extent = put(tier, 1, content(1, 1000));
     CopyWriter rest = Objects.requireNonNull(tier.create(2, CAPACITY - 4096));
-    Extent to = Objects.requireNonNull(tier.move(extent));
+    Extent to = Objects.requireNonNull(tier.move(extent, ByteBuffer.allocateDirect(1 << 20)));
     assertThat(get(tier, to)).isEqualTo(content(1, 1000));
     tier.remove(1, extent);
     rest.close();
 
     assertThat(tier.status().usedBytes()).isEqualTo(4096);
-    assertThat(tier.move(new Extent(77, 0, 10))).isNull();
+    assertThat(tier.move(new Extent(77, 0, 10), ByteBuffer.allocateDirect(10))).isNull();
     assertThat(tier.status().usedBytes()).isEqualTo(4096);
   }
 

@@ -396,7 +396,7 @@ public final class FakeStore implements BackingStore {
   }
 
   @Override
-  public synchronized SourceSequence sequence(int index) {
+  public synchronized SourceSequence sequence(int index, ByteBuffer window) {
     List<FileName> files =
         paths().stream().filter(path -> require(path).type == FileType.REGULAR).sorted().toList();
     int perSequence = (files.size() + sequenceCount - 1) / sequenceCount;

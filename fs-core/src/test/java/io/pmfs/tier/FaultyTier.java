@@ -243,13 +243,13 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public @Nullable Extent move(Extent extent) {
+  public @Nullable Extent move(Extent extent, ByteBuffer through) {
     try {
       step(Point.MOVE, 0);
     } catch (IOException e) {
       return null;
     }
-    return tier.move(extent);
+    return tier.move(extent, through);
   }
 
   @Override

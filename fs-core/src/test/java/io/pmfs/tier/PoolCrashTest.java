@@ -139,7 +139,8 @@ final class PoolCrashTest {
   private void compact(PoolTier tier) {
     for (long bundle : tier.sparseBundles()) {
       for (Extent from : List.copyOf(recorded.keySet())) {
-        Extent to = from.bundle() == bundle ? tier.move(from) : null;
+        Extent to =
+            from.bundle() == bundle ? tier.move(from, ByteBuffer.allocateDirect(1 << 20)) : null;
         if (to != null) {
           recorded.put(to, Objects.requireNonNull(recorded.remove(from)));
           tier.remove(1, from);

@@ -346,7 +346,7 @@ final class PoolTierTest extends TierContract {
       for (int i = 0; i < extents.size(); i++) {
         Extent from = extents.get(i);
         if (sparse.contains(from.bundle()) && read(tier, from) != null) {
-          Extent to = Objects.requireNonNull(tier.move(from));
+          Extent to = Objects.requireNonNull(tier.move(from, ByteBuffer.allocateDirect(1 << 20)));
           tier.remove(1, from);
           extents.set(i, to);
           moved++;

@@ -15,6 +15,8 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +48,11 @@ public final class DirectoryStore implements BackingStore {
   private final String path;
   private final int root;
   private final long rootDevice;
+
+  /**
+   * As many as there were listings at once: freed for each, that would be left to the collector.
+   */
+  private final Queue<Pointer> listings = new ConcurrentLinkedQueue<>();
 
   /**
    * Opens the root.
@@ -102,7 +109,16 @@ public final class DirectoryStore implements BackingStore {
       }
     }
     try {
-      Pointer buffer = Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES);
+      list(directory, file, batches);
+    } finally {
+      LIBC.close(file);
+    }
+  }
+
+  private void list(FileName directory, int file, NameConsumer batches) throws FsException {
+    Pointer kept = listings.poll();
+    Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
+    try {
       while (true) {
         long count = LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES);
         if (count < 0) {
@@ -113,7 +129,7 @@ public final class DirectoryStore implements BackingStore {
         }
       }
     } finally {
-      LIBC.close(file);
+      listings.add(buffer);
     }
   }
 

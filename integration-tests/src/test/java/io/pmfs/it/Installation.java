@@ -128,7 +128,11 @@ final class Installation implements AutoCloseable {
   }
 
   Command run(String... arguments) {
-    return Command.run(environment, Command.DEADLINE, line(arguments));
+    return run(Command.DEADLINE, arguments);
+  }
+
+  Command run(Duration deadline, String... arguments) {
+    return Command.run(environment, deadline, line(arguments));
   }
 
   /** Starts a command whose errors are thrown away. */

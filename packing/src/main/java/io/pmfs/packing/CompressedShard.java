@@ -2,6 +2,7 @@ package io.pmfs.packing;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.SeekTable;
+import io.pmfs.stage.BufferPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
@@ -23,12 +24,14 @@ final class CompressedShard implements SourceFile {
   }
 
   /** Reads the table of an open file, which this then owns. */
-  static CompressedShard open(Shard shard, SourceFile file, FrameCache frames)
+  static CompressedShard open(Shard shard, SourceFile file, FrameCache frames, BufferPool scratch)
       throws FsException, ShardException {
-    try {
+    try (BufferPool.Loan loan = scratch.take(SeekTable.READ_BYTES)) {
       SeekTable table =
           SeekTable.read(
-              shard.size(), (offset, destination) -> readFully(shard, file, offset, destination));
+              shard.size(),
+              loan.buffer(),
+              (offset, destination) -> readFully(shard, file, offset, destination));
       for (int frame = 0; frame < table.frameCount(); frame++) {
         if (Math.max(table.contentSize(frame), table.compressedSize(frame))
             > FrameCache.MAX_FRAME_BYTES) {
@@ -110,6 +113,7 @@ final class CompressedShard implements SourceFile {
 
   @Override
   public void close() {
+    frames.remove(this);
     file.close();
   }
 }

@@ -2,28 +2,31 @@ package io.pmfs.packing;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.FrameReader;
+import io.pmfs.stage.BufferPool;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Stream;
 
 /**
- * The frames of compressed shards that were decompressed last, in a few places. Which place a frame
- * may be in follows from its number; so as many frames as there are places are decompressed at
- * once, and memory has a bound. Safe for use by many threads.
+ * The frames of compressed shards that were decompressed last, as far as there is memory. Each is
+ * decompressed once, however many threads want it, and {@value #LOADS} at once. Safe for use by
+ * many threads.
  */
 final class FrameCache implements AutoCloseable {
-  /** What {@code pmfs pack} writes is far below; all places together stay within 128 MiB. */
+  /** What {@code pmfs pack} writes is far below. */
   static final int MAX_FRAME_BYTES = 8 << 20;
 
-  private static final int PLACES = 8;
+  private static final int LOADS = 8;
 
   private final FrameReader reader = new FrameReader();
-  private final Place[] places = new Place[PLACES];
+  private final DirectMemory memory;
 
-  FrameCache() {
-    for (int i = 0; i < PLACES; i++) {
-      places[i] = new Place();
-    }
+  /** Held while a frame is loaded; which one follows from the frame. */
+  private final Object[] locks = Stream.generate(Object::new).limit(LOADS).toArray();
+
+  FrameCache(DirectMemory memory) {
+    this.memory = memory;
   }
 
   /**
@@ -33,43 +36,46 @@ final class FrameCache implements AutoCloseable {
    */
   void copy(CompressedShard shard, int frame, int offset, ByteBuffer destination)
       throws FsException, CodecException {
-    Place place = places[Math.floorMod(frame + shard.number(), PLACES)];
-    synchronized (place) {
-      if (place.shard != shard || place.frame != frame) {
-        fill(place, shard, frame);
-      }
-      int count = Math.min(destination.remaining(), place.content.limit() - offset);
-      destination.put(place.content.duplicate().position(offset).limit(offset + count));
+    try (BufferPool.Loan loan = frame(shard, frame)) {
+      ByteBuffer content = loan.buffer();
+      int count = Math.min(destination.remaining(), content.limit() - offset);
+      destination.put(content.position(offset).limit(offset + count));
     }
   }
 
-  private void fill(Place place, CompressedShard shard, int frame)
+  private BufferPool.Loan frame(CompressedShard shard, int frame)
       throws FsException, CodecException {
-    place.shard = null;
-    place.stored = atLeast(place.stored, (int) shard.table().compressedSize(frame));
-    place.content = atLeast(place.content, (int) shard.table().contentSize(frame));
-    shard.readFrame(frame, place.stored);
-    reader.decompress(shard.table(), frame, place.stored.flip(), place.content);
-    place.content.flip();
-    place.shard = shard;
-    place.frame = frame;
+    synchronized (locks[Math.floorMod(frame + shard.number(), LOADS)]) {
+      BufferPool.Loan kept = memory.frames().get(shard, frame);
+      return kept == null ? load(shard, frame) : kept;
+    }
   }
 
-  private static ByteBuffer atLeast(ByteBuffer buffer, int size) {
-    ByteBuffer enough = buffer.capacity() >= size ? buffer : ByteBuffer.allocateDirect(size);
-    return enough.clear().limit(size);
+  private BufferPool.Loan load(CompressedShard shard, int frame)
+      throws FsException, CodecException {
+    BufferPool.Loan content = memory.frames().take((int) shard.table().contentSize(frame));
+    boolean complete = false;
+    try (BufferPool.Loan stored =
+        memory.scratch().take((int) shard.table().compressedSize(frame))) {
+      shard.readFrame(frame, stored.buffer());
+      reader.decompress(shard.table(), frame, stored.buffer(), content.buffer());
+      complete = true;
+    } finally {
+      if (!complete) {
+        content.release();
+      }
+    }
+    memory.frames().put(shard, frame, content);
+    return content;
+  }
+
+  /** Gives the memory back that a shard's frames are kept in. */
+  void remove(CompressedShard shard) {
+    memory.frames().remove(shard, shard.table().frameCount());
   }
 
   @Override
   public void close() {
     reader.close();
-  }
-
-  /** GUARDED_BY(itself) */
-  private static final class Place {
-    private ByteBuffer stored = ByteBuffer.allocateDirect(0);
-    private ByteBuffer content = ByteBuffer.allocateDirect(0);
-    private @Nullable CompressedShard shard;
-    private int frame;
   }
 }

@@ -1,11 +1,12 @@
 package io.pmfs.packing;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.stage.BufferPool;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,9 +31,7 @@ public final class IndexBuilder {
   private final int threads;
   private final Consumer<IndexProgress> progress;
 
-  /** Freed with the threads that scan, not with each shard: that is left to the collector. */
-  private final ThreadLocal<ByteBuffer> buffers =
-      ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(HeaderReader.MAX_BYTES));
+  private final DirectMemory memory;
 
   /**
    * Prepares a build.
@@ -44,6 +43,21 @@ public final class IndexBuilder {
    */
   public IndexBuilder(
       BackingStore store, IndexForm form, int threads, Consumer<IndexProgress> progress) {
+    this(store, form, threads, progress, new DirectMemory());
+  }
+
+  /**
+   * The same.
+   *
+   * @param memory for what is read of each shard; there is no task that needs it yet
+   */
+  IndexBuilder(
+      BackingStore store,
+      IndexForm form,
+      int threads,
+      Consumer<IndexProgress> progress,
+      DirectMemory memory) {
+    this.memory = memory;
     this.store = store;
     this.form = form;
     this.threads = threads;
@@ -79,7 +93,7 @@ public final class IndexBuilder {
 
   private IndexSummary write(List<Shard> shards, @Nullable ShardIndex before, Path index)
       throws ShardException, FsException {
-    try (ShardFiles files = new ShardFiles(store);
+    try (ShardFiles files = new ShardFiles(store, memory);
         IndexWriter writer = new IndexWriter(form, shards, store, index)) {
       scan(shards, before, files, writer);
       return writer.finish();
@@ -162,10 +176,11 @@ public final class IndexBuilder {
       Shard shard, FileName directory, ShardFiles files, IndexWriter writer, Count count)
       throws ShardException, FsException {
     ShardFiles.Opened opened = files.open(shard);
-    try (SourceFile file = opened.file()) {
+    try (SourceFile file = opened.file();
+        BufferPool.Loan loan = memory.tasks().take(HeaderReader.MAX_BYTES)) {
       double stored = opened.size() == 0 ? 0 : (double) shard.size() / opened.size();
       MemberSink sink = new CountedSink(writer, count, stored);
-      HeaderReader in = new HeaderReader(file, opened.size(), buffers.get());
+      HeaderReader in = new HeaderReader(file, opened.size(), loan.buffer());
       new TarScanner(shard.number(), shard.name().toString(), in, sink)
           .scan(directory, form.nested());
       if (!shard.isVersion(file.status().attributes())) {

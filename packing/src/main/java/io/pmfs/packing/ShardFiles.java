@@ -1,5 +1,6 @@
 package io.pmfs.packing;
 
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -8,10 +9,18 @@ import io.pmfs.tier.SourceFile;
 /** Opens shards of a store as tar files, whether they are compressed or not. */
 final class ShardFiles implements AutoCloseable {
   private final BackingStore store;
-  private final FrameCache frames = new FrameCache();
+  private final DirectMemory memory;
+  private final FrameCache frames;
 
-  ShardFiles(BackingStore store) {
+  /**
+   * Opens shards of a store.
+   *
+   * @param memory for frames of compressed ones
+   */
+  ShardFiles(BackingStore store, DirectMemory memory) {
     this.store = store;
+    this.memory = memory;
+    this.frames = new FrameCache(memory);
   }
 
   /** An open tar file, and its size. */
@@ -28,7 +37,7 @@ final class ShardFiles implements AutoCloseable {
       if (!shard.isVersion(file.status().attributes())) {
         throw OpenShards.changed(shard);
       }
-      CompressedShard opened = CompressedShard.open(shard, file, frames);
+      CompressedShard opened = CompressedShard.open(shard, file, frames, memory.scratch());
       complete = true;
       return new Opened(opened, opened.contentSize());
     } finally {

@@ -9,24 +9,19 @@ import org.jspecify.annotations.Nullable;
 
 /** The files of one shard in the order they lie there, read from it in large requests. */
 final class ShardSequence implements SourceSequence {
-  /** What a disk array or a parallel file system takes as one request, some times over. */
-  static final int WINDOW_BYTES = 8 << 20;
-
   private final ShardStore store;
   private final OpenShards.OpenShard shard;
   private final ShardIndex.Order order;
-  private final ByteBuffer buffer;
   private final ReadWindow window;
   private @Nullable FileName current;
   private boolean closed;
 
   ShardSequence(
-      ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, ByteBuffer buffer) {
+      ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, ByteBuffer window) {
     this.store = store;
     this.shard = shard;
     this.order = order;
-    this.buffer = buffer;
-    this.window = new ReadWindow(shard.file(), buffer);
+    this.window = new ReadWindow(shard.file(), window);
   }
 
   @Override
@@ -51,7 +46,6 @@ final class ShardSequence implements SourceSequence {
       closed = true;
       order.close();
       shard.release();
-      store.giveBack(buffer);
     }
   }
 }

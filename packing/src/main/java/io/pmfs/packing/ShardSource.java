@@ -1,5 +1,6 @@
 package io.pmfs.packing;
 
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -23,6 +24,7 @@ public final class ShardSource {
    * @param store which the shards are in; stays open
    * @param indices where an index may be; the last place is ours to write to
    * @param threads how many shards are read at once if the index has to be built
+   * @param memory for what is read of shards
    * @throws ShardException if a shard is no sound tar file, or the index cannot be written
    */
   public static ShardStore open(
@@ -30,6 +32,7 @@ public final class ShardSource {
       ShardSet set,
       List<Path> indices,
       int threads,
+      DirectMemory memory,
       Consumer<IndexProgress> progress)
       throws FsException, ShardException {
     ShardIndex before = null;
@@ -39,17 +42,18 @@ public final class ShardSource {
       }
       before = read(place);
       if (before != null && set.isIndexedBy(before)) {
-        return new ShardStore(store, before);
+        return new ShardStore(store, before, memory);
       }
     }
     Path place = indices.get(indices.size() - 1);
     IndexSummary summary;
     try (ShardIndex lender = before) {
-      summary = new IndexBuilder(store, set.form(), threads, progress).build(set, lender, place);
+      summary =
+          new IndexBuilder(store, set.form(), threads, progress, memory).build(set, lender, place);
     }
     log.info("{}: index of {} names in {} shards", place, summary.members(), summary.shards());
     try {
-      return new ShardStore(store, ShardIndex.open(place));
+      return new ShardStore(store, ShardIndex.open(place), memory);
     } catch (IOException e) {
       throw new ShardException(
           place + ": the index was written and cannot be read: " + e.getMessage(), e);

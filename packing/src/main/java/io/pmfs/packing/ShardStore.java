@@ -2,6 +2,7 @@ package io.pmfs.packing;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -12,8 +13,6 @@ import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Map;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -31,18 +30,29 @@ public final class ShardStore implements BackingStore {
   private final OpenShards open;
   private final ShardIdentities identities;
 
-  /** As many as there were sequences at once: what is freed for each is left to the collector. */
-  private final Queue<ByteBuffer> windows = new ConcurrentLinkedQueue<>();
-
   /** Serves shards of a store, which stays open, by their index, which is closed with this. */
   public ShardStore(BackingStore store, ShardIndex index) {
-    this(store, index, OPEN_SHARDS, System::nanoTime);
+    this(store, index, new DirectMemory());
   }
 
-  ShardStore(BackingStore store, ShardIndex index, int openShards, LongSupplier nanoTime) {
+  /**
+   * The same.
+   *
+   * @param memory for frames of compressed shards
+   */
+  ShardStore(BackingStore store, ShardIndex index, DirectMemory memory) {
+    this(store, index, memory, OPEN_SHARDS, System::nanoTime);
+  }
+
+  ShardStore(
+      BackingStore store,
+      ShardIndex index,
+      DirectMemory memory,
+      int openShards,
+      LongSupplier nanoTime) {
     this.store = store;
     this.index = index;
-    this.files = new ShardFiles(store);
+    this.files = new ShardFiles(store, memory);
     this.open = new OpenShards(files, openShards, nanoTime);
     this.identities = new ShardIdentities(index.summary().form(), index.shards());
   }
@@ -132,15 +142,9 @@ public final class ShardStore implements BackingStore {
   }
 
   @Override
-  public SourceSequence sequence(int number) throws FsException {
+  public SourceSequence sequence(int number, ByteBuffer window) throws FsException {
     OpenShards.OpenShard shard = open.acquire(index.shards().get(number));
-    ByteBuffer kept = windows.poll();
-    ByteBuffer window = kept == null ? ByteBuffer.allocateDirect(ShardSequence.WINDOW_BYTES) : kept;
     return new ShardSequence(this, shard, index.order(number), window);
-  }
-
-  void giveBack(ByteBuffer window) {
-    windows.add(window);
   }
 
   @Nullable FileName next(ShardIndex.Order order) throws FsException {

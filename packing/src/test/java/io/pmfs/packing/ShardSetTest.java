@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.CountedBackingStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -166,7 +167,8 @@ final class ShardSetTest {
   private String listing(String index) throws Exception {
     PlainDirectory files = new PlainDirectory(directory);
     try (ShardStore store =
-        ShardSource.open(files, found(), List.of(state.resolve(index)), 2, progress -> {})) {
+        ShardSource.open(
+            files, found(), List.of(state.resolve(index)), 2, new DirectMemory(), progress -> {})) {
       return String.valueOf(Listing.ofStore(store));
     }
   }
@@ -192,6 +194,7 @@ final class ShardSetTest {
             set,
             List.of(state.resolve("absent"), state.resolve("kept")),
             2,
+            new DirectMemory(),
             progress -> {})) {
       assertThat(Listing.content(store, FileName.of("a/x"))).isEqualTo("a.tar".getBytes(UTF_8));
     }

@@ -7,9 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.compression.SeekableWriter;
 import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.FileName;
+import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -134,7 +136,8 @@ final class ShardStoreTest {
     new IndexBuilder(files, new IndexForm(true, false), 1, progress -> {})
         .build(List.of(FileName.of("t.tar")), index);
     long indexing = files.operations().total();
-    try (ShardStore store = new ShardStore(files, ShardIndex.open(index), 2, () -> 0)) {
+    try (ShardStore store =
+        new ShardStore(files, ShardIndex.open(index), new DirectMemory(), 2, () -> 0)) {
       assertThat(Listing.ofStore(store)).hasSize(301);
     }
 
@@ -150,7 +153,8 @@ final class ShardStoreTest {
     Path index = directory.resolve("index");
     BackingStores.build(
         directory, new IndexForm(false, false), index, "1.tar", "2.tar", "3.tar", "4.tar");
-    try (ShardStore store = new ShardStore(files, ShardIndex.open(index), 2, () -> 0)) {
+    try (ShardStore store =
+        new ShardStore(files, ShardIndex.open(index), new DirectMemory(), 2, () -> 0)) {
       for (int shard : new int[] {1, 2, 1, 3, 1, 4, 2}) {
         assertThat(new String(Listing.content(store, FileName.of(shard + "/f")), UTF_8))
             .isEqualTo("content" + shard + "\n");
@@ -167,7 +171,12 @@ final class ShardStoreTest {
     Path index = directory.resolve("index");
     BackingStores.build(directory, new IndexForm(true, false), index, "t.tar");
     try (ShardStore store =
-        new ShardStore(new PlainDirectory(directory), ShardIndex.open(index), 2, clock::get)) {
+        new ShardStore(
+            new PlainDirectory(directory),
+            ShardIndex.open(index),
+            new DirectMemory(),
+            2,
+            clock::get)) {
       SourceFile open = store.open(FileName.of("f"));
       Shell.run(directory, "echo two > f; tar -cf t.tar f; touch -d 2020-01-01 t.tar");
 
@@ -219,10 +228,11 @@ final class ShardStoreTest {
     CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
     BackingStores.build(directory, new IndexForm(true, false), index, "1.tar", "2.tar");
     List<String> seen = new ArrayList<>();
+    ByteBuffer window = ByteBuffer.allocateDirect(8 << 20);
     try (ShardStore store = new ShardStore(files, ShardIndex.open(index))) {
       assertThat(store.sequenceCount()).isEqualTo(2);
       for (int number = 0; number < 2; number++) {
-        try (SourceSequence sequence = store.sequence(number)) {
+        try (SourceSequence sequence = store.sequence(number, window)) {
           for (FileName path = sequence.next(); path != null; path = sequence.next()) {
             seen.add(path.toString());
             try (SourceFile file = sequence.open()) {
@@ -246,13 +256,13 @@ final class ShardStoreTest {
   void sequence_ofAShardThatChanges_tellsItAfterReading() throws Exception {
     Shell.run(directory, "echo one > a; echo two > b; tar -cf t.tar a b");
     try (ShardStore store = store(new IndexForm(true, false), "t.tar");
-        SourceSequence sequence = store.sequence(0)) {
+        SourceSequence sequence = store.sequence(0, ByteBuffer.allocateDirect(1 << 20))) {
       sequence.next();
       try (SourceFile file = sequence.open()) {
         file.status();
         Shell.run(directory, "touch -d 2001-01-01 t.tar");
 
-        file.read(0, java.nio.ByteBuffer.allocateDirect(9));
+        file.read(0, ByteBuffer.allocateDirect(9));
         assertThatThrownBy(file::status).hasMessageContaining("changed since it was indexed");
       }
     }
