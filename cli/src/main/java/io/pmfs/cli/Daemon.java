@@ -37,6 +37,7 @@ final class Daemon implements ControlRequests {
   private final MountedDataset dataset;
   private final Observation observation;
   private static final Duration ANSWER_FIRST = Duration.ofMillis(200);
+  private static final Duration LOOK = Duration.ofSeconds(1);
 
   private final CountDownLatch ended = new CountDownLatch(1);
 
@@ -65,15 +66,22 @@ final class Daemon implements ControlRequests {
     this.observation = new Observation(settings.metrics(), dataset.sources(), this::status, clock);
   }
 
-  /** Serves until the mount is gone; {@code ready} runs once it answers and can be found. */
-  void run(Registration registration, Runnable ready) throws MountFailure {
+  /**
+   * Serves until the mount is gone; {@code ready} runs once it answers and can be found.
+   *
+   * @param registration the place of the mount point, which is given back; null if a daemon that
+   *     goes on with a session could not have it
+   */
+  void run(Registry registry, @Nullable Registration registration, Runnable ready)
+      throws MountFailure {
     runner = Thread.currentThread();
-    try (registration) {
+    try (Presence presence =
+        new Presence(settings.mountpoint(), registry, registration, this, this::entry)) {
       try (dataset;
           observation) {
         observation.open(supervision != null && supervision.isResumed());
         dataset.start();
-        serveSupervised(registration, ready);
+        serveSupervised(presence, ready);
       }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
@@ -82,18 +90,17 @@ final class Daemon implements ControlRequests {
   }
 
   /** If this process dies from here on, its supervisor starts another; when it ends, not. */
-  private void serveSupervised(Registration registration, Runnable ready) throws MountFailure {
+  private void serveSupervised(Presence presence, Runnable ready) throws MountFailure {
     Supervision tie = supervision;
     if (tie == null || !dataset.outlivesProcess()) {
-      serve(registration, ready);
+      serve(presence, ready);
       return;
     }
     try (Heartbeat heartbeat =
-        new Heartbeat(
-            settings.mountpoint(), tie, dataset::hasIdleWorker, () -> keepReadMode(tie), clock)) {
+        new Heartbeat(settings.mountpoint(), tie, dataset, () -> keepReadMode(tie), clock)) {
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
       heartbeat.start();
-      serve(registration, ready);
+      serve(presence, ready);
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
     } finally {
@@ -148,41 +155,63 @@ final class Daemon implements ControlRequests {
     halt.accept(ExitStatus.HANDED_OVER);
   }
 
-  private void serve(Registration registration, Runnable ready) throws MountFailure {
-    try (ControlServer control = ControlServer.start(registration.socket(), this)) {
-      registration.publish(
-          new Registry.Entry(
-              settings.mountpoint().toString(),
-              settings.source().toString(),
-              ProcessHandle.current().pid(),
-              registration.socket().toString(),
-              logFile.toString()));
-      log.info(
-          "{} mounted on {}, control socket {}",
-          settings.source(),
-          settings.mountpoint(),
-          control.socket());
+  private Registry.Entry entry(Path socket) {
+    return new Registry.Entry(
+        settings.mountpoint().toString(),
+        settings.source().toString(),
+        ProcessHandle.current().pid(),
+        socket.toString(),
+        logFile.toString(),
+        dataset.device());
+  }
+
+  private void serve(Presence presence, Runnable ready) throws MountFailure {
+    try {
+      appear(presence);
+      log.info("{} mounted on {}", settings.source(), settings.mountpoint());
       if (stopping) {
         unmountByForce();
       } else {
         ready.run();
       }
-      awaitUnmounted();
+      awaitUnmounted(presence);
+      if (dataset.hasFailed() && dataset.outlivesProcess()) {
+        log.error("{}: no requests can be answered any more", settings.mountpoint());
+        halt.accept(ExitStatus.FAILED);
+      }
       log.info("{} is unmounted; stopping", settings.mountpoint());
       unmounting.lockInterruptibly();
       unmounting.unlock();
-    } catch (IOException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, registration.socket() + ": control socket: " + Reason.of(e), e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    } finally {
+      presence.fallSilent();
     }
   }
 
-  private void awaitUnmounted() throws InterruptedException {
+  /** Whoever reads from a session that goes on is not to lose it because of our socket. */
+  private void appear(Presence presence) throws MountFailure {
+    if (supervision != null && supervision.isResumed()) {
+      presence.update(dataset.isAtMountpoint());
+      return;
+    }
     try {
-      dataset.awaitUnmounted();
+      presence.appear();
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, settings.mountpoint() + ": control socket: " + Reason.of(e), e);
+    }
+  }
+
+  private void awaitUnmounted(Presence presence) throws InterruptedException {
+    try {
+      while (!dataset.awaitUnmounted(LOOK)) {
+        // Who stops keeps the place until all is closed.
+        if (!stopping) {
+          presence.update(dataset.isAtMountpoint());
+        }
+      }
     } catch (InterruptedException e) {
       if (!stopping) {
         throw e;

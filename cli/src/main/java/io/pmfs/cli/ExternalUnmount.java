@@ -15,7 +15,13 @@ final class ExternalUnmount {
 
   private ExternalUnmount() {}
 
-  static void run(Path mountpoint, boolean lazy, Surroundings surroundings) throws MountFailure {
+  /** Unmounts that mount; does nothing if it is not at its mount point, or under another. */
+  static void run(MountTable.Mount wanted, boolean lazy, Surroundings surroundings)
+      throws MountFailure {
+    Path mountpoint = wanted.mountpoint();
+    if (!wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
+      return;
+    }
     List<String> command = new ArrayList<>();
     if (surroundings.isRoot()) {
       command.addAll(lazy ? List.of("umount", "-l") : List.of("umount"));
@@ -35,8 +41,7 @@ final class ExternalUnmount {
       execute(mountpoint, command);
     } catch (MountFailure e) {
       // The guard of a mount whose daemon died may have been faster.
-      MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-      if (mount != null && mount.isPmfs()) {
+      if (wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
         throw e;
       }
     }

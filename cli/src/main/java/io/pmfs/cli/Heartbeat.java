@@ -8,15 +8,16 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Tells the supervisor that the mount answers, by asking something through it now and then. A
- * daemon whose workers all wait for a source that does not answer is well, only busy; one that is
- * stopped, or has idle workers and does not answer, is not.
+ * daemon whose workers are all busy is well as long as one of them gets on, or the source or a peer
+ * owes an answer. One that is stopped, has idle workers and does not answer, or whose workers all
+ * hang in itself or in a tier's disk, is not.
  *
  * <p>INVARIANT: it is another process that asks. A thread that waits for an answer which its own
  * process was to give cannot be killed, so that process would never end and nobody go on for it.
@@ -26,20 +27,22 @@ final class Heartbeat implements AutoCloseable {
   private static final Duration INTERVAL = Duration.ofSeconds(1);
 
   /** For each line asks for the file $1, and answers a line whether it is there or not. */
-  private static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
+  static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
 
   /** Too long: the kernel asks us each time, and we need not ask the source. */
   static final String NAME = "x".repeat(300);
 
   private final Path mountpoint;
   private final Supervision supervision;
-  private final BooleanSupplier hasIdleWorker;
+  private final MountedDataset dataset;
   private final Runnable eachTime;
   private final InstantSource clock;
+  private final Supplier<String> question;
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable Process asker;
   private boolean withoutAsker;
   private volatile boolean asking;
+  private long progress;
 
   /**
    * Not beating yet.
@@ -49,12 +52,28 @@ final class Heartbeat implements AutoCloseable {
   Heartbeat(
       Path mountpoint,
       Supervision supervision,
-      BooleanSupplier hasIdleWorker,
+      MountedDataset dataset,
       Runnable eachTime,
       InstantSource clock) {
+    this(mountpoint, supervision, dataset, eachTime, clock, () -> ASK);
+  }
+
+  /**
+   * The same with another question.
+   *
+   * @param question a script of the shell, which gets a path in the mount, and answers each line
+   */
+  Heartbeat(
+      Path mountpoint,
+      Supervision supervision,
+      MountedDataset dataset,
+      Runnable eachTime,
+      InstantSource clock,
+      Supplier<String> question) {
+    this.question = question;
     this.mountpoint = mountpoint;
     this.supervision = supervision;
-    this.hasIdleWorker = hasIdleWorker;
+    this.dataset = dataset;
     this.eachTime = eachTime;
     this.clock = clock;
   }
@@ -67,10 +86,17 @@ final class Heartbeat implements AutoCloseable {
     try {
       while (!closed.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
         eachTime.run();
-        if (asking && !hasIdleWorker.getAsBoolean()) {
-          supervision.touch(clock);
+        boolean idle = dataset.hasIdleWorker();
+        boolean works = getsOn();
+        if (!dataset.isAtMountpoint()) {
+          // Who would answer there is another.
+          if (idle || works) {
+            supervision.touch(clock);
+          }
         } else if (!asking) {
           ask();
+        } else if (!idle && works) {
+          supervision.touch(clock);
         }
       }
     } catch (IOException e) {
@@ -80,6 +106,13 @@ final class Heartbeat implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** Whether anything was done since the last time, or the source is waited for. */
+  private boolean getsOn() {
+    long before = progress;
+    progress = dataset.progress();
+    return progress != before || dataset.waitsForSource();
   }
 
   private void ask() throws IOException {
@@ -109,7 +142,8 @@ final class Heartbeat implements AutoCloseable {
   private @Nullable Process startAsker() {
     try {
       Process process =
-          new ProcessBuilder("/bin/sh", "-c", ASK, "sh", mountpoint + "/" + NAME).start();
+          new ProcessBuilder("/bin/sh", "-c", question.get(), "sh", mountpoint + "/" + NAME)
+              .start();
       withoutAsker = false;
       return process;
     } catch (IOException e) {

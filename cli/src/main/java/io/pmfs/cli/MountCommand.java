@@ -85,27 +85,29 @@ final class MountCommand implements Callable<Integer> {
     MountSettings settings = configuration.toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
     Supervision supervision = invocation.supervision();
-    if (supervision == null || !supervision.isResumed()) {
-      new PreviousMount(settings, registry, invocation).clear();
+    if (supervision != null && supervision.isResumed()) {
+      serve(settings, configuration, registry, registry.register(settings.mountpoint()));
+      return ExitStatus.DONE;
+    }
+    try (Registration registration = new PreviousMount(settings, registry, invocation).replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       // Not by a daemon that takes over: copies are being served from there.
       if (format) {
         PoolPlace.format(settings.tiers());
       }
+      serve(settings, configuration, registry, registration);
     }
-    serve(settings, configuration, registry);
     return ExitStatus.DONE;
   }
 
-  private void serve(MountSettings settings, Configuration configuration, Registry registry)
+  private void serve(
+      MountSettings settings,
+      Configuration configuration,
+      Registry registry,
+      @Nullable Registration registration)
       throws MountFailure {
     Path mountpoint = settings.mountpoint();
-    try (Registration registration = registry.register(mountpoint)) {
-      if (registration == null) {
-        throw new MountFailure(
-            ExitStatus.FAILED,
-            mountpoint + ": another pmfs is starting or stopping there; try again in a moment");
-      }
+    try (registration) {
       Path configured = settings.logFile();
       Path logFile =
           configured != null
@@ -116,7 +118,7 @@ final class MountCommand implements Callable<Integer> {
         Daemon daemon =
             new Daemon(settings, ConfigCommand.toJson(configuration), logFile, invocation);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
-        daemon.run(registration, () -> announce(settings, daemon.description(), logFile));
+        daemon.run(registry, registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {
         // In the background nobody reads stderr any more.
         log.error("{}: stopped by an error", mountpoint, e);

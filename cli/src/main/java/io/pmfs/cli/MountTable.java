@@ -53,8 +53,18 @@ final class MountTable {
    * One mount.
    *
    * @param options those of the mount and of its file system, comma-separated
+   * @param device the number of its file system, as {@code 0:39}: of a mount of ours the kernel's
+   *     connection
    */
-  record Mount(Path mountpoint, String type, String source, String options) {
+  record Mount(Path mountpoint, String type, String source, String options, String device) {
+    /** Whether it is that file system, and at the same place. */
+    boolean isSameAs(@Nullable Mount other) {
+      return other != null
+          && device.equals(other.device)
+          && mountpoint.equals(other.mountpoint)
+          && type.equals(other.type);
+    }
+
     boolean isPmfs() {
       return type.equals(PMFS_TYPE);
     }
@@ -97,7 +107,8 @@ final class MountTable {
                 Path.of(unescape(fields[4])),
                 fields[separator + 1],
                 unescape(fields[separator + 2]),
-                fields[5] + "," + superOptions));
+                fields[5] + "," + superOptions,
+                fields[2]));
       }
     }
     return new MountTable(mounts);

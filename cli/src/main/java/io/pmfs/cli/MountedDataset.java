@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.cli.metrics.Sources;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.fuse.ReadMode;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** A running mount, made by {@link Wiring}: everything the daemon may ask of it. */
@@ -51,6 +52,34 @@ interface MountedDataset extends AutoCloseable {
     return true;
   }
 
+  /** Counts what gets on: requests answered, and what the source and peers are asked for. */
+  default long progress() {
+    return 0;
+  }
+
+  /** Whether the source or a peer owes an answer. */
+  default boolean waitsForSource() {
+    return false;
+  }
+
+  /**
+   * Whether the mount point leads there: the mount may be detached, with files open, or lie under
+   * another.
+   */
+  default boolean isAtMountpoint() {
+    return true;
+  }
+
+  /** The number of the mount, as mountinfo has it; null if it is not known. */
+  default @Nullable String device() {
+    return null;
+  }
+
+  /** Whether this process can serve no more, and the mount is there for another. */
+  default boolean hasFailed() {
+    return false;
+  }
+
   /** What the kernel may answer alone. */
   default ReadMode readMode() {
     return ReadMode.PAGE_CACHE;
@@ -69,8 +98,11 @@ interface MountedDataset extends AutoCloseable {
     return false;
   }
 
-  /** Waits until the mount is gone, by {@link #unmount} or because somebody else unmounted it. */
-  void awaitUnmounted() throws InterruptedException;
+  /**
+   * Waits until the mount is gone, by {@link #unmount} or because somebody else unmounted it, or
+   * {@link #hasFailed}; says whether it did within the time.
+   */
+  boolean awaitUnmounted(Duration limit) throws InterruptedException;
 
   /** Asks that {@link #close} drops all copies and state of this dataset. */
   void purge();

@@ -1,37 +1,137 @@
 package io.pmfs.cli;
 
 import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
-/** What is on a mount point already: nothing, our own mount, or the remains of one. */
+/**
+ * What is on a mount point already: nothing, our own mount, one that is about to be gone, or the
+ * remains of one.
+ */
 final class PreviousMount {
   /** Crashes can stack stale mounts; more than this is not ours to untangle. */
   private static final int MAX_STALE = 8;
 
+  /** An orderly end takes as long at most; see {@link MountCommand}. */
+  static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private static final Duration SILENT = Duration.ofSeconds(2);
+  private static final long POLL_MS = 100;
+
   private final MountSettings settings;
   private final Registry registry;
   private final Invocation invocation;
+  private final Duration patience;
+  private long end;
 
   PreviousMount(MountSettings settings, Registry registry, Invocation invocation) {
+    this(settings, registry, invocation, PATIENCE);
+  }
+
+  /** Waits so long for a predecessor that is ending. */
+  PreviousMount(
+      MountSettings settings, Registry registry, Invocation invocation, Duration patience) {
     this.settings = settings;
     this.registry = registry;
     this.invocation = invocation;
+    this.patience = patience;
   }
 
-  /** Cleans up stale mounts; fails if something that lives is mounted there. */
-  void clear() throws MountFailure {
+  /**
+   * Takes the mount point, when a daemon that is ending there has ended, and cleans up stale
+   * mounts; fails if something that lives is mounted there, or does not end in time.
+   */
+  Registration replace() throws MountFailure {
     Path mountpoint = settings.mountpoint();
-    Registry.Entry entry = registry.find(mountpoint);
-    if (entry != null) {
-      throw refusal(entry);
+    long begin = System.nanoTime();
+    end = begin + patience.toNanos();
+    boolean said = false;
+    while (true) {
+      Registry.Entry entry = registry.find(mountpoint);
+      if (entry != null && isServed(entry)) {
+        throw MountFailure.usage(
+            "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
+                .formatted(mountpoint, entry.pid(), entry.source(), mountpoint));
+      }
+      Registration taken = entry == null ? registry.register(mountpoint) : null;
+      if (taken != null) {
+        clear(taken);
+        return taken;
+      }
+      if (!pause()) {
+        throw refusal(entry);
+      }
+      if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
+        said = true;
+        invocation.warn(waiting(entry));
+      }
     }
+  }
+
+  /** Waits a moment; false if all of the time is over. */
+  boolean pause() throws MountFailure {
+    if (System.nanoTime() - end > 0) {
+      return false;
+    }
+    try {
+      Thread.sleep(POLL_MS);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    }
+  }
+
+  private boolean isServed(Registry.Entry entry) throws MountFailure {
+    MountTable.Mount mount = mount();
+    return mount != null && mount.isPmfs() && entry.isOf(mount);
+  }
+
+  private MountTable.@Nullable Mount mount() throws MountFailure {
+    return invocation.surroundings().mounts().at(settings.mountpoint());
+  }
+
+  private String waiting(Registry.@Nullable Entry entry) {
+    return entry == null
+        ? "%s: waits for another pmfs, which is starting or stopping there, %d s at most"
+            .formatted(settings.mountpoint(), patience.toSeconds())
+        : "%s: waits for pmfs (pid %d), which is just stopping there, %d s at most"
+            .formatted(settings.mountpoint(), entry.pid(), patience.toSeconds());
+  }
+
+  private MountFailure refusal(Registry.@Nullable Entry entry) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        entry == null
+            ? "%s: another pmfs is starting or stopping there and has not ended after %d s; see pmfs status, or try again"
+                .formatted(settings.mountpoint(), patience.toSeconds())
+            : "%s: pmfs (pid %d) is just stopping there and has not ended after %d s; see %s, or try again"
+                .formatted(
+                    settings.mountpoint(), entry.pid(), patience.toSeconds(), entry.logFile()));
+  }
+
+  private void clear(Registration taken) throws MountFailure {
+    boolean isClear = false;
+    try {
+      clearStale();
+      isClear = true;
+    } finally {
+      if (!isClear) {
+        taken.close();
+      }
+    }
+  }
+
+  private void clearStale() throws MountFailure {
+    Path mountpoint = settings.mountpoint();
     for (int i = 0; i < MAX_STALE; i++) {
-      MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
+      MountTable.Mount mount = mount();
       if (mount == null || !mount.isPmfs()) {
         return;
       }
       switch (MountProbe.of(mountpoint)) {
         case STALE -> {
-          ExternalUnmount.run(mountpoint, true, invocation.surroundings());
+          ExternalUnmount.run(mount, true, invocation.surroundings());
           invocation.say(mountpoint + ": cleaned up a stale mount, whose daemon had died");
         }
         case HUNG ->
@@ -45,19 +145,5 @@ final class PreviousMount {
                     + " unmount it first");
       }
     }
-  }
-
-  private MountFailure refusal(Registry.Entry entry) throws MountFailure {
-    Path mountpoint = settings.mountpoint();
-    MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
-    if (mount == null || !mount.isPmfs()) {
-      return new MountFailure(
-          ExitStatus.FAILED,
-          "%s: pmfs (pid %d) is just stopping there; try again in a moment"
-              .formatted(mountpoint, entry.pid()));
-    }
-    return MountFailure.usage(
-        "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
-            .formatted(mountpoint, entry.pid(), entry.source(), mountpoint));
   }
 }

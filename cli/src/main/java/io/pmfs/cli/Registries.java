@@ -19,9 +19,11 @@ final class Registries {
   private static final Path OF_ROOT = Path.of("run/pmfs");
 
   private final List<Registry> all;
+  private final Surroundings surroundings;
 
-  private Registries(List<Registry> all) {
+  private Registries(List<Registry> all, Surroundings surroundings) {
     this.all = all;
+    this.surroundings = surroundings;
   }
 
   /** Makes the user's own runtime directory if need be. */
@@ -36,7 +38,7 @@ final class Registries {
         all.add(Registry.own(made));
       }
     }
-    return new Registries(all);
+    return new Registries(all, surroundings);
   }
 
   private static void addUsers(Path ofRoot, List<Registry> all) throws MountFailure {
@@ -66,11 +68,20 @@ final class Registries {
     }
   }
 
-  /** The daemon that serves a mount point, or null. */
+  /**
+   * The daemon that serves a mount point, or null. A daemon whose mount is detached, and still has
+   * files open, is that of nothing that others have mounted there since.
+   */
   Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
+    MountTable.Mount mount = null;
+    boolean isMountKnown = false;
     for (Registry registry : all) {
       Registry.Entry entry = registry.find(mountpoint);
-      if (entry != null) {
+      if (entry != null && !isMountKnown) {
+        mount = surroundings.mounts().at(mountpoint);
+        isMountKnown = true;
+      }
+      if (entry != null && (mount == null || entry.isOf(mount))) {
         return entry;
       }
     }

@@ -34,8 +34,27 @@ final class Registry {
 
   private static final long MAX_ENTRY_BYTES = 64 << 10;
 
-  /** A running daemon. */
-  record Entry(String mountpoint, String source, long pid, String socket, String logFile) {}
+  /**
+   * A running daemon.
+   *
+   * @param device the number of its mount, as mountinfo has it; null if it is not known
+   */
+  record Entry(
+      String mountpoint,
+      String source,
+      long pid,
+      String socket,
+      String logFile,
+      @Nullable String device) {
+    Entry(String mountpoint, String source, long pid, String socket, String logFile) {
+      this(mountpoint, source, pid, socket, logFile, null);
+    }
+
+    /** Whether the daemon may be that of this mount, which is at its mount point. */
+    boolean isOf(MountTable.Mount mount) {
+      return device == null || device.equals(mount.device());
+    }
+  }
 
   /**
    * A daemon that the registry tells of.
@@ -215,7 +234,12 @@ final class Registry {
       return null;
     }
     return new Entry(
-        entry.mountpoint(), entry.source(), entry.pid(), socket.toString(), entry.logFile());
+        entry.mountpoint(),
+        entry.source(),
+        entry.pid(),
+        socket.toString(),
+        entry.logFile(),
+        entry.device());
   }
 
   private static boolean isPlain(Path file) {

@@ -13,6 +13,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
+import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,7 +41,6 @@ final class ServedDataset implements MountedDataset {
   /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
   private static final Duration ALL_NODES = Duration.ofSeconds(20);
 
-  private static final Duration POLL = Duration.ofDays(1);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
 
@@ -50,6 +50,7 @@ final class ServedDataset implements MountedDataset {
   private final List<Path> pools;
   private final Namespace namespace;
   private final DatasetSource source;
+  private final CountedBackingStore asked;
   private final @Nullable Cluster cluster;
   private final List<Tier> tiers;
   private final Copies copies;
@@ -71,6 +72,7 @@ final class ServedDataset implements MountedDataset {
    *
    * @param owned the directories that belong to this dataset alone
    * @param pools the devices and files that do
+   * @param asked the source as it is read, by peers if there are any
    * @param cluster with whom it is shared; null if with nobody
    * @param isResumed whether an earlier daemon served this mount before
    * @param directReason why passthrough was chosen at once; empty if it was not
@@ -83,6 +85,7 @@ final class ServedDataset implements MountedDataset {
       List<Path> pools,
       Namespace namespace,
       DatasetSource source,
+      CountedBackingStore asked,
       @Nullable Cluster cluster,
       List<Tier> tiers,
       Copies copies,
@@ -101,6 +104,7 @@ final class ServedDataset implements MountedDataset {
     this.pools = pools;
     this.namespace = namespace;
     this.source = source;
+    this.asked = asked;
     this.cluster = cluster;
     this.tiers = tiers;
     this.copies = copies;
@@ -283,6 +287,32 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
+  public long progress() {
+    return bridge.answered() + asked.begun() + asked.ended();
+  }
+
+  @Override
+  public boolean waitsForSource() {
+    long ended = asked.ended();
+    return asked.begun() > ended;
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return bridge.isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return bridge.device();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return bridge.hasFailed();
+  }
+
+  @Override
   public ReadMode readMode() {
     return bridge.readMode();
   }
@@ -310,10 +340,8 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public void awaitUnmounted() throws InterruptedException {
-    while (!bridge.awaitEnd(POLL)) {
-      log.debug("{} is still mounted", settings.mountpoint());
-    }
+  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
+    return bridge.awaitEnd(limit);
   }
 
   @Override

@@ -24,6 +24,9 @@ final class Supervision {
   static final String DESCRIPTOR = "PMFS_SESSION_DESCRIPTOR";
   static final String FILE = "PMFS_SESSION_FILE";
 
+  /** The number of the mount that is taken over, as mountinfo has it. */
+  static final String DEVICE = "PMFS_SESSION_DEVICE";
+
   // For a daemon that is not root; see scripts/pmfs-for-user.
   static final String REQUESTS = "PMFS_SESSION_REQUESTS";
   static final String ANSWERS = "PMFS_SESSION_ANSWERS";
@@ -33,6 +36,7 @@ final class Supervision {
   private final Path file;
   private final @Nullable ReadMode resumedMode;
   private volatile @Nullable ReadMode writtenMode;
+  private final @Nullable String device;
   private final @Nullable Mounter mounter;
   private final boolean allowOther;
 
@@ -40,12 +44,14 @@ final class Supervision {
       int descriptor,
       Path file,
       @Nullable ReadMode resumedMode,
+      @Nullable String device,
       @Nullable Mounter mounter,
       boolean allowOther) {
     this.descriptor = descriptor;
     this.file = file;
     this.resumedMode = resumedMode;
     this.writtenMode = resumedMode;
+    this.device = device;
     this.mounter = mounter;
     this.allowOther = allowOther;
   }
@@ -64,6 +70,7 @@ final class Supervision {
           Integer.parseInt(descriptor),
           file,
           lines.isEmpty() ? null : mode(lines.get(0)),
+          surroundings.variable(DEVICE),
           mounter(surroundings),
           surroundings.variable(ALLOW_OTHER) != null);
     } catch (IOException | IllegalArgumentException e) {
@@ -112,7 +119,11 @@ final class Supervision {
 
   SharedSession session() {
     return new SharedSession(
-        descriptor, isResumed(), file.resolveSibling(file.getFileName() + ".backing"), mounter);
+        descriptor,
+        isResumed(),
+        file.resolveSibling(file.getFileName() + ".backing"),
+        device,
+        mounter);
   }
 
   /**

@@ -62,6 +62,9 @@ final class UmountCommand implements Callable<Integer> {
 
   private long graceEnd;
 
+  /** What is to be unmounted: not what others mount there when it is gone. Null if nothing is. */
+  private MountTable.@Nullable Mount target;
+
   UmountCommand(Invocation invocation) {
     this.invocation = invocation;
   }
@@ -72,10 +75,12 @@ final class UmountCommand implements Callable<Integer> {
     graceEnd = System.nanoTime() + (graceText == null ? 0 : span("--grace", graceText).toNanos());
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
+    MountTable.Mount found = surroundings.mounts().at(mountpoint);
+    target = found != null && found.isPmfs() ? found : null;
     Registry.Entry entry = Registries.open(surroundings).find(mountpoint);
     if (entry != null) {
       askDaemon(mountpoint, entry, timeout);
-    } else if (isMounted(mountpoint)) {
+    } else if (target != null) {
       unmountWithoutDaemon(mountpoint, timeout);
     } else {
       throw new MountFailure(
@@ -93,8 +98,15 @@ final class UmountCommand implements Callable<Integer> {
   }
 
   private boolean isMounted(Path mountpoint) throws MountFailure {
-    MountTable.Mount mount = invocation.surroundings().mounts().at(mountpoint);
-    return mount != null && mount.isPmfs();
+    MountTable.Mount wanted = target;
+    return wanted != null && wanted.isSameAs(invocation.surroundings().mounts().at(mountpoint));
+  }
+
+  private void unmountTarget(boolean lazily) throws MountFailure {
+    MountTable.Mount wanted = target;
+    if (wanted != null) {
+      ExternalUnmount.run(wanted, lazily, invocation.surroundings());
+    }
   }
 
   private void askDaemon(Path mountpoint, Registry.Entry entry, Duration timeout)
@@ -144,7 +156,7 @@ final class UmountCommand implements Callable<Integer> {
   private void unmountExternally(Path mountpoint, boolean isStale) throws MountFailure {
     while (true) {
       try {
-        ExternalUnmount.run(mountpoint, lazy || isStale, invocation.surroundings());
+        unmountTarget(lazy || isStale);
         return;
       } catch (MountFailure e) {
         if (!e.isBusy()) {
@@ -191,7 +203,7 @@ final class UmountCommand implements Callable<Integer> {
               .formatted(mountpoint, entry.pid(), why.getMessage(), entry.pid()),
           why);
     }
-    ExternalUnmount.run(mountpoint, true, invocation.surroundings());
+    unmountTarget(true);
     invocation.say(
         "%s: detached without its daemon (pid %d), which did not answer"
             .formatted(mountpoint, entry.pid()));

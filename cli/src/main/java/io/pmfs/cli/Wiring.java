@@ -31,6 +31,7 @@ import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.MappedMemory;
@@ -139,7 +140,8 @@ final class Wiring implements MountOpener {
     }
     DirectMemory memory = directMemory();
     BackingStore shown = origin.store(state, memory, notice);
-    BackingStore source = cluster == null ? shown : cluster.store(shown);
+    CountedBackingStore source =
+        new CountedBackingStore(cluster == null ? shown : cluster.store(shown));
     List<Tier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
       Tier tier = openTier(spec, settings.keepFree(), dataset, namespace);
@@ -218,6 +220,7 @@ final class Wiring implements MountOpener {
             pools,
             namespace,
             origin,
+            source,
             cluster,
             tiers,
             copies,

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,17 +26,35 @@ final class ExternalUnmountTest {
   }
 
   @Test
-  void run_failsAndStillMounted_isAFailure() {
-    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/s"));
+  void run_failsAndStillMounted_isAFailure() throws Exception {
+    MountTable.Mount mount = mounted();
 
-    assertThatThrownBy(() -> ExternalUnmount.run(mountpoint, true, world.surroundings()))
+    assertThatThrownBy(() -> ExternalUnmount.run(mount, true, world.surroundings()))
         .hasMessageContaining("not unmounted: f: entry not found");
+  }
+
+  private MountTable.Mount mounted() throws MountFailure {
+    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/s"));
+    return Objects.requireNonNull(world.surroundings().mounts().at(mountpoint));
   }
 
   /** The guard of a dead mount may unmount at the same time. */
   @Test
-  void run_failsBecauseAnotherWasFaster_isFine() {
-    assertThatCode(() -> ExternalUnmount.run(mountpoint, true, world.surroundings()))
+  void run_failsBecauseAnotherWasFaster_isFine() throws Exception {
+    MountTable.Mount mount = mounted();
+    Files.writeString(
+        directory.resolve("bin/fusermount3"),
+        "#!/bin/sh\n: >%s\nexit 1\n".formatted(world.root.resolve("proc/self/mountinfo")));
+    assertThatCode(() -> ExternalUnmount.run(mount, true, world.surroundings()))
+        .doesNotThrowAnyException();
+  }
+
+  @Test
+  void run_anotherMountOnThePath_isLeftAlone() throws Exception {
+    MountTable.Mount gone = mounted();
+    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/s").replace("0:30", "0:31"));
+
+    assertThatCode(() -> ExternalUnmount.run(gone, true, world.surroundings()))
         .doesNotThrowAnyException();
   }
 }

@@ -1,9 +1,11 @@
 package io.pmfs.cli;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +23,13 @@ final class FakeDataset implements MountedDataset {
 
   /** Whether an unmount leaves a file open that nobody closes. */
   volatile boolean heldOpen;
+
+  /** What a heartbeat looks at. */
+  volatile boolean isIdle = true;
+
+  volatile long progress;
+  volatile boolean isSourceSilent;
+  volatile boolean isDetached;
 
   @Nullable volatile MountFailure startFailure;
 
@@ -184,6 +193,26 @@ final class FakeDataset implements MountedDataset {
     }
   }
 
+  @Override
+  public boolean hasIdleWorker() {
+    return isIdle;
+  }
+
+  @Override
+  public long progress() {
+    return progress;
+  }
+
+  @Override
+  public boolean waitsForSource() {
+    return isSourceSilent;
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return !isDetached;
+  }
+
   /** What umount(8) by somebody else looks like. */
   void unmountedByOthers() {
     world.mountinfo();
@@ -191,8 +220,8 @@ final class FakeDataset implements MountedDataset {
   }
 
   @Override
-  public void awaitUnmounted() throws InterruptedException {
-    unmounted.await();
+  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
+    return unmounted.await(limit.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   @Override

@@ -76,7 +76,8 @@ final class MountTableTest {
     "ramfs,false"
   })
   void isLocalDisk_byType_isKnown(String type, boolean local) {
-    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw").isLocalDisk()).isEqualTo(local);
+    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw", "0:9").isLocalDisk())
+        .isEqualTo(local);
   }
 
   @Test

@@ -6,7 +6,6 @@ import io.pmfs.fuse.ReadMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
-import java.time.Duration;
 import java.time.Instant;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -58,20 +57,5 @@ final class SupervisionTest {
     first.begin(Path.of("/mnt\n"), ReadMode.PAGE_CACHE, Path.of("/log"));
     assertThat(file).hasContent("page-cache\n/log\n/mnt\n\n");
     assertThat(supervision().resumedMode()).isEqualTo(ReadMode.PAGE_CACHE);
-  }
-
-  @Test
-  void heartbeat_ofADirectoryThatAnswers_touchesTheFile(@TempDir Path mountpoint) throws Exception {
-    Instant now = Instant.ofEpochSecond(1_000_000);
-    Files.setLastModifiedTime(file, LONG_AGO);
-    try (Heartbeat heartbeat =
-        new Heartbeat(mountpoint, supervision(), () -> true, () -> {}, () -> now)) {
-      heartbeat.start();
-      long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-      while (!Files.getLastModifiedTime(file).equals(FileTime.from(now))) {
-        assertThat(System.nanoTime()).isLessThan(deadline);
-        Thread.onSpinWait();
-      }
-    }
   }
 }

@@ -22,6 +22,8 @@ public final class CountedBackingStore implements BackingStore {
   private final LongAdder statfs = new LongAdder();
   private final LongAdder seeks = new LongAdder();
   private final LongAdder errors = new LongAdder();
+  private final LongAdder begun = new LongAdder();
+  private final LongAdder ended = new LongAdder();
 
   public CountedBackingStore(BackingStore store) {
     this.store = store;
@@ -45,6 +47,18 @@ public final class CountedBackingStore implements BackingStore {
     return errors.sum();
   }
 
+  /** Everything that was begun, and may take its time. */
+  public long begun() {
+    return begun.sum();
+  }
+
+  /**
+   * Everything that has ended of what was begun; never more than that, if it is asked for first.
+   */
+  public long ended() {
+    return ended.sum();
+  }
+
   /** A request to the store. */
   private interface Request<T> {
     T run() throws FsException;
@@ -53,13 +67,22 @@ public final class CountedBackingStore implements BackingStore {
   private <T> T counted(LongAdder kind, Request<T> request) throws FsException {
     kind.increment();
     try {
-      return request.run();
+      return waitedFor(request);
     } catch (FsException e) {
       switch (e.errno()) {
         case ENOENT, ENODATA, ENXIO, ENOTDIR -> {}
         default -> errors.increment();
       }
       throw e;
+    }
+  }
+
+  private <T> T waitedFor(Request<T> request) throws FsException {
+    begun.increment();
+    try {
+      return request.run();
+    } finally {
+      ended.increment();
     }
   }
 
@@ -81,7 +104,7 @@ public final class CountedBackingStore implements BackingStore {
   @Override
   public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
-    boolean isListed = store.listWithStatus(directory, batches);
+    boolean isListed = waitedFor(() -> store.listWithStatus(directory, batches));
     if (isListed) {
       lists.increment();
     }
@@ -132,7 +155,12 @@ public final class CountedBackingStore implements BackingStore {
 
     @Override
     public @Nullable FileName next() throws FsException {
-      return sequence.next();
+      begun.increment();
+      try {
+        return sequence.next();
+      } finally {
+        ended.increment();
+      }
     }
 
     @Override

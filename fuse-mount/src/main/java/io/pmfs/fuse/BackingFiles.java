@@ -178,12 +178,15 @@ final class BackingFiles {
       if (chosen == null) {
         // If copies went meanwhile, this may be one of them: good for this open, but not kept.
         int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
-        chosen = new Backing(id, slot, 1, copiesGone != goneBefore);
+        boolean isKnownLater = ledger == null || slot != NO_SLOT;
+        chosen = new Backing(isKnownLater ? id : NONE, slot, 1, copiesGone != goneBefore);
         open.put(inode, chosen);
-        return id;
+        if (isKnownLater) {
+          return id;
+        }
       }
     }
-    // Another opener was faster.
+    // Another opener was faster, or the next process would know nothing of it.
     unregister(id);
     return chosen.id;
   }
@@ -321,6 +324,9 @@ final class BackingFiles {
   void close() {
     Map<Long, Backing> all;
     synchronized (this) {
+      if (ledger != null) {
+        ledger.close();
+      }
       all = new HashMap<>(idle);
       all.putAll(open);
       idle.clear();

@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import java.io.IOException;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
@@ -13,16 +14,25 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Which inodes have which backing ids, in a mapped file that survives this process: the kernel
  * keeps both, and a daemon that takes over the session must go on with them. Slots of 16 bytes:
- * inode number, backing id, how often it is open; an inode of 0 is a free slot. Lives as long as a
- * session, so its format is nobody else's.
+ * inode number, backing id, how often it is open; an inode of 0 is a free slot. It grows by pieces
+ * as files are open. Lives as long as a session, so its format is nobody else's.
  */
-final class BackingLedger {
+final class BackingLedger implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(BackingLedger.class);
+
+  static final int PIECE_SLOTS = 16 * 1024;
+
+  /** Four million open files. */
+  static final int PIECES_MAX = 256;
+
   private static final int SLOT_BYTES = 16;
-  private static final int SLOTS = 16 * 1024;
+  private static final int PIECE_BYTES = PIECE_SLOTS * SLOT_BYTES;
 
   private static final int ID = 8;
   private static final int OPENS = 12;
@@ -30,20 +40,37 @@ final class BackingLedger {
   /** A slot in use. */
   record Entry(int slot, long inode, int id, int opens) {}
 
-  private final MappedByteBuffer slots;
+  private final FileChannel file; // GUARDED_BY(this)
+  private final List<MappedByteBuffer> pieces = new ArrayList<>(); // GUARDED_BY(this)
   private final BitSet used = new BitSet(); // GUARDED_BY(this)
 
   /** Opens the file, or makes it. */
-  BackingLedger(Path file) throws IOException {
-    try (FileChannel channel = FileChannel.open(file, CREATE, READ, WRITE)) {
-      slots = channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) SLOTS * SLOT_BYTES);
-      slots.order(ByteOrder.nativeOrder());
+  BackingLedger(Path path) throws IOException {
+    file = FileChannel.open(path, CREATE, READ, WRITE);
+    for (long size = file.size(); pieces.size() * (long) PIECE_BYTES < size; ) {
+      map();
     }
-    for (int slot = 0; slot < SLOTS; slot++) {
+    for (int slot = 0; slot < slots(); slot++) {
       if (inode(slot) != 0) {
         used.set(slot);
       }
     }
+  }
+
+  private int slots() {
+    return pieces.size() * PIECE_SLOTS;
+  }
+
+  /** Maps the next piece, which is written first: a mapping would not say that the disk is full. */
+  private void map() throws IOException {
+    long begin = pieces.size() * (long) PIECE_BYTES;
+    ByteBuffer zeros = ByteBuffer.allocate((int) Math.max(0, begin + PIECE_BYTES - file.size()));
+    for (long at = file.size(); zeros.hasRemaining(); ) {
+      at += file.write(zeros, at);
+    }
+    MappedByteBuffer piece = file.map(FileChannel.MapMode.READ_WRITE, begin, PIECE_BYTES);
+    piece.order(ByteOrder.nativeOrder());
+    pieces.add(piece);
   }
 
   /** What was put and not removed. */
@@ -52,43 +79,77 @@ final class BackingLedger {
     used.stream()
         .forEach(
             slot -> {
-              int at = slot * SLOT_BYTES;
+              MappedByteBuffer piece = piece(slot);
+              int at = at(slot);
               entries.add(
-                  new Entry(slot, inode(slot), slots.getInt(at + ID), slots.getInt(at + OPENS)));
+                  new Entry(slot, inode(slot), piece.getInt(at + ID), piece.getInt(at + OPENS)));
             });
     return entries;
   }
 
-  /** Notes an id that is open once; returns its slot, or -1 if there are too many. */
+  /** Notes an id that is open once; returns its slot, or -1 if there is no room for more. */
   synchronized int put(long inode, int id) {
     int slot = used.nextClearBit(0);
-    if (slot >= SLOTS) {
+    if (slot >= slots() && !grow()) {
       return -1;
     }
     used.set(slot);
+    MappedByteBuffer piece = piece(slot);
+    int at = at(slot);
     // A slot counts once it has an inode.
-    slots.putInt(slot * SLOT_BYTES + ID, id);
-    slots.putInt(slot * SLOT_BYTES + OPENS, 1);
+    piece.putInt(at + ID, id);
+    piece.putInt(at + OPENS, 1);
     VarHandle.releaseFence();
-    slots.putLong(slot * SLOT_BYTES, inode);
+    piece.putLong(at, inode);
     return slot;
+  }
+
+  private boolean grow() {
+    if (pieces.size() >= PIECES_MAX) {
+      return false;
+    }
+    try {
+      map();
+      return true;
+    } catch (IOException e) {
+      log.debug("the ledger of backing files: {}", e.toString());
+      return false;
+    }
   }
 
   /** Notes how often an id is open. */
   synchronized void setOpens(int slot, int opens) {
     if (slot >= 0) {
-      slots.putInt(slot * SLOT_BYTES + OPENS, opens);
+      piece(slot).putInt(at(slot) + OPENS, opens);
     }
   }
 
   synchronized void remove(int slot) {
     if (slot >= 0) {
-      slots.putLong(slot * SLOT_BYTES, 0);
+      piece(slot).putLong(at(slot), 0);
       used.clear(slot);
     }
   }
 
   private long inode(int slot) {
-    return slots.getLong(slot * SLOT_BYTES);
+    return piece(slot).getLong(at(slot));
+  }
+
+  private MappedByteBuffer piece(int slot) {
+    return pieces.get(slot / PIECE_SLOTS);
+  }
+
+  private static int at(int slot) {
+    return slot % PIECE_SLOTS * SLOT_BYTES;
+  }
+
+  /** Nothing is noted from now on that would need more room. */
+  @Override
+  public synchronized void close() {
+    try {
+      file.close();
+    } catch (IOException e) {
+      log.debug("the ledger of backing files: {}", e.toString());
+    }
   }
 }

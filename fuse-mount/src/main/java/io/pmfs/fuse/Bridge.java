@@ -4,6 +4,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
 public interface Bridge {
@@ -48,9 +49,19 @@ public interface Bridge {
     return false;
   }
 
-  /** Whether a request could be taken now: if not, all wait for the source. */
+  /** Whether a request could be taken now. */
   default boolean hasIdleWorker() {
     return true;
+  }
+
+  /** How many requests were answered, in whatever way. */
+  default long answered() {
+    return 0;
+  }
+
+  /** Whether the session, which has not ended, needs another process to be served. */
+  default boolean hasFailed() {
+    return false;
   }
 
   /**
@@ -87,7 +98,21 @@ public interface Bridge {
   void unmount(boolean lazy) throws MountException;
 
   /**
-   * Waits until the session has ended, whoever unmounted it; says whether it did within the time.
+   * Whether the mount point leads to this session: it may be detached, with files open, or lie
+   * under another mount.
+   */
+  default boolean isAtMountpoint() {
+    return true;
+  }
+
+  /** The number of the session's mount, as mountinfo has it; null if it is not known. */
+  default @Nullable String device() {
+    return null;
+  }
+
+  /**
+   * Waits until the session has ended, whoever unmounted it, or {@link #hasFailed}; says whether it
+   * did within the time.
    */
   boolean awaitEnd(Duration timeout) throws InterruptedException;
 }

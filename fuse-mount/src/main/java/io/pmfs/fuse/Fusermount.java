@@ -165,10 +165,11 @@ final class Fusermount {
   /**
    * Ends the session of a mount of ours whatever is in progress: readers that wait get an error.
    * The kernel gives each user the switch for it.
+   *
+   * @param device the mount's number as mountinfo has it
    */
-  static void abort(Path mountpoint) throws IOException {
-    long device = ((Number) Files.getAttribute(mountpoint, "unix:dev")).longValue();
-    long minor = (device & 0xff) | ((device >>> 12) & 0xfff00);
-    Files.write(Path.of("/sys/fs/fuse/connections/" + minor + "/abort"), new byte[] {'1'});
+  static void abort(String device) throws IOException {
+    String number = device.substring(device.indexOf(':') + 1);
+    Files.write(Path.of("/sys/fs/fuse/connections/" + number + "/abort"), new byte[] {'1'});
   }
 }

@@ -35,7 +35,10 @@ public final class JnrBridge implements Bridge {
 
   private static final long PROBE_INTERVAL_MS = 5;
 
+  private static final int NO_DESCRIPTOR = -1;
+
   private final MountOptions options;
+  private final SessionMount own;
   private final JnrOperations operations;
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile @Nullable Throwable failure;
@@ -51,6 +54,7 @@ public final class JnrBridge implements Bridge {
       throw new IllegalStateException("the JVM must run with -Dfile.encoding=ISO-8859-1");
     }
     this.options = options;
+    this.own = new SessionMount(options.mountpoint(), null);
     try {
       this.operations = new JnrOperations(fileSystem);
     } catch (UnsatisfiedLinkError e) {
@@ -122,6 +126,7 @@ public final class JnrBridge implements Bridge {
               + " s",
           null);
     }
+    own.recognize(NO_DESCRIPTOR);
     ReadAhead.set(options.mountpoint());
   }
 
@@ -214,7 +219,17 @@ public final class JnrBridge implements Bridge {
       return;
     }
     log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");
-    Unmount.unmount(options.mountpoint(), lazy);
+    Unmount.unmount(own, lazy);
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return own.isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return own.device();
   }
 
   @Override

@@ -37,6 +37,7 @@ public final class KernelBridge implements Bridge {
   private final ReadMode readMode;
   private final int workerCount;
   private final @Nullable SharedSession session;
+  private final SessionMount own;
   private final Mounting mounting;
   private final @Nullable String noPassthrough;
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -45,6 +46,8 @@ public final class KernelBridge implements Bridge {
   private volatile @Nullable RequestListener listener;
   private final long kernelFlags;
   private volatile @Nullable KernelWorkers workers;
+  private volatile boolean answered;
+  private volatile boolean failed;
 
   /** Notices are sent with the read lock held, the device is closed with the write lock. */
   private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
@@ -74,7 +77,8 @@ public final class KernelBridge implements Bridge {
     this.workerCount = workerCount;
     this.session = session;
     this.kernelFlags = kernelFlags;
-    this.mounting = Mounting.of(options, session);
+    this.own = new SessionMount(options.mountpoint(), session == null ? null : session.device());
+    this.mounting = Mounting.of(options, session, own);
     this.noPassthrough = mounting.noPassthrough();
     if (readMode == ReadMode.PASSTHROUGH && noPassthrough != null) {
       log.warn(
@@ -132,6 +136,8 @@ public final class KernelBridge implements Bridge {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();
     int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
+    own.recognize(device);
+    mounting.mounted();
     BackingFiles files =
         readMode == ReadMode.PAGE_CACHE || noPassthrough != null ? null : backingFiles(device);
     backing = files;
@@ -149,15 +155,17 @@ public final class KernelBridge implements Bridge {
     }
     KernelWorkers started =
         new KernelWorkers(
-            device, operations, workerCount, given != null, this::abort, () -> end(device));
+            device, operations, workerCount, given != null, this::fail, () -> end(device));
     setNotices(new KernelNotices(new DeviceChannel(device)));
     workers = started;
     started.start(resumed);
     if (resumed) {
       // Without a probe: a thread of ours that waits for our answer cannot be killed (Heartbeat).
+      answered = true;
       return;
     }
     Probe.await(options.mountpoint(), timeout, ended, this);
+    answered = true;
     mounting.setReadAhead();
   }
 
@@ -188,6 +196,20 @@ public final class KernelBridge implements Bridge {
     LIBC.close(device);
     mounting.ended();
     ended.countDown();
+  }
+
+  /**
+   * Nobody here can serve any more: another process does, or the session ends whatever is in
+   * progress. It must not stay without.
+   */
+  private void fail() {
+    failed = true;
+    if (session == null || !answered) {
+      abort();
+    }
+    if (session != null) {
+      ended.countDown();
+    }
   }
 
   private void abort() {
@@ -222,6 +244,27 @@ public final class KernelBridge implements Bridge {
   public boolean hasIdleWorker() {
     KernelWorkers started = workers;
     return started == null || started.hasIdle();
+  }
+
+  @Override
+  public long answered() {
+    KernelWorkers started = workers;
+    return started == null ? 0 : started.answered();
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return own.isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return own.device();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return failed;
   }
 
   @Override

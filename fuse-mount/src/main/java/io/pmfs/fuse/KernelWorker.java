@@ -1,5 +1,6 @@
 package io.pmfs.fuse;
 
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
 import java.util.function.BooleanSupplier;
@@ -8,16 +9,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches a request, answers it, and so on until the session ends. A request that cannot be
- * answered would leave its reader waiting for ever: then the session is ended instead.
+ * Fetches a request, answers it, and so on until the session ends. What goes wrong with one request
+ * does not end a worker. A request that cannot be answered would leave its reader waiting for ever,
+ * and so would a session that no worker can fetch from: then another process is to serve it.
  */
 final class KernelWorker implements Runnable {
   private static final Logger log = LoggerFactory.getLogger(KernelWorker.class);
 
+  private static final int SESSION_ENDED = -1;
+  private static final int FAILED = -2;
+  private static final int FETCH_ATTEMPTS = 10;
+  private static final long PAUSE_MS = 100;
+
   private final KernelChannel channel;
   private final KernelOperations operations;
   private final RequestGate gate;
-  private final Runnable endSession;
+  private final Runnable ended;
+  private final Runnable failed;
   private final ByteBuffer in = KernelOperations.requestBuffer();
   private final long inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
   private final KernelRequest request = new KernelRequest(in);
@@ -27,14 +35,20 @@ final class KernelWorker implements Runnable {
    * A worker of a session.
    *
    * @param gate that all workers of the session share
-   * @param endSession ends it whatever is in progress; called if an answer cannot be given
+   * @param ended runs when the session has
+   * @param failed runs if a request cannot be answered, or none can be fetched
    */
   KernelWorker(
-      KernelChannel channel, KernelOperations operations, RequestGate gate, Runnable endSession) {
+      KernelChannel channel,
+      KernelOperations operations,
+      RequestGate gate,
+      Runnable ended,
+      Runnable failed) {
     this.channel = channel;
     this.gate = gate;
     this.operations = operations;
-    this.endSession = endSession;
+    this.ended = ended;
+    this.failed = failed;
     this.reply = new KernelReply(channel);
   }
 
@@ -56,43 +70,86 @@ final class KernelWorker implements Runnable {
   }
 
   private void work(BooleanSupplier goOn) {
+    int failures = 0;
     try {
       while (goOn.getAsBoolean() && !gate.isClosing()) {
-        int size = channel.receive(inAddress, in.capacity());
-        if (size < 0) {
+        int size = receive();
+        if (size == SESSION_ENDED) {
+          ended.run();
           return;
         }
-        in.clear().limit(size);
-        gate.enter();
-        try {
-          if (request.hasHeader()) {
-            answer(request, reply);
-          } else {
-            log.error("a request of {} bytes has no header and is passed over", size);
-          }
-        } finally {
-          gate.exit();
+        if (size >= 0) {
+          failures = 0;
+          serve(size);
+        } else if (++failures < FETCH_ATTEMPTS) {
+          Thread.sleep(PAUSE_MS);
+        } else {
+          failed.run();
+          return;
         }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (FsException e) {
-      log.error("a worker stops: {}", e.getMessage());
-    } catch (Throwable e) {
-      log.error("a worker stops", e);
     }
   }
 
-  private void answer(KernelRequest request, KernelReply reply) {
+  /** The size of a request, or one of the numbers below zero. */
+  private int receive() {
+    try {
+      int size = channel.receive(inAddress, in.capacity());
+      return size < 0 ? SESSION_ENDED : size;
+    } catch (FsException e) {
+      log.error("no request can be fetched: {}", e.getMessage());
+    } catch (RuntimeException | Error e) {
+      log.error("no request can be fetched", e);
+    }
+    return FAILED;
+  }
+
+  private void serve(int size) throws InterruptedException {
+    in.clear().limit(size);
+    gate.enter();
+    try {
+      if (request.hasHeader()) {
+        answer();
+      } else {
+        log.error("a request of {} bytes has no header and is passed over", size);
+      }
+    } finally {
+      gate.exit();
+    }
+  }
+
+  private void answer() {
+    reply.begin(request.unique());
     try {
       operations.handle(request, reply);
+      return;
     } catch (FsException e) {
       log.error(
-          "{} of inode {} cannot be answered, so the session ends: {}",
+          "{} of inode {} cannot be answered: {}",
           request.opcode(),
           request.node(),
           e.getMessage());
-      endSession.run();
+    } catch (RuntimeException | Error e) {
+      log.error("{} of inode {}", request.opcode(), request.node(), e);
+      if (isFailed()) {
+        return;
+      }
+    }
+    failed.run();
+  }
+
+  /** Whether what the request asked for has an answer after all, if only that it failed. */
+  private boolean isFailed() {
+    try {
+      if (!reply.isAnswered()) {
+        reply.fail(Errno.EIO);
+      }
+      return true;
+    } catch (FsException | RuntimeException | Error e) {
+      log.error("{} of inode {} cannot be answered", request.opcode(), request.node(), e);
+      return false;
     }
   }
 }

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -36,8 +37,10 @@ final class KernelWorkers {
   private final KernelOperations operations;
   private final int count;
   private final boolean outlived;
-  private final Runnable abort;
+  private final Runnable failed;
   private final Runnable ended;
+  private final AtomicBoolean hasEnded = new AtomicBoolean();
+  private final AtomicBoolean hasFailed = new AtomicBoolean();
   private final RequestGate gate = new RequestGate();
   private final AtomicInteger running = new AtomicInteger();
   private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
@@ -55,7 +58,7 @@ final class KernelWorkers {
    *
    * @param device the session's descriptor
    * @param outlived whether the session goes on when this process ends
-   * @param abort ends the session whatever is in progress
+   * @param failed runs once, if the session goes on and cannot be served here any more
    * @param ended runs once, when the session has ended
    */
   KernelWorkers(
@@ -63,13 +66,13 @@ final class KernelWorkers {
       KernelOperations operations,
       int count,
       boolean outlived,
-      Runnable abort,
+      Runnable failed,
       Runnable ended) {
     this.device = device;
     this.operations = operations;
     this.count = count;
     this.outlived = outlived;
-    this.abort = abort;
+    this.failed = failed;
     this.ended = ended;
   }
 
@@ -99,8 +102,21 @@ final class KernelWorkers {
 
   private void end() {
     // What waits for workers that were told to fetch no more waits for another process.
-    if (running.decrementAndGet() == 0 && !gate.isClosing()) {
+    if (running.decrementAndGet() > 0 || gate.isClosing()) {
+      return;
+    }
+    if (!hasEnded.get()) {
+      fail();
+    }
+    if (hasEnded.get() || !outlived) {
       ended.run();
+    }
+  }
+
+  /** A request cannot be answered here, or none can be had. */
+  private void fail() {
+    if (!hasFailed.getAndSet(true)) {
+      failed.run();
     }
   }
 
@@ -115,7 +131,13 @@ final class KernelWorkers {
     }
     DeviceChannel own = outlived && !operations.canResend() ? ownChannel() : null;
     for (int number = 2; number <= count; number++) {
-      start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
+      try {
+        start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
+      } catch (OutOfMemoryError e) {
+        running.decrementAndGet();
+        log.error("only {} threads answer requests: {}", number - 1, e.getMessage());
+        break;
+      }
     }
     serve(own);
   }
@@ -158,7 +180,8 @@ final class KernelWorkers {
   }
 
   private KernelWorker worker(KernelChannel channel) {
-    KernelWorker worker = new KernelWorker(channel, operations, gate, abort);
+    KernelWorker worker =
+        new KernelWorker(channel, operations, gate, () -> hasEnded.set(true), this::fail);
     requests.add(worker.request());
     return worker;
   }
@@ -175,6 +198,11 @@ final class KernelWorkers {
     }
     waiting.sort(Comparator.comparingLong(asked -> asked.beginNanos() - now));
     return waiting;
+  }
+
+  /** Requests answered since the start. */
+  long answered() {
+    return gate.ended();
   }
 
   /** Whether a request could be taken now. */

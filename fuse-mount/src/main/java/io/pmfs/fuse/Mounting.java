@@ -13,6 +13,9 @@ interface Mounting {
    */
   int mount(Duration timeout) throws MountException;
 
+  /** It is mounted, and {@code own} knows which it is. */
+  default void mounted() {}
+
   void unmount(boolean lazy) throws MountException;
 
   /** Ends the session whatever is in progress: readers that wait get an error. */
@@ -29,16 +32,20 @@ interface Mounting {
   /** The session has ended. */
   default void ended() {}
 
-  /** For options, by whoever may. */
-  static Mounting of(MountOptions options, @Nullable SharedSession session) {
+  /**
+   * For options, by whoever may.
+   *
+   * @param own what is unmounted, and nothing else on its path
+   */
+  static Mounting of(MountOptions options, @Nullable SharedSession session, SessionMount own) {
     if (session == null) {
       return LibC.INSTANCE.geteuid() == 0
-          ? new MountingByRoot(options, null)
-          : new MountingByUser(options);
+          ? new MountingByRoot(options, own, null)
+          : new MountingByUser(options, own);
     }
     Mounter mounter = session.mounter();
     return mounter == null
-        ? new MountingByRoot(options, session.descriptor())
+        ? new MountingByRoot(options, own, session.descriptor())
         : new MountingBySupervisor(options, session.descriptor(), mounter);
   }
 }

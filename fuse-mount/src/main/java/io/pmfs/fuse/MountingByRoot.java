@@ -13,10 +13,12 @@ final class MountingByRoot implements Mounting {
   private static final int MS_NODEV = 4;
 
   private final MountOptions options;
+  private final SessionMount own;
   private final @Nullable Integer given;
 
-  MountingByRoot(MountOptions options, @Nullable Integer given) {
+  MountingByRoot(MountOptions options, SessionMount own, @Nullable Integer given) {
     this.options = options;
+    this.own = own;
     this.given = given;
   }
 
@@ -58,12 +60,15 @@ final class MountingByRoot implements Mounting {
 
   @Override
   public void unmount(boolean lazy) throws MountException {
-    Unmount.unmount(options.mountpoint(), lazy);
+    Unmount.unmount(own, lazy);
   }
 
   /** Later readers find what was below the mount. */
   @Override
   public void abort() throws MountException {
+    if (!own.isAtMountpoint()) {
+      throw new MountException(Reason.FAILED, "it is not at its mount point any more", null);
+    }
     int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
     if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
       throw new MountException(Reason.FAILED, Posix.errno().toString(), null);

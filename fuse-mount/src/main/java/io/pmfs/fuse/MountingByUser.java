@@ -12,10 +12,12 @@ final class MountingByUser implements Mounting {
   private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
 
   private final MountOptions options;
+  private final SessionMount own;
   private volatile @Nullable StaleMountGuard guard;
 
-  MountingByUser(MountOptions options) {
+  MountingByUser(MountOptions options, SessionMount own) {
     this.options = options;
+    this.own = own;
   }
 
   @Override
@@ -30,18 +32,31 @@ final class MountingByUser implements Mounting {
   }
 
   @Override
+  public void mounted() {
+    StaleMountGuard watching = guard;
+    String device = own.device();
+    if (watching != null && device != null) {
+      watching.recognize(device);
+    }
+  }
+
+  @Override
   public void unmount(boolean lazy) throws MountException {
-    Unmount.unmount(options.mountpoint(), lazy);
+    Unmount.unmount(own, lazy);
   }
 
   @Override
   public void abort() throws MountException {
     try {
-      Fusermount.abort(options.mountpoint());
+      String device = own.device();
+      if (device == null) {
+        throw new MountException(Reason.FAILED, "its connection is not known", null);
+      }
+      Fusermount.abort(device);
     } catch (IOException e) {
       throw new MountException(Reason.FAILED, e.toString(), e);
     }
-    Unmount.unmount(options.mountpoint(), true);
+    Unmount.unmount(own, true);
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * What workers pass before and after each request. Once shut it stays so: a request that was
@@ -13,6 +14,7 @@ final class RequestGate {
   private static final long POLL_MS = 2;
 
   private final AtomicInteger inProgress = new AtomicInteger();
+  private final LongAdder ended = new LongAdder();
   private final CountDownLatch never = new CountDownLatch(1);
   private volatile boolean shut;
   private volatile boolean closing;
@@ -29,7 +31,13 @@ final class RequestGate {
   }
 
   void exit() {
+    ended.increment();
     inProgress.decrementAndGet();
+  }
+
+  /** Requests ended since the start. */
+  long ended() {
+    return ended.sum();
   }
 
   /** From now on a worker ends after its request, the one that it is waiting for included. */

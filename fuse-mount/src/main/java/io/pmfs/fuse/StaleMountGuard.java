@@ -1,9 +1,12 @@
 package io.pmfs.fuse;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Path;
 import java.util.List;
@@ -26,19 +29,27 @@ final class StaleMountGuard implements AutoCloseable {
 
   /**
    * At the end of standard input statfs is asked, which the kernel passes on to whoever serves:
-   * only a mount that nobody serves is unmounted. The mount point comes in octal, so that no
-   * charset touches it.
+   * only a mount that nobody serves is unmounted. A line of input says the device of ours; then
+   * another mount on the path is left alone. The mount point comes in octal, so that no charset
+   * touches it, and once more as mountinfo, proc(5), has it.
    */
   private static final String SCRIPT =
       """
       trap '' HUP INT QUIT TERM
       mountpoint=$(printf '%bx' "$1")
       mountpoint=${mountpoint%x}
-      read -r end
+      device=
+      while read -r line; do device=$line; done
       case $(LC_ALL=C stat -f -- "$mountpoint" 2>&1 >/dev/null) in
       *'endpoint is not connected'* | *'connection abort'*) ;;
       *) exit ;;
       esac
+      written=$(printf '%bx' "$2")
+      top=
+      while read -r _ _ number _ place _; do
+        [ "$place" != "${written%x}" ] || top=$number
+      done </proc/self/mountinfo
+      [ -z "$device" ] || [ "$device" = "$top" ] || exit
       fusermount3 -u -z -- "$mountpoint" || fusermount -u -z -- "$mountpoint"
       """;
 
@@ -60,15 +71,33 @@ final class StaleMountGuard implements AutoCloseable {
 
   /** In a session of its own: what kills our process group leaves it alone. */
   static List<String> command(Path mountpoint) {
-    return List.of("setsid", "sh", "-c", SCRIPT, "pmfs-guard", octal(mountpoint.toString()));
+    return List.of(
+        "setsid",
+        "sh",
+        "-c",
+        SCRIPT,
+        "pmfs-guard",
+        octal(mountpoint.toString().getBytes(UTF_8)),
+        octal(SessionMount.escaped(mountpoint).getBytes(ISO_8859_1)));
   }
 
-  private static String octal(String text) {
+  private static String octal(byte[] bytes) {
     StringBuilder escaped = new StringBuilder();
-    for (byte b : text.getBytes(UTF_8)) {
+    for (byte b : bytes) {
       escaped.append("\\0%03o".formatted(b & 0xff));
     }
     return escaped.toString();
+  }
+
+  /** It is mounted, with this device number: from now on nothing else is unmounted. */
+  void recognize(String device) {
+    try {
+      OutputStream input = process.getOutputStream();
+      input.write((device + "\n").getBytes(US_ASCII));
+      input.flush();
+    } catch (IOException e) {
+      log.debug("the guard of the mount was gone: {}", e.getMessage());
+    }
   }
 
   ProcessHandle process() {

@@ -23,10 +23,17 @@ final class Unmount {
 
   private Unmount() {}
 
-  static void unmount(Path mountpoint, boolean lazy) throws MountException {
+  /**
+   * Unmounts a session; one that is no longer at its mount point is left alone, as is what is
+   * there.
+   */
+  static void unmount(SessionMount session, boolean lazy) throws MountException {
     for (int attempt = 1; ; attempt++) {
+      if (!session.isAtMountpoint()) {
+        return;
+      }
       try {
-        unmountNow(mountpoint, lazy);
+        unmountNow(session.mountpoint(), lazy);
         return;
       } catch (MountException e) {
         if (e.reason() != Reason.BUSY || attempt == ATTEMPTS) {

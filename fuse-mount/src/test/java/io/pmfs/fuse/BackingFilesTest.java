@@ -359,6 +359,20 @@ final class BackingFilesTest {
     assertThat(new BackingLedger(ledger).entries()).isEmpty();
   }
 
+  /** What no successor would know of is not left to the kernel. */
+  @Test
+  void open_noRoomInTheLedger_isReadThroughUs(@TempDir Path directory) throws Exception {
+    BackingLedger full = new BackingLedger(directory.resolve("ledger"));
+    full.close();
+    for (int i = 0; full.put(1000L + i, 1) >= 0; i++) {
+      assertThat(i).isLessThan(BackingLedger.PIECE_SLOTS);
+    }
+    BackingFiles first = new BackingFiles(fixture.fileSystem, kernel, full, null, 2);
+
+    assertThat(first.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(kernel.registered).isEmpty();
+  }
+
   @Test
   void openRequest_ofAStagedFile_answersItsId() {
     try (KernelSession session = session()) {

@@ -75,7 +75,8 @@ final class KernelSession implements AutoCloseable {
 
   KernelSession(KernelOperations operations) {
     served =
-        new KernelWorker(new Channel(), operations, new RequestGate(), endings::incrementAndGet);
+        new KernelWorker(
+            new Channel(), operations, new RequestGate(), () -> {}, endings::incrementAndGet);
     worker = new Thread(served);
     worker.setDaemon(true);
     worker.start();

@@ -1,8 +1,10 @@
 package io.pmfs.fuse;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -58,6 +60,33 @@ final class StaleMountGuardTest {
     await(process);
 
     assertThat(calls).doesNotExist();
+  }
+
+  /** The next job's, which is about to be served. */
+  @Test
+  void inputEnds_anotherMountOnThePath_isLeftAlone() throws Exception {
+    program("stat", DEAD);
+    Process process = start();
+    try (OutputStream input = process.getOutputStream()) {
+      input.write("0:999999\n".getBytes(US_ASCII));
+    }
+    await(process);
+
+    assertThat(calls).doesNotExist();
+  }
+
+  @Test
+  void inputEnds_deadMountThatIsOurs_isUnmounted() throws Exception {
+    program("stat", DEAD);
+    ProcessBuilder builder = new ProcessBuilder(StaleMountGuard.command(Path.of("/proc")));
+    builder.environment().put("PATH", directory + ":" + System.getenv("PATH"));
+    Process process = builder.start();
+    try (OutputStream input = process.getOutputStream()) {
+      input.write((SessionMount.deviceAt(Path.of("/proc")) + "\n").getBytes(US_ASCII));
+    }
+    await(process);
+
+    assertThat(Files.readString(calls)).isEqualTo("-u|-z|--|/proc|");
   }
 
   @Test

@@ -198,7 +198,8 @@ final class WaitingRequestTest {
   void waiting_whileTheWorkerGoesFromRequestToRequest_isAlwaysOneOfThem() throws Exception {
     answers.countDown();
     Numbers numbers = new Numbers();
-    KernelWorker worker = new KernelWorker(numbers, operations, new RequestGate(), () -> {});
+    KernelWorker worker =
+        new KernelWorker(numbers, operations, new RequestGate(), () -> {}, () -> {});
     Thread thread = new Thread(worker);
     thread.start();
     int seen = 0;

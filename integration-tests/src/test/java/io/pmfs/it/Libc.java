@@ -13,6 +13,10 @@ public interface Libc {
 
   int close(int fd);
 
+  long ptrace(long request, int thread, @Nullable Pointer address, @Nullable Pointer data);
+
+  int waitpid(int process, @Out byte[] status, int options);
+
   long read(int fd, @Out byte[] buffer, long count);
 
   long pread(int fd, @Out byte[] buffer, long count, long offset);

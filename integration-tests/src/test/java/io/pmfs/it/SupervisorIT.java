@@ -1,10 +1,13 @@
 package io.pmfs.it;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -96,6 +99,77 @@ final class SupervisorIT {
       readers.awaitMore(50);
       readers.assertNoFailures();
     }
+  }
+
+  /** The daemon lives and has its heartbeat; but who is to answer hangs. */
+  @Test
+  void lockUp_ofTheWorkers_isNoticedAndTheirStacksAreInTheLog() throws IOException {
+    pmfs.environment("PMFS_WATCHDOG", "4");
+    try (MountedPmfs mount = mount();
+        Readers readers = readersOf(mount)) {
+      long pid = mount.daemon();
+      try (HeldThreads held = new HeldThreads(pid, "fuse-")) {
+        assertThat(held).isNotNull();
+        awaitSuccessor(mount, pid);
+      }
+      readers.awaitMore(50);
+      readers.assertNoFailures();
+      assertThat(Files.readString(Path.of(mount.status().text("logFile"))))
+          .contains("(pid " + pid + ") does not answer: its threads follow")
+          .contains("Full thread dump", "\"fuse-1\"");
+    }
+  }
+
+  /** The heartbeat is the time of a file: it changes, whatever time it is. */
+  @Test
+  void clock_thatIsSet_hasNoDaemonReplaced() throws IOException {
+    pmfs.environment("PMFS_WATCHDOG", "3");
+    try (MountedPmfs mount = mount()) {
+      long pid = mount.daemon();
+      Path session = session();
+      long end = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+      for (int i = 0; System.nanoTime() < end; i++) {
+        Files.setLastModifiedTime(session, FileTime.fromMillis(i));
+        assertThat(mount.daemon()).isEqualTo(pid);
+      }
+    }
+  }
+
+  private Path session() throws IOException {
+    try (DirectoryStream<Path> found =
+        Files.newDirectoryStream(pmfs.scratch().root().resolve("run"), "session.????????")) {
+      return found.iterator().next();
+    }
+  }
+
+  /** Not a crash loop: what is missing may come back, and readers wait for it. */
+  @Test
+  void refusal_ofSuccessors_isTriedAgainAndSaidInTheLog() throws IOException {
+    Path java = pmfs.directory("java").resolve("java");
+    Path real = Path.of(System.getProperty("java.home"), "bin", "java");
+    Files.createSymbolicLink(java, real);
+    pmfs.environment("PMFS_JAVA", java.toString());
+    pmfs.environment("PMFS_CRASH_LIMIT", "1");
+    try (MountedPmfs mount = mount();
+        Readers readers = readersOf(mount)) {
+      Path log = Path.of(mount.status().text("logFile"));
+      long pid = mount.daemon();
+      Files.delete(java);
+      signal("KILL", pid);
+      Await.until("a third try", SUCCESSOR, () -> read(log).contains("another is tried in 4 s"));
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+      assertThat(read(log))
+          .contains(java + ": not a Java program", "could not go on (status 5)")
+          .containsOnlyOnce("the daemon died");
+      Files.createSymbolicLink(java, real);
+      awaitSuccessor(mount, pid);
+      readers.awaitMore(50);
+      readers.assertNoFailures();
+    }
+  }
+
+  private static String read(Path file) {
+    return new String(Dataset.read(file), UTF_8);
   }
 
   @Test

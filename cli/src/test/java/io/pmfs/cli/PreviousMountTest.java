@@ -1,0 +1,115 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A mount on a mount point whose last daemon is about to be gone. */
+@Timeout(120)
+final class PreviousMountTest {
+  private TestWorld world;
+  private MountSettings settings;
+  private Path mountpoint;
+  private Registration predecessor;
+
+  @SuppressWarnings("NullAway.Init")
+  PreviousMountTest() {}
+
+  @BeforeEach
+  void takePlace(@TempDir Path directory) throws Exception {
+    world = new TestWorld(directory);
+    settings = world.settings(Map.of());
+    mountpoint = settings.mountpoint();
+    predecessor = Objects.requireNonNull(world.registry().register(mountpoint));
+  }
+
+  private void publish(String device) throws Exception {
+    predecessor.publish(
+        new Registry.Entry(mountpoint.toString(), "/before", 4711, "/socket", "/the.log", device));
+  }
+
+  private CompletableFuture<Registration> replace(Duration patience) throws MountFailure {
+    PreviousMount previous =
+        new PreviousMount(settings, world.registry(), world.invocation(), patience);
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return previous.replace();
+          } catch (MountFailure e) {
+            throw new IllegalStateException(e.line(), e);
+          }
+        });
+  }
+
+  @Test
+  void replace_predecessorThatEnds_waitsForItAndSaysSo() throws Exception {
+    publish("0:40");
+    CompletableFuture<Registration> taken = replace(Duration.ofSeconds(60));
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (world.errors().isEmpty() && System.nanoTime() < deadline) {
+      Thread.onSpinWait();
+    }
+    assertThat(world.errors())
+        .isEqualTo(
+            "pmfs: %s: waits for pmfs (pid 4711), which is just stopping there, 60 s at most\n"
+                .formatted(mountpoint));
+    assertThat(taken).isNotDone();
+
+    predecessor.close();
+
+    try (Registration registration = taken.get(60, TimeUnit.SECONDS)) {
+      assertThat(registration).isNotNull();
+    }
+  }
+
+  @Test
+  void replace_predecessorThatDoesNotEnd_saysWhichAndFails() throws Exception {
+    publish("0:40");
+
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .hasRootCauseMessage(
+            mountpoint
+                + ": pmfs (pid 4711) is just stopping there and has not ended after 0 s; see"
+                + " /the.log, or try again");
+  }
+
+  @Test
+  void replace_anotherThatStarts_isWaitedForToo() throws Exception {
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .hasRootCauseMessage(
+            mountpoint
+                + ": another pmfs is starting or stopping there and has not ended after 0 s; see"
+                + " pmfs status, or try again");
+  }
+
+  @Test
+  void replace_predecessorThatServes_isRefusedAtOnce() throws Exception {
+    publish("0:30"); // as TestWorld.line has it
+    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/before"));
+
+    assertThatThrownBy(() -> replace(Duration.ofHours(1)).get(60, TimeUnit.SECONDS))
+        .rootCause()
+        .hasMessageContaining("already mounted: pid 4711 serves /before there");
+  }
+
+  /** What lies there is not the ending daemon's, whose number says so. */
+  @Test
+  void replace_mountOfAnotherThanTheEndingDaemon_isNotTakenForItsOwn() throws Exception {
+    publish("0:40");
+    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/theirs"));
+
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .rootCause()
+        .hasMessageContaining("just stopping there");
+  }
+}

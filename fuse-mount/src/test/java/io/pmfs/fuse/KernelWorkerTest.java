@@ -1,0 +1,104 @@
+package io.pmfs.fuse;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a worker does when it is not a request that fails, but the worker. */
+@Timeout(60)
+final class KernelWorkerTest {
+  private KernelFixture fixture;
+  private final AtomicInteger ended = new AtomicInteger();
+  private final AtomicInteger failed = new AtomicInteger();
+
+  @SuppressWarnings("NullAway.Init")
+  KernelWorkerTest() {}
+
+  @BeforeEach
+  void open(@TempDir Path directory) throws Exception {
+    fixture = new KernelFixture(directory);
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    fixture.close();
+  }
+
+  /** What receive does, one after the other; the last one for ever. */
+  private void run(Throwable... failures) {
+    Deque<Throwable> left = new ArrayDeque<>(List.of(failures));
+    KernelChannel channel =
+        new KernelChannel() {
+          @Override
+          public int receive(long buffer, int size) throws FsException {
+            Throwable next = left.size() > 1 ? left.remove() : left.getFirst();
+            if (next instanceof FsException e && e.errno() == Errno.ENODEV) {
+              return -1;
+            }
+            if (next instanceof FsException e) {
+              throw e;
+            }
+            throw (Error) next;
+          }
+
+          @Override
+          public boolean send(long vectors, int count) {
+            return true;
+          }
+
+          @Override
+          public boolean sendPiped(int pipe, int size) {
+            return true;
+          }
+        };
+    KernelOperations operations =
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
+    new KernelWorker(
+            channel, operations, new RequestGate(), ended::incrementAndGet, failed::incrementAndGet)
+        .run();
+  }
+
+  private static FsException failure(Errno errno) {
+    return new FsException(errno, "the test");
+  }
+
+  @Test
+  void run_sessionEnds_saysSo() {
+    run(failure(Errno.ENODEV));
+
+    assertThat(ended).hasValue(1);
+    assertThat(failed).hasValue(0);
+  }
+
+  @Test
+  void run_errorsBetweenRequests_goesOn() {
+    run(
+        new StackOverflowError(),
+        new NoClassDefFoundError("x"),
+        failure(Errno.ENOMEM),
+        failure(Errno.ENODEV));
+
+    assertThat(ended).hasValue(1);
+    assertThat(failed).hasValue(0);
+  }
+
+  /** An end without a word would leave a mount that nobody serves. */
+  @Test
+  void run_nothingCanBeFetched_failsAndDoesNotSayThatTheSessionEnded() {
+    run(failure(Errno.EIO));
+
+    assertThat(ended).hasValue(0);
+    assertThat(failed).hasValue(1);
+  }
+}

@@ -1,0 +1,79 @@
+package io.pmfs.it;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Threads of another process that go on no more, as in a lock-up, while the rest of it does. The
+ * system lets the thread that holds them, and no other, look after them; so this one does until
+ * they are killed.
+ */
+final class HeldThreads implements AutoCloseable {
+  // linux/ptrace.h, linux/wait.h
+  private static final long PTRACE_SEIZE = 0x4206;
+  private static final long PTRACE_INTERRUPT = 0x4207;
+  private static final int WNOHANG = 1;
+  private static final int WALL = 0x40000000;
+
+  private final Set<Integer> threads = ConcurrentHashMap.newKeySet();
+  private final CountDownLatch held = new CountDownLatch(1);
+  private final CountDownLatch closed = new CountDownLatch(1);
+  private final Thread holder;
+
+  /** Holds the threads of a process whose names begin so. */
+  HeldThreads(long pid, String prefix) {
+    holder = new Thread(() -> hold(pid, prefix), "holder of " + prefix);
+    holder.setDaemon(true);
+    holder.start();
+    try {
+      if (!held.await(30, TimeUnit.SECONDS) || threads.isEmpty()) {
+        throw new AssertionError("no threads " + prefix + " of " + pid + " are held");
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private void hold(long pid, String prefix) {
+    try (DirectoryStream<Path> tasks =
+        Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+      for (Path task : tasks) {
+        int thread = Integer.parseInt(task.getFileName().toString());
+        if (Files.readString(task.resolve("comm")).startsWith(prefix)
+            && Posix.LIBC.ptrace(PTRACE_SEIZE, thread, null, null) == 0
+            && Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) == 0) {
+          threads.add(thread);
+        }
+      }
+      held.countDown();
+      byte[] status = new byte[4];
+      while (!threads.isEmpty() && !closed.await(20, TimeUnit.MILLISECONDS)) {
+        // A thread that was killed is gone when it was waited for, and its process after that.
+        threads.removeIf(
+            thread ->
+                Posix.LIBC.waitpid(thread, status, WNOHANG | WALL) == thread
+                    && (status[0] & 0xff) != 0x7f);
+      }
+    } catch (IOException e) {
+      held.countDown();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public void close() {
+    closed.countDown();
+    try {
+      holder.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

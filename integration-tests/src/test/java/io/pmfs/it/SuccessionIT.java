@@ -1,0 +1,188 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Two jobs that follow each other on one mount point. The first one's mount was detached while it
+ * had files open, and its daemon is killed, stopped or slow to end: its readers go on, and the
+ * second one's mount is not touched.
+ */
+final class SuccessionIT {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration LIFETIME = Duration.ofMinutes(4);
+
+  private Installation first;
+  private Installation second;
+  private Dataset before;
+  private Dataset after;
+  private Path mountpoint;
+  private final List<Mapping> open = new ArrayList<>();
+
+  @BeforeEach
+  void install() {
+    Machine.requireRoot();
+    Machine.requireFuse();
+    first = new Installation();
+    second = new Installation();
+    before = Dataset.create(first.directory("source"), Dataset.sizes(8, 50_000));
+    after = Dataset.create(second.directory("source"), Dataset.sizes(4, 40_000));
+    mountpoint = first.mountpoint();
+  }
+
+  @AfterEach
+  void remove() {
+    open.forEach(Mapping::close);
+    if (second != null) {
+      second.close();
+    }
+    if (first != null) {
+      first.close();
+    }
+  }
+
+  /** The first job's mount, with all of its files open and none of them read. */
+  private MountedPmfs mountFirst() {
+    MountedPmfs mount = first.mount(LIFETIME, before.root());
+    for (Dataset.Item item : before.items()) {
+      open.add(new Mapping(mount.path(item.name()), item.size()));
+    }
+    return mount;
+  }
+
+  private void assertServed(int file) {
+    open.get(file).assertEquals(before.items().get(file));
+  }
+
+  /** By another user or node's prologue: with a registry of its own. */
+  private MountedPmfs mountSecond(Installation by) {
+    Command mounted = by.run(by.mountArguments(after.root(), mountpoint));
+    mounted.expect(0);
+    return new MountedPmfs(by, after.root(), mountpoint, LIFETIME, mounted.out());
+  }
+
+  private static void detach(Path mountpoint) {
+    Command.run("umount", "-l", mountpoint.toString()).expect(0);
+  }
+
+  private static void signal(String name, long pid) {
+    Command.run("kill", "-" + name, Long.toString(pid)).expect(0);
+  }
+
+  private static void awaitAnother(MountedPmfs mount, long predecessor) {
+    Await.until(
+        "a successor of " + predecessor,
+        PATIENCE,
+        () -> mount.daemon() != predecessor && mount.daemon() != 0);
+  }
+
+  @Test
+  void kill9_ofTheFirstDaemon_itsReadersGoOnAndTheSecondMountStays() {
+    first.environment("PMFS_CRASH_LIMIT", "2");
+    MountedPmfs old = mountFirst();
+    detach(mountpoint);
+    try (MountedPmfs next = mountSecond(second)) {
+      long pid = old.daemon();
+      for (int kill = 0; kill < 2; kill++) {
+        signal("KILL", pid);
+        awaitAnother(old, pid);
+        pid = old.daemon();
+        assertServed(kill);
+        after.assertEqualBelow(next.mountpoint());
+      }
+      long last = pid;
+      signal("KILL", last);
+      Await.until("the first session ended", PATIENCE, () -> old.daemon() == 0);
+      Await.until("read without a daemon", PATIENCE, () -> !readsAnything(5));
+      assertThat(Mounts.count(mountpoint)).as("the second mount").isEqualTo(1);
+      after.assertEqualBelow(next.mountpoint());
+      assertThat(next.status().text("source")).isEqualTo(after.root().toString());
+    }
+    old.ended();
+  }
+
+  private boolean readsAnything(int file) {
+    try {
+      assertServed(file);
+      return true;
+    } catch (UncheckedIOException e) {
+      return false;
+    }
+  }
+
+  @Test
+  void stop_ofTheFirstDaemon_isNoticedAndTheSecondMountStays() {
+    first.environment("PMFS_WATCHDOG", "5");
+    MountedPmfs old = mountFirst();
+    detach(mountpoint);
+    try (MountedPmfs next = mountSecond(second)) {
+      long pid = old.daemon();
+      signal("STOP", pid);
+      awaitAnother(old, pid);
+      assertServed(0);
+      after.assertEqualBelow(next.mountpoint());
+    }
+    open.forEach(Mapping::close);
+    open.clear();
+    Await.until("the first session ended", PATIENCE, () -> old.daemon() == 0);
+    old.ended();
+  }
+
+  /** In one registry: the first daemon gives its place there to the second. */
+  @Test
+  void mount_whereADaemonServesADetachedMount_takesItsPlace() {
+    MountedPmfs old = mountFirst();
+    long serving = old.daemon();
+    first.run("umount", "--lazy", mountpoint.toString()).expect(0);
+    Path tier = first.directory("tier2");
+    Path state = first.directory("state2");
+    first
+        .run(
+            first.mountArguments(
+                after.root(), mountpoint, "--tier", "ssd:" + tier, "--state-dir", state.toString()))
+        .expect(0);
+    Command status = first.run("status", "--json", mountpoint.toString());
+    assertThat(Status.parse(status.expect(0).out()).text("source"))
+        .isEqualTo(after.root().toString());
+    assertServed(0);
+    assertThat(MountedPmfs.runs(serving)).isTrue();
+
+    first.run("umount", mountpoint.toString()).expect(0);
+
+    assertServed(1);
+    assertThat(Mounts.at(mountpoint)).isFalse();
+    open.forEach(Mapping::close);
+    open.clear();
+    Await.until("the first session ended", PATIENCE, () -> old.daemon() == 0);
+    old.ended();
+  }
+
+  @Test
+  void mount_whileThePredecessorIsSlowToEnd_waitsForIt() throws Exception {
+    MountedPmfs old = first.mount(LIFETIME, before.root());
+    long ending = old.daemon();
+    signal("STOP", ending);
+    Command.run("umount", "-i", "-l", mountpoint.toString()).expect(0);
+    CompletableFuture<Command> next =
+        CompletableFuture.supplyAsync(
+            () -> first.run(first.mountArguments(before.root(), mountpoint)));
+    // A wait of two seconds is worth a line.
+    assertThat(next.copy().completeOnTimeout(null, 8, TimeUnit.SECONDS).get()).isNull();
+    signal("CONT", ending);
+    old.ended();
+    Command mounted = next.get(2, TimeUnit.MINUTES).expect(0);
+    assertThat(mounted.err()).contains("waits for pmfs (pid " + ending + ")");
+    before.assertEqualBelow(mountpoint);
+    first.run("umount", mountpoint.toString()).expect(0);
+  }
+}
