@@ -3,7 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.stage.DirectMemory;
+import io.pmfs.tier.DirectMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

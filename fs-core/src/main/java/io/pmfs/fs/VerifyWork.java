@@ -2,8 +2,8 @@ package io.pmfs.fs;
 
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
-import io.pmfs.stage.BufferPool;
 import io.pmfs.stage.Copies;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;

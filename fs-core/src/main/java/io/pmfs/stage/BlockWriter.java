@@ -6,6 +6,7 @@ import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
 import java.io.IOException;

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import io.pmfs.compression.Codec;
 import io.pmfs.compression.SeekTable;
+import io.pmfs.tier.BufferPool;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.List;

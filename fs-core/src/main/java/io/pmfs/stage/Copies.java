@@ -5,6 +5,7 @@ import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
 import java.io.EOFException;

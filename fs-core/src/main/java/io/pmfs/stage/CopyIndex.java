@@ -5,6 +5,7 @@ import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.util.ArrayList;

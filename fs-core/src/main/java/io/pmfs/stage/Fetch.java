@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
+import io.pmfs.tier.BufferPool;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;

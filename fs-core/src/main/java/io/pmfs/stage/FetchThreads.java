@@ -2,6 +2,7 @@ package io.pmfs.stage;
 
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.nio.ByteBuffer;

@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import io.pmfs.compression.Codec;
 import io.pmfs.compression.SeekTable;
 import io.pmfs.metadata.Checksums;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.CopyWriter;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,6 +2,9 @@ package io.pmfs.stage;
 
 import io.pmfs.compression.Codec;
 import io.pmfs.compression.CodecException;
+import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DirectMemory;
+import io.pmfs.tier.FramePool;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import java.io.IOException;

@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import java.nio.ByteBuffer;

@@ -1,6 +1,7 @@
 package io.pmfs.stage;
 
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.ReadSink;
 import java.io.IOException;

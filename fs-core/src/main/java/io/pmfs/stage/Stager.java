@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;

@@ -1,6 +1,8 @@
 package io.pmfs.stage;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.SourceFile;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;

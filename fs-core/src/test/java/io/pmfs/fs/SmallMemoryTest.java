@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.DirectPool;
 import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.DirectPool;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.DirectPool;
+import io.pmfs.tier.DirectPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FakeStore.Operation;

@@ -8,6 +8,7 @@ import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

@@ -6,6 +6,7 @@ import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
+import io.pmfs.tier.DirectPool;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.TierStatus;
 import java.nio.ByteBuffer;

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.compression.ZstdCodec;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FakeStore;
 import java.nio.ByteBuffer;
 import java.util.Arrays;

@@ -3,6 +3,9 @@ package io.pmfs.stage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.compression.ZstdCodec;
+import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DirectMemory;
+import io.pmfs.tier.FramePool;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;

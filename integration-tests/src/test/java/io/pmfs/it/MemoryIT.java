@@ -74,8 +74,7 @@ final class MemoryIT {
   void tasks_ofEachKind_stayWithinTheBound() {
     try (MountedPmfs mount = pmfs.mount(LIFETIME, made.resolve("tree"))) {
       task(mount, "metadata", "stage", "--metadata-only");
-      String order = made.resolve("order").toString();
-      task(mount, "prefetch", "stage", "--order", order, "--window", "1G");
+      prefetch(mount);
       task(mount, "evict", "evict");
       task(mount, "stage", "stage", "--jobs", "64");
       assertThat(mount.status().number("tiers.0.copies")).isEqualTo(FILES);
@@ -121,6 +120,29 @@ final class MemoryIT {
       task(mount, "verify of compressed copies", "verify");
       readAll(mount);
     }
+  }
+
+  /** Behind it comes a reader of the same order. */
+  private void prefetch(MountedPmfs mount) {
+    String order = made.resolve("order").toString();
+    forgetPeak(mount.pid());
+    Process client =
+        pmfs.start(
+            ProcessBuilder.Redirect.DISCARD,
+            "stage",
+            "--order",
+            order,
+            "--window",
+            "1G",
+            mount.mountpoint().toString());
+    mount.awaitCopies(1, LIFETIME);
+    run(
+        "bash",
+        "-euc",
+        "cd '" + mount.mountpoint() + "'; xargs -n 500 cat <'" + order + "' | wc -c");
+    Await.until("the prefetch ended", LIFETIME, () -> !client.isAlive());
+    assertThat(client.exitValue()).isZero();
+    check(mount, "prefetch");
   }
 
   private void task(MountedPmfs mount, String name, String command, String... options) {

@@ -2,7 +2,7 @@ package io.pmfs.packing;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.SeekTable;
-import io.pmfs.stage.BufferPool;
+import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;

@@ -2,8 +2,8 @@ package io.pmfs.packing;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.FrameReader;
-import io.pmfs.stage.BufferPool;
-import io.pmfs.stage.DirectMemory;
+import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
 import java.util.stream.Stream;

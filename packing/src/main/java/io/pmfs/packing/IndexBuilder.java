@@ -1,9 +1,9 @@
 package io.pmfs.packing;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.BufferPool;
-import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;

@@ -1,7 +1,7 @@
 package io.pmfs.packing;
 
-import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;

@@ -2,8 +2,8 @@ package io.pmfs.packing;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.DirectMemory;
 import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DirectMemory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

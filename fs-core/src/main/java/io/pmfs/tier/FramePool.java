@@ -1,4 +1,4 @@
-package io.pmfs.stage;
+package io.pmfs.tier;
 
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -19,7 +19,8 @@ public final class FramePool {
 
   private record Key(Object content, int frame) {}
 
-  FramePool(BufferPool memory) {
+  /** Keeps frames in that memory, which nobody else uses. */
+  public FramePool(BufferPool memory) {
     this.memory = memory;
   }
 
@@ -37,7 +38,7 @@ public final class FramePool {
   }
 
   /** Memory for a frame, the caller's until released; null if all of it is borrowed. */
-  synchronized BufferPool.@Nullable Loan lend(int size) {
+  public synchronized BufferPool.@Nullable Loan lend(int size) {
     BufferPool.Loan loan = memory.tryAcquire(size);
     Iterator<Map.Entry<Key, BufferPool.Loan>> oldest = frames.entrySet().iterator();
     while (loan == null && oldest.hasNext()) {
@@ -92,7 +93,7 @@ public final class FramePool {
   }
 
   /** Whether nobody holds a frame but this. */
-  synchronized boolean isWhole() {
+  public synchronized boolean isWhole() {
     frames.values().forEach(BufferPool.Loan::release);
     frames.clear();
     return memory.isWhole();

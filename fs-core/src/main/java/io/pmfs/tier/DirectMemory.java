@@ -1,4 +1,4 @@
-package io.pmfs.stage;
+package io.pmfs.tier;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,7 +22,7 @@ public final class DirectMemory {
   private static final int MIB = 1 << 20;
 
   /** A task's blocks, 1 MiB for each job, and the windows through which it reads sequences. */
-  static final int TASKS_BYTES = 64 * MIB;
+  public static final int TASKS_BYTES = 64 * MIB;
 
   /** Blocks on their way from the source to a tier in the background, 1 MiB for each thread. */
   static final int FETCH_BYTES = 32 * MIB;
@@ -64,7 +64,7 @@ public final class DirectMemory {
   private final long limitBytes;
   private long accountedBytes = THREADS_BYTES + PEERS_BYTES; // GUARDED_BY(this)
   private final BufferPool tasks = pool(TASKS_BYTES, CHUNK_BYTES);
-  private final BufferPool fetch = pool(FETCH_BYTES, Blocks.SIZE);
+  private final BufferPool fetch = pool(FETCH_BYTES, MIB);
   private final FramePool frames = new FramePool(pool(FRAMES_BYTES, CHUNK_BYTES));
   private final BufferPool store = pool(STORE_BYTES, 2 * MIB);
   private final BufferPool scratch = pool(SCRATCH_BYTES, CHUNK_BYTES);
@@ -97,7 +97,7 @@ public final class DirectMemory {
    * Memory for blocks that readers wait for. Less than was asked for if the JVM was started with
    * less.
    */
-  synchronized BufferPool readers(int bytes) {
+  public synchronized BufferPool readers(int bytes) {
     int given = (int) Math.min(bytes, limitBytes - accountedBytes);
     if (given < bytes) {
       log.warn(
@@ -106,7 +106,7 @@ public final class DirectMemory {
           bytes / MIB,
           limitBytes / MIB);
     }
-    return pool(given, Blocks.SIZE);
+    return pool(given, MIB);
   }
 
   /** For what a task reads. */
@@ -115,7 +115,7 @@ public final class DirectMemory {
   }
 
   /** For what is read behind readers. */
-  BufferPool fetch() {
+  public BufferPool fetch() {
     return fetch;
   }
 
@@ -125,7 +125,7 @@ public final class DirectMemory {
   }
 
   /** For copies on their way into a tier. */
-  BufferPool store() {
+  public BufferPool store() {
     return store;
   }
 

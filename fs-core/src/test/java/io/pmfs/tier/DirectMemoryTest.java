@@ -1,4 +1,4 @@
-package io.pmfs.stage;
+package io.pmfs.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

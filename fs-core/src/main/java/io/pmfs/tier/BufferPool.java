@@ -1,4 +1,4 @@
-package io.pmfs.stage;
+package io.pmfs.tier;
 
 import java.nio.ByteBuffer;
 import java.util.BitSet;
@@ -22,9 +22,9 @@ public final class BufferPool {
   private final @Nullable ByteBuffer[] chunks; // GUARDED_BY(this)
   private final BitSet lent = new BitSet(); // GUARDED_BY(this)
 
-  /** A pool for blocks. */
-  BufferPool(int bytes) {
-    this(bytes, Blocks.SIZE);
+  /** A pool that lends 1 MiB at most: a block of a file. */
+  public BufferPool(int bytes) {
+    this(bytes, 1 << 20);
   }
 
   /**
@@ -42,7 +42,7 @@ public final class BufferPool {
    * A buffer of exactly that size, at most a chunk's, or null if no run of free memory is long
    * enough. First fit, lowest address.
    */
-  synchronized @Nullable Loan tryAcquire(int size) {
+  public synchronized @Nullable Loan tryAcquire(int size) {
     int units = units(size);
     int start = lent.nextClearBit(0);
     while (start + units <= unitCount) {
@@ -120,7 +120,7 @@ public final class BufferPool {
   }
 
   /** Whether everything was given back. */
-  synchronized boolean isWhole() {
+  public synchronized boolean isWhole() {
     return lent.isEmpty();
   }
 
@@ -145,7 +145,8 @@ public final class BufferPool {
       return buffer.duplicate();
     }
 
-    synchronized void retain() {
+    /** Adds a user, who releases it too. */
+    public synchronized void retain() {
       if (users == 0) {
         throw new IllegalStateException("the buffer was given back");
       }

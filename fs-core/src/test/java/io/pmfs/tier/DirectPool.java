@@ -1,4 +1,4 @@
-package io.pmfs.stage;
+package io.pmfs.tier;
 
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
