@@ -172,6 +172,18 @@ record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settin
     }
   }
 
+  /** The same with the source that the kernel has for the mount, if there is one. */
+  Configuration withSourceOf(MountTable mounts) {
+    MountTable.Mount mount = mountpoint == null ? null : mounts.at(mountpoint);
+    if (mount == null || !mount.isPmfs()) {
+      return this;
+    }
+    Map<MountOption, Setting> changed = new EnumMap<>(MountOption.class);
+    changed.putAll(settings);
+    changed.put(MountOption.SOURCE, Setting.of(mount.source(), "the mount"));
+    return new Configuration(mountpoint, Collections.unmodifiableMap(changed));
+  }
+
   /** The typed settings; a value that makes no sense fails with its option's name and origin. */
   MountSettings toSettings(Surroundings surroundings) throws MountFailure {
     return SettingsParser.parse(this, surroundings);

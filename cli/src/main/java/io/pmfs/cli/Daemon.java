@@ -27,9 +27,9 @@ final class Daemon implements ControlRequests {
   private static final Duration GRACE = Duration.ofSeconds(3);
 
   private final MountSettings settings;
-  private final JsonObject configuration;
+  private final SessionSettings session;
   private final Path logFile;
-  private final String userName;
+  private final Surroundings surroundings;
   private final InstantSource clock;
   private final @Nullable Supervision supervision;
   private final IntConsumer halt;
@@ -50,19 +50,19 @@ final class Daemon implements ControlRequests {
   /**
    * Opens the dataset, and mounts nothing yet.
    *
-   * @param configuration what the settings were made of, to be told
+   * @param session what the settings were made of
    */
-  Daemon(MountSettings settings, JsonObject configuration, Path logFile, Invocation invocation)
+  Daemon(MountSettings settings, SessionSettings session, Path logFile, Invocation invocation)
       throws MountFailure {
     this.settings = settings;
-    this.configuration = configuration;
+    this.session = session;
     this.logFile = logFile;
-    this.userName = invocation.surroundings().userName();
+    this.surroundings = invocation.surroundings();
     this.clock = invocation.clock();
     this.supervision = invocation.supervision();
     this.halt = invocation.halt();
     this.started = clock.instant();
-    this.dataset = invocation.opener().open(settings);
+    this.dataset = invocation.opener().open(settings, session);
     this.observation = new Observation(settings.metrics(), dataset.sources(), this::status, clock);
   }
 
@@ -98,6 +98,9 @@ final class Daemon implements ControlRequests {
     }
     try (Heartbeat heartbeat =
         new Heartbeat(settings.mountpoint(), tie, dataset, () -> keepReadMode(tie), clock)) {
+      if (!tie.hasSettings()) {
+        keepSettings(tie);
+      }
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
       heartbeat.start();
       serve(presence, ready);
@@ -105,6 +108,14 @@ final class Daemon implements ControlRequests {
       throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
     } finally {
       tie.end();
+    }
+  }
+
+  /** Before the session file: when that is there, a later daemon goes by these. */
+  private void keepSettings(Supervision tie) throws IOException {
+    SourceIdentity source = dataset.sourceIdentity();
+    if (source != null) {
+      tie.keep(session.of(source));
     }
   }
 
@@ -130,11 +141,35 @@ final class Daemon implements ControlRequests {
           settings.mountpoint()
               + ": cannot be upgraded while mounted: no supervisor holds it; unmount and mount it again");
     }
+    requireSuccessor(supervision);
     log.info("asked to hand over to the installed version");
     // After the answer to whoever asked.
     Thread handing = new Thread(this::handOver, "hand-over");
     handing.setDaemon(true);
     handing.start();
+  }
+
+  /** Another daemon must find what this session began with, or the source away. */
+  private void requireSuccessor(Supervision tie) throws MountFailure {
+    String problem = dataset.otherSource();
+    if (problem == null) {
+      try {
+        keepSettings(tie);
+        SessionSettings kept = tie.settings();
+        if (kept != null) {
+          kept.toSettings(surroundings);
+        }
+      } catch (MountFailure e) {
+        problem = e.line();
+      } catch (IOException e) {
+        problem = "the session's settings cannot be kept: " + Reason.of(e);
+      }
+    }
+    if (problem != null) {
+      log.warn("not handed over: {}", problem);
+      throw new MountFailure(
+          ExitStatus.FAILED, settings.mountpoint() + ": stays as it is: " + problem);
+    }
   }
 
   private void handOver() {
@@ -263,7 +298,7 @@ final class Daemon implements ControlRequests {
     return dataset
         .status()
         .with(
-            userName,
+            surroundings.userName(),
             ProcessHandle.current().pid(),
             Duration.between(started, clock.instant()).toSeconds(),
             logFile.toString(),
@@ -277,7 +312,7 @@ final class Daemon implements ControlRequests {
 
   @Override
   public JsonObject configuration() {
-    return configuration;
+    return ConfigCommand.toJson(session.configuration());
   }
 
   @Override

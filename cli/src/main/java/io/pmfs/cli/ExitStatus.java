@@ -19,6 +19,12 @@ final class ExitStatus {
   /** The dataset's copies and state are another mount's; give this one its own. */
   static final int IN_USE = 6;
 
+  /**
+   * Between daemon and supervisor only: this daemon cannot take over the session as things are, so
+   * try again later (EX_UNAVAILABLE of sysexits.h). Another status that is not zero is a crash.
+   */
+  static final int UNAVAILABLE = 69;
+
   /** Between daemon and supervisor only: start the installed version on the same session. */
   static final int HANDED_OVER = 75;
 

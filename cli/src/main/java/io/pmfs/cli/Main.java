@@ -19,7 +19,12 @@ public final class Main {
   /** Runs one command and exits with its status. */
   public static void main(String[] args) throws Exception {
     Invocation invocation = invocation();
-    int status = PmfsCommand.execute(invocation, NativeText.arguments(args));
+    Supervision supervision = invocation.supervision();
+    String[] arguments =
+        supervision != null && supervision.hasSettings()
+            ? MountCommand.RESUME
+            : NativeText.arguments(args);
+    int status = PmfsCommand.execute(invocation, arguments);
     invocation.out().flush();
     invocation.err().flush();
     System.exit(status);

@@ -39,6 +39,9 @@ final class MountCommand implements Callable<Integer> {
   /** For an orderly stop after a signal; systemd kills after 90 s, Slurm after 30 s by default. */
   private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
 
+  /** The command line of a daemon that goes by what its session began with: no argument counts. */
+  static final String[] RESUME = {"mount", "/"};
+
   private static final Logger log = LoggerFactory.getLogger(MountCommand.class);
 
   private final Invocation invocation;
@@ -72,51 +75,87 @@ final class MountCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws MountFailure {
-    Surroundings surroundings = invocation.surroundings();
-    Configuration.suspectVariables(surroundings).forEach(invocation::warn);
-    Configuration configuration =
-        Configuration.resolve(
-            new Configuration.Request(
-                MountOptions.given(spec.commandLine().getParseResult()),
-                config,
-                second == null ? null : first,
-                second == null ? first : second),
-            surroundings);
-    MountSettings settings = configuration.toSettings(surroundings);
-    Registry registry = Registry.open(surroundings);
     Supervision supervision = invocation.supervision();
-    if (supervision != null && supervision.isResumed()) {
-      serve(settings, configuration, registry, registry.register(settings.mountpoint()));
+    if (supervision == null || !supervision.isResumed()) {
+      begin(supervision);
       return ExitStatus.DONE;
     }
+    try {
+      resume(supervision);
+    } catch (MountFailure e) {
+      throw new MountFailure(ExitStatus.UNAVAILABLE, e.line(), e);
+    }
+    return ExitStatus.DONE;
+  }
+
+  private void begin(@Nullable Supervision supervision) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Configuration configuration = resolve();
+    MountSettings settings = configuration.toSettings(surroundings);
+    Registry registry = Registry.open(surroundings);
     try (Registration registration = new PreviousMount(settings, registry, invocation).replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       // Not by a daemon that takes over: copies are being served from there.
       if (format) {
         PoolPlace.format(settings.tiers());
       }
-      serve(settings, configuration, registry, registration);
+      serve(settings, begin(configuration, settings, registry), registry, registration);
     }
-    return ExitStatus.DONE;
+  }
+
+  private SessionSettings begin(
+      Configuration configuration, MountSettings settings, Registry registry) {
+    return SessionSettings.begin(configuration, settings, logFile(settings, registry), foreground);
+  }
+
+  private void resume(Supervision supervision) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Registry registry = Registry.open(surroundings);
+    SessionSettings session = supervision.settings();
+    MountSettings settings;
+    if (session == null) {
+      // It began with an older pmfs, which kept nothing but the source, with the kernel.
+      Configuration configuration = resolve().withSourceOf(surroundings.mounts());
+      settings = configuration.toSettings(surroundings);
+      session = begin(configuration, settings, registry);
+    } else {
+      settings = session.toSettings(surroundings);
+    }
+    serve(settings, session, registry, registry.register(settings.mountpoint()));
+  }
+
+  private Configuration resolve() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Configuration.suspectVariables(surroundings).forEach(invocation::warn);
+    return Configuration.resolve(
+        new Configuration.Request(
+            MountOptions.given(spec.commandLine().getParseResult()),
+            config,
+            second == null ? null : first,
+            second == null ? first : second),
+        surroundings);
+  }
+
+  private Path logFile(MountSettings settings, Registry registry) {
+    Path configured = settings.logFile();
+    return configured != null
+        ? configured
+        : DaemonLog.defaultFile(
+            settings.mountpoint(), registry.directory(), invocation.surroundings());
   }
 
   private void serve(
       MountSettings settings,
-      Configuration configuration,
+      SessionSettings session,
       Registry registry,
       @Nullable Registration registration)
       throws MountFailure {
     Path mountpoint = settings.mountpoint();
     try (registration) {
-      Path configured = settings.logFile();
-      Path logFile =
-          configured != null
-              ? configured
-              : DaemonLog.defaultFile(mountpoint, registry.directory(), invocation.surroundings());
-      DaemonLog.start(logFile, settings.logLevel(), foreground);
+      Path logFile = logFile(settings, registry);
+      DaemonLog.start(logFile, settings.logLevel(), session.foreground());
       try {
-        Daemon daemon =
-            new Daemon(settings, ConfigCommand.toJson(configuration), logFile, invocation);
+        Daemon daemon = new Daemon(settings, session, logFile, invocation);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
         daemon.run(registry, registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {

@@ -16,6 +16,19 @@ interface MountedDataset extends AutoCloseable {
     return "";
   }
 
+  /** Which source is served, for later daemons of the session; null if none can go on with it. */
+  default @Nullable SourceIdentity sourceIdentity() {
+    return null;
+  }
+
+  /**
+   * Why another process could not go on with this source, because another one is at its path; null
+   * if it could, also without the source. Waits for a few seconds at most.
+   */
+  default @Nullable String otherSource() {
+    return null;
+  }
+
   /** A snapshot; may be asked by several threads, and while unmounting. */
   StatusReport status();
 

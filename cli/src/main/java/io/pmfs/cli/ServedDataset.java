@@ -41,6 +41,7 @@ final class ServedDataset implements MountedDataset {
   /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
   private static final Duration ALL_NODES = Duration.ofSeconds(20);
 
+  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
 
@@ -147,18 +148,42 @@ final class ServedDataset implements MountedDataset {
     try {
       joined.open(fileSystem, namespace, copies, stager, answers, patience);
     } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e);
+      stayAlone(new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e));
     } catch (IOException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, "--cluster: peers cannot be answered: " + Reason.of(e), e);
+      stayAlone(
+          new MountFailure(
+              ExitStatus.FAILED, "--cluster: peers cannot be answered: " + Reason.of(e), e));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
+  /** A mount that is in use goes on without peers; a new one does not begin so. */
+  private void stayAlone(MountFailure failure) throws MountFailure {
+    if (!isResumed) {
+      throw failure;
+    }
+    log.warn("{}; going on without peers", failure.line());
+  }
+
   @Override
   public String description() {
     return source.description();
+  }
+
+  @Override
+  public SourceIdentity sourceIdentity() {
+    return source.sourceIdentity();
+  }
+
+  @Override
+  public @Nullable String otherSource() {
+    try {
+      return source.replacement(LOOK_AT_SOURCE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
   }
 
   @Override
@@ -195,7 +220,8 @@ final class ServedDataset implements MountedDataset {
         RequestReport.of(bridge.latencies()),
         StatusReport.Memory.now(),
         StatusReport.AccessLog.of(requests),
-        StatusReport.Waiting.of(requests));
+        StatusReport.Waiting.of(requests),
+        source.absence());
   }
 
   @Override

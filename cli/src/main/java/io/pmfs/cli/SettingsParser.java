@@ -23,9 +23,24 @@ final class SettingsParser {
   private final Map<MountOption, Setting> settings;
   private final Surroundings surroundings;
 
+  /** Whether all that these depended on was looked up when the session began. */
+  private final boolean isResumed;
+
+  private final @Nullable ClusterSecret kept;
+
   private SettingsParser(Map<MountOption, Setting> settings, Surroundings surroundings) {
+    this(settings, surroundings, false, null);
+  }
+
+  private SettingsParser(
+      Map<MountOption, Setting> settings,
+      Surroundings surroundings,
+      boolean isResumed,
+      @Nullable ClusterSecret kept) {
     this.settings = settings;
     this.surroundings = surroundings;
+    this.isResumed = isResumed;
+    this.kept = kept;
   }
 
   static MountSettings parse(Configuration configuration, Surroundings surroundings)
@@ -35,6 +50,24 @@ final class SettingsParser {
       throw MountFailure.usage("no MOUNTPOINT given; see pmfs mount --help");
     }
     return new SettingsParser(configuration.settings(), surroundings).parse(mountpoint);
+  }
+
+  /**
+   * The settings of a session that goes on: its paths are taken as they are, whatever their links
+   * are by now, and nothing is read from the environment or from files.
+   *
+   * @param secret the cluster's; null if there is none
+   */
+  static MountSettings resume(
+      Map<MountOption, Setting> settings,
+      @Nullable Path mountpoint,
+      @Nullable ClusterSecret secret,
+      Surroundings surroundings)
+      throws MountFailure {
+    if (mountpoint == null) {
+      throw MountFailure.usage("the session's settings name no mount point");
+    }
+    return new SettingsParser(settings, surroundings, true, secret).parse(mountpoint);
   }
 
   /** Parses all values, whether or not a source and a mount point are known. */
@@ -57,7 +90,7 @@ final class SettingsParser {
               .formatted(mountpoint, mountpoint));
     }
     return new MountSettings(
-        surroundings.resolveLinks(surroundings.resolve(text(MountOption.SOURCE))),
+        place(surroundings.resolve(text(MountOption.SOURCE))),
         oneOf(MountOption.SOURCE_FORM, FORMS),
         value(MountOption.NESTED, SettingsParser::flag),
         mountpoint,
@@ -96,7 +129,7 @@ final class SettingsParser {
     for (String text : setting.values()) {
       TierSpec tier =
           convert(MountOption.TIER, setting, text, t -> TierSpec.parse(t, surroundings));
-      Path path = surroundings.resolveLinks(tier.path());
+      Path path = place(tier.path());
       if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
         throw MountFailure.usage("--tier " + text + ": this directory is a tier already");
       }
@@ -172,6 +205,9 @@ final class SettingsParser {
   }
 
   private @Nullable ClusterSecret secret() throws MountFailure {
+    if (isResumed) {
+      return kept;
+    }
     try {
       return settings.containsKey(MountOption.CLUSTER_SECRET_FILE)
           ? value(
@@ -241,9 +277,11 @@ final class SettingsParser {
   }
 
   private @Nullable Path path(MountOption option) throws MountFailure {
-    return settings.containsKey(option)
-        ? surroundings.resolveLinks(value(option, surroundings::resolve))
-        : null;
+    return settings.containsKey(option) ? place(value(option, surroundings::resolve)) : null;
+  }
+
+  private Path place(Path path) {
+    return isResumed ? path : surroundings.resolveLinks(path);
   }
 
   private String text(MountOption option) throws MountFailure {

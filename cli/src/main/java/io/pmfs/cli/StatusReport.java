@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * @param memory what the daemon takes
  * @param accessLog null without {@code --access-log}
  * @param waiting requests that have no answer yet
+ * @param sourceAbsence why a daemon that took over the mount cannot reach the source; null if it
+ *     can
  * @param task the running task, or else the last one since it was mounted; null if there was none
  */
 record StatusReport(
@@ -53,7 +55,8 @@ record StatusReport(
     @Nullable RequestReport requests,
     @Nullable Memory memory,
     @Nullable AccessLog accessLog,
-    @Nullable Waiting waiting) {
+    @Nullable Waiting waiting,
+    @Nullable String sourceAbsence) {
 
   /** The same report with what only the daemon knows. */
   StatusReport with(
@@ -85,7 +88,8 @@ record StatusReport(
         requests,
         memory,
         accessLog,
-        waiting);
+        waiting,
+        sourceAbsence);
   }
 
   /** Where single requests are written, and how many could not be. */

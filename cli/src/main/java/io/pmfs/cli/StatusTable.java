@@ -43,6 +43,11 @@ final class StatusTable {
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
     add("engaged", engaged(report.engagement()));
+    add(
+        "absent",
+        report.sourceAbsence() == null
+            ? null
+            : "the source: " + report.sourceAbsence() + "; what is kept is served");
     add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());

@@ -143,6 +143,34 @@ final class Supervision {
     writtenMode = mode;
   }
 
+  /** What later daemons of the session go by. */
+  void keep(SessionSettings settings) throws IOException {
+    settings.write(settingsFile());
+  }
+
+  /** What the session began with; null if it is new, or began with a pmfs that kept nothing. */
+  @Nullable SessionSettings settings() throws MountFailure {
+    Path kept = settingsFile();
+    if (!Files.exists(kept)) {
+      return null;
+    }
+    try {
+      return SessionSettings.read(kept);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.UNAVAILABLE, kept + ": session settings: " + Reason.of(e), e);
+    }
+  }
+
+  /** Whether what is on the command line, which the supervisor repeats, does not count. */
+  boolean hasSettings() {
+    return isResumed() && Files.exists(settingsFile());
+  }
+
+  private Path settingsFile() {
+    return file.resolveSibling(file.getFileName() + ".settings");
+  }
+
   /** The daemon answers. */
   void touch(InstantSource clock) throws IOException {
     Files.setLastModifiedTime(file, FileTime.from(clock.instant()));
@@ -153,6 +181,7 @@ final class Supervision {
     try {
       Files.deleteIfExists(file);
       Files.deleteIfExists(session().ledger());
+      Files.deleteIfExists(settingsFile());
     } catch (IOException e) {
       // The supervisor then starts a daemon that finds nothing mounted, and ends.
       org.slf4j.LoggerFactory.getLogger(Supervision.class)

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.stage.Compression;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -66,6 +67,16 @@ record TierSpec(String kind, Path path, Capacity capacity, @Nullable Compression
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException("'" + text + "': " + e.getMessage(), e);
     }
+  }
+
+  /** All of it, so that {@link #parse} gives the same tier, whatever is in its path. */
+  String exactText() {
+    String amount =
+        capacity.isPercent()
+            ? String.format(Locale.ROOT, "%.6f%%", capacity.percent())
+            : Long.toString(capacity.bytes());
+    String text = kind + ":" + path + ":" + amount;
+    return compression == null ? text : text + ":" + compression;
   }
 
   TierSpec at(Path place) {

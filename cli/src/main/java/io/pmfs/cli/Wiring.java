@@ -35,6 +35,7 @@ import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.MappedMemory;
+import io.pmfs.tier.MissingTier;
 import io.pmfs.tier.PoolException;
 import io.pmfs.tier.PoolTier;
 import io.pmfs.tier.Tier;
@@ -100,11 +101,11 @@ final class Wiring implements MountOpener {
   }
 
   @Override
-  public MountedDataset open(MountSettings settings) throws MountFailure {
+  public MountedDataset open(MountSettings settings, SessionSettings session) throws MountFailure {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean complete = false;
     try {
-      ServedDataset dataset = open(settings, opened);
+      ServedDataset dataset = open(settings, session, opened);
       complete = true;
       return dataset;
     } catch (FsException e) {
@@ -124,15 +125,18 @@ final class Wiring implements MountOpener {
     }
   }
 
-  private ServedDataset open(MountSettings settings, Deque<AutoCloseable> opened)
+  private ServedDataset open(
+      MountSettings settings, SessionSettings session, Deque<AutoCloseable> opened)
       throws MountFailure, FsException, ShardException, MountException {
-    DatasetSource origin = DatasetSource.open(settings);
+    SourceIdentity began = session.source();
+    DatasetSource origin =
+        began == null ? DatasetSource.open(settings) : DatasetSource.reopen(settings, began);
     opened.push(origin);
     String dataset = datasetName(settings.source(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
     TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
     RocksNamespace namespace =
-        RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes());
+        RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes(), session.id());
     opened.push(namespace);
     Cluster cluster = cluster(settings, dataset, state);
     if (cluster != null) {
@@ -185,8 +189,11 @@ final class Wiring implements MountOpener {
     ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());
     opened.push(metadataThreads::shutdownNow);
     PmfsFileSystem fileSystem =
-        new PmfsFileSystem(
-            namespace, source, copies, stager, metadataThreads, InstantSource.system());
+        began == null
+            ? new PmfsFileSystem(
+                namespace, source, copies, stager, metadataThreads, InstantSource.system())
+            : PmfsFileSystem.resume(
+                namespace, source, copies, stager, metadataThreads, InstantSource.system());
     ReadMode readMode = readMode(settings, isDirect);
     Bridge bridge = bridge(choice, settings, readMode, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
@@ -253,7 +260,18 @@ final class Wiring implements MountOpener {
   private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)
       throws MountFailure {
     ClusterOptions options = settings.cluster();
-    return options == null ? null : options.open(dataset, state, surroundings.hostName());
+    if (options == null) {
+      return null;
+    }
+    try {
+      return options.open(dataset, state, surroundings.hostName());
+    } catch (MountFailure e) {
+      if (!isResumed()) {
+        throw e;
+      }
+      log.warn("{}; going on without peers", e.line());
+      return null;
+    }
   }
 
   /** What a pm tier is if it is not persistent memory: an error, or one line. */
@@ -263,13 +281,13 @@ final class Wiring implements MountOpener {
       return;
     }
     String line = "%s: tier pm: %s".formatted(spec.path(), dax.reason());
-    if (required) {
+    if (required && !isResumed()) {
       throw new MountFailure(
           ExitStatus.FAILED,
           line + "; choose a directory on persistent memory, or leave out --require-dax");
     }
     log.info("{}", line);
-    if (supervision == null || !supervision.isResumed()) {
+    if (!isResumed()) {
       notice.accept(line + "; its copies are kept as on a disk");
     }
   }
@@ -351,7 +369,25 @@ final class Wiring implements MountOpener {
     return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
   }
 
-  private static Tier openTier(
+  private Tier openTier(TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
+      throws MountFailure {
+    try {
+      return openThatTier(spec, keepFree, dataset, namespace);
+    } catch (MountFailure e) {
+      if (!isResumed()) {
+        throw e;
+      }
+      log.warn("{}; going on without it", e.line());
+      return new MissingTier(
+          spec.kind() + ":" + spec.path(), kind(spec), spec.path().toString(), e.line());
+    }
+  }
+
+  private static TierKind kind(TierSpec spec) {
+    return spec.kind().equals("pm") ? TierKind.PM : TierKind.SSD;
+  }
+
+  private static Tier openThatTier(
       TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
       throws MountFailure {
     String name = spec.kind() + ":" + spec.path();
@@ -371,13 +407,12 @@ final class Wiring implements MountOpener {
   private static Tier openDirectory(
       TierSpec spec, String name, Capacity keepFree, String dataset, Tier.@Nullable Usage usage)
       throws IOException {
-    TierKind kind = spec.kind().equals("pm") ? TierKind.PM : TierKind.SSD;
     FileStore disk = Files.getFileStore(spec.path());
     long diskBytes = disk.getTotalSpace();
     TierSettings settings =
         new TierSettings(
             name,
-            kind,
+            kind(spec),
             spec.path().resolve(dataset),
             spec.capacity().on(diskBytes),
             keepFree.on(diskBytes));

@@ -58,7 +58,7 @@ final class BugreportCommandTest {
     TestWorld its = new TestWorld(temporary);
     its.environment.putAll(world.environment);
     its.opener =
-        settings -> {
+        (settings, session) -> {
           FakeDataset opened = new FakeDataset(settings, world);
           dataset = opened;
           return opened;

@@ -109,7 +109,7 @@ final class CommandsTest {
   @Test
   void bug_inACommand_isOneLineAndFails() {
     world.opener =
-        settings -> {
+        (settings, session) -> {
           throw new IllegalStateException("boom");
         };
 

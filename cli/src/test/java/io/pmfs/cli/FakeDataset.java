@@ -173,7 +173,8 @@ final class FakeDataset implements MountedDataset {
                 new RequestReport.Operation("read", 10, 0.02, 1.5, 2, List.of(0L, 10L, 0L)))),
         new StatusReport.Memory(200 << 20, 50 << 20, 192 << 20),
         new StatusReport.AccessLog("/var/log/pmfs/x.access", 1234),
-        new StatusReport.Waiting(3, 12.9, "read", "part-000/x", 4711));
+        new StatusReport.Waiting(3, 12.9, "read", "part-000/x", 4711),
+        null);
   }
 
   @Override

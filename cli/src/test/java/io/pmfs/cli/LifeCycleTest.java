@@ -33,7 +33,7 @@ final class LifeCycleTest {
     world = new TestWorld(temporary);
     daemonWorld = new TestWorld(temporary);
     daemonWorld.opener =
-        settings -> {
+        (settings, session) -> {
           FakeDataset dataset = new FakeDataset(settings, world);
           datasets.add(dataset);
           return dataset;
@@ -221,7 +221,7 @@ final class LifeCycleTest {
   @Test
   void mount_startFails_hasItsStatusAndLeavesNothing() throws Exception {
     daemonWorld.opener =
-        settings -> {
+        (settings, session) -> {
           FakeDataset dataset = new FakeDataset(settings, world);
           dataset.startFailure = new MountFailure(ExitStatus.CANNOT, "fusermount: not permitted");
           datasets.add(dataset);
@@ -239,7 +239,7 @@ final class LifeCycleTest {
   @Test
   void mount_openerFails_leavesTheMountpointFree() throws Exception {
     daemonWorld.opener =
-        settings -> {
+        (settings, session) -> {
           throw new MountFailure(ExitStatus.FAILED, "state: locked");
         };
 

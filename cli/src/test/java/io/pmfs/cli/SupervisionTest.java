@@ -1,12 +1,14 @@
 package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.fuse.ReadMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,5 +59,37 @@ final class SupervisionTest {
     first.begin(Path.of("/mnt\n"), ReadMode.PAGE_CACHE, Path.of("/log"));
     assertThat(file).hasContent("page-cache\n/log\n/mnt\n\n");
     assertThat(supervision().resumedMode()).isEqualTo(ReadMode.PAGE_CACHE);
+  }
+
+  @Test
+  void settings_ofASession_goWithIt() throws Exception {
+    Supervision first = supervision();
+    assertThat(first.hasSettings()).isFalse();
+    assertThat(first.settings()).isNull();
+    Configuration configuration = world.configuration(Map.of(), null);
+    SessionSettings settings =
+        SessionSettings.begin(
+                configuration,
+                configuration.toSettings(world.surroundings()),
+                Path.of("/log"),
+                false)
+            .of(new SourceIdentity(SourceIdentity.Form.DIRECTORY, "inode 7", null));
+    first.keep(settings);
+    assertThat(supervision().hasSettings()).as("before the session has begun").isFalse();
+    first.begin(Path.of("/mnt"), ReadMode.PASSTHROUGH, Path.of("/log"));
+    Supervision second = supervision();
+    assertThat(second.hasSettings()).isTrue();
+    assertThat(second.settings()).isEqualTo(settings);
+    second.end();
+    assertThat(file.resolveSibling("session.settings")).doesNotExist();
+  }
+
+  @Test
+  void settings_thatAreDamaged_areTriedAgainLater() throws Exception {
+    Files.writeString(file.resolveSibling("session.settings"), "{");
+    supervision().begin(Path.of("/mnt"), ReadMode.PASSTHROUGH, Path.of("/log"));
+    assertThatThrownBy(() -> supervision().settings())
+        .isInstanceOfSatisfying(
+            MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.UNAVAILABLE));
   }
 }

@@ -33,7 +33,7 @@ final class TestWorld {
   final List<IntConsumer> interrupts = new CopyOnWriteArrayList<>();
   InputStream in = InputStream.nullInputStream();
   MountOpener opener =
-      settings -> {
+      (settings, session) -> {
         throw new MountFailure(ExitStatus.FAILED, "no opener in this test");
       };
   long uid;

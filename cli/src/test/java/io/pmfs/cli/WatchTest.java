@@ -71,7 +71,8 @@ final class WatchTest {
         before.requests(),
         before.memory(),
         null,
-        before.waiting());
+        before.waiting(),
+        null);
   }
 
   @Test

@@ -10,6 +10,7 @@ import java.nio.file.attribute.PosixFilePermission;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.Set;
 import javax.crypto.Mac;
@@ -33,6 +34,10 @@ public final class ClusterSecret {
 
   /** The pseudorandom key of RFC 5869. */
   private final byte[] extracted;
+
+  private ClusterSecret(byte[] extracted) {
+    this.extracted = extracted;
+  }
 
   private ClusterSecret(byte[] secret, String origin) {
     if (secret.length < MIN_SIZE || secret.length > MAX_SIZE) {
@@ -69,6 +74,16 @@ public final class ClusterSecret {
     } catch (IOException e) {
       throw new IllegalArgumentException(file + ": cluster secret: cannot be read: " + e, e);
     }
+  }
+
+  /** One that {@link #kept} gave; an IllegalArgumentException if it is not. */
+  public static ClusterSecret ofKept(String text) {
+    return new ClusterSecret(HexFormat.of().parseHex(text));
+  }
+
+  /** As good as the secret itself: for a file of mode 0600. */
+  public String kept() {
+    return HexFormat.of().formatHex(extracted);
   }
 
   private static void check(Path file) throws IOException {

@@ -118,6 +118,11 @@ final class Importer {
   /** The inode, compared with the source in this session. */
   Inode checked(long number) throws FsException {
     Inode inode = namespace.inode(number);
+    if (inode == null && number == Namespace.ROOT) {
+      // Of a session that goes on without its records.
+      importRoot();
+      inode = namespace.inode(number);
+    }
     if (inode == null) {
       throw new FsException(Errno.ESTALE, "inode " + number);
     }

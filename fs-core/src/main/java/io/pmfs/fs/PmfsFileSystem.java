@@ -76,13 +76,41 @@ public final class PmfsFileSystem {
       ExecutorService threads,
       InstantSource clock)
       throws FsException {
+    this(
+        namespace,
+        source,
+        copies,
+        stager,
+        new Importer(namespace, source, copies, threads, clock),
+        clock);
+    importer.importRoot();
+  }
+
+  /** Goes on with a session without asking the source for anything: it may be away. */
+  public static PmfsFileSystem resume(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      Stager stager,
+      ExecutorService threads,
+      InstantSource clock) {
+    Importer importer = new Importer(namespace, source, copies, threads, clock);
+    return new PmfsFileSystem(namespace, source, copies, stager, importer, clock);
+  }
+
+  private PmfsFileSystem(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      Stager stager,
+      Importer importer,
+      InstantSource clock) {
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
     this.stager = stager;
+    this.importer = importer;
     this.clock = clock;
-    this.importer = new Importer(namespace, source, copies, threads, clock);
-    importer.importRoot();
   }
 
   /**

@@ -2,6 +2,7 @@ package io.pmfs.tier;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
@@ -112,6 +113,11 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
+  public boolean listsAtOnce(FileName directory) {
+    return store.listsAtOnce(directory);
+  }
+
+  @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
     return counted(readlinks, () -> store.readSymbolicLink(path));
   }
@@ -119,6 +125,11 @@ public final class CountedBackingStore implements BackingStore {
   @Override
   public SourceFile open(FileName path) throws FsException {
     return counted(opens, () -> new CountedFile(store.open(path)));
+  }
+
+  @Override
+  public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
+    return counted(opens, () -> new CountedFile(store.openVersion(path, expected)));
   }
 
   @Override

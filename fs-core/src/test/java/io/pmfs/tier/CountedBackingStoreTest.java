@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 final class CountedBackingStoreTest {
@@ -34,6 +36,18 @@ final class CountedBackingStoreTest {
     assertThat(store.operations()).isEqualTo(new SourceOperations(1, 2, 110, 2, 1, 1, 1, 1, 2));
     assertThat(store.operations().total()).isEqualTo(11);
     assertThat(fake.openFiles()).isZero();
+  }
+
+  /** One that is left to the interface does what the wrapped store would not. */
+  @Test
+  void stores_aroundAnother_passOnEveryRequest() throws Exception {
+    for (Class<?> type : List.of(CountedBackingStore.class, ReopenedStore.class)) {
+      for (Method method : BackingStore.class.getMethods()) {
+        assertThat(type.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
+            .as(method.getName())
+            .isEqualTo(type);
+      }
+    }
   }
 
   @Test

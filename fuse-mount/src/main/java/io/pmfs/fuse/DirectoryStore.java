@@ -48,6 +48,7 @@ public final class DirectoryStore implements BackingStore {
   private final String path;
   private final int root;
   private final long rootDevice;
+  private final String identity;
 
   /**
    * As many as there were listings at once: freed for each, that would be left to the collector.
@@ -70,7 +71,23 @@ public final class DirectoryStore implements BackingStore {
     if (root < 0) {
       throw new FsException(Posix.errno(), this.path);
     }
-    this.rootDevice = Posix.device(statx(root, EMPTY_PATH, FileName.of(this.path)));
+    try {
+      int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
+      Pointer status = statx(root, EMPTY_PATH, FileName.of(this.path), wanted);
+      this.rootDevice = Posix.device(status);
+      this.identity = Posix.identity(status);
+    } catch (FsException e) {
+      LIBC.close(root);
+      throw e;
+    }
+  }
+
+  /**
+   * Which directory this is, whatever its path, device or content are by now: two with different
+   * texts are different ones.
+   */
+  public String identity() {
+    return identity;
   }
 
   @Override
@@ -88,9 +105,14 @@ public final class DirectoryStore implements BackingStore {
   }
 
   private static Pointer statx(int directory, byte[] path, FileName name) throws FsException {
+    return statx(directory, path, name, Posix.STATX_BASIC_STATS);
+  }
+
+  private static Pointer statx(int directory, byte[] path, FileName name, int wanted)
+      throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     int flags = Posix.AT_SYMLINK_NOFOLLOW | (path.length == 1 ? Posix.AT_EMPTY_PATH : 0);
-    if (LIBC.statx(directory, path, flags, Posix.STATX_BASIC_STATS, result) != 0) {
+    if (LIBC.statx(directory, path, flags, wanted, result) != 0) {
       throw Posix.failure(name);
     }
     return result;

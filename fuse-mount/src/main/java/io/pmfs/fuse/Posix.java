@@ -27,6 +27,7 @@ final class Posix {
   static final int AT_SYMLINK_NOFOLLOW = 0x100;
   static final int AT_EMPTY_PATH = 0x1000;
   static final int STATX_BASIC_STATS = 0x7ff;
+  static final int STATX_BTIME = 0x800;
   static final int STATX_SIZE = 256;
   static final int STATVFS_SIZE = 256;
   static final int SEEK_DATA = 3;
@@ -101,6 +102,17 @@ final class Posix {
   /** The device that holds the file. */
   static long device(Pointer statx) {
     return makedev(statx.getInt(136), statx.getInt(140));
+  }
+
+  /**
+   * Which file it is on any device: its inode number, and when it was born where that is known,
+   * since the roots of all ext4 file systems have the same number.
+   */
+  static String identity(Pointer statx) {
+    boolean hasBirth = (statx.getInt(0) & STATX_BTIME) != 0;
+    return "inode "
+        + Long.toUnsignedString(inode(statx))
+        + (hasBirth ? " of " + instant(statx, 80) : "");
   }
 
   private static Instant instant(Pointer statx, int offset) {

@@ -1,10 +1,13 @@
 package io.pmfs.packing;
 
+import com.google.common.hash.Hasher;
+import com.google.common.hash.Hashing;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SortedTable;
 import io.pmfs.tier.BackingStore;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -68,6 +71,19 @@ public final class ShardIndex implements AutoCloseable {
 
   List<Shard> shards() {
     return shards;
+  }
+
+  /** Of the form and of each shard's version. */
+  String fingerprint() {
+    Hasher hasher = Hashing.sha256().newHasher();
+    hasher.putBoolean(summary.form().merged()).putBoolean(summary.form().nested());
+    for (Shard shard : shards) {
+      byte[] name = shard.name().bytes();
+      Instant time = shard.modificationTime();
+      hasher.putInt(name.length).putBytes(name).putLong(shard.size());
+      hasher.putLong(time.getEpochSecond()).putInt(time.getNano());
+    }
+    return hasher.hash().toString();
   }
 
   /**

@@ -60,6 +60,28 @@ public final class ShardSource {
     }
   }
 
+  /**
+   * Opens the shards of a mount that goes on, as they were: by the index that it began with.
+   *
+   * @param indices where it may be
+   * @param fingerprint the {@link ShardStore#fingerprint} of the mount's first store
+   * @param memory for what is read of shards
+   * @return null if the index is in none of these places
+   */
+  public static @Nullable ShardStore reopen(
+      BackingStore store, List<Path> indices, String fingerprint, DirectMemory memory) {
+    for (Path place : indices) {
+      ShardIndex index = read(place);
+      if (index != null && index.fingerprint().equals(fingerprint)) {
+        return new ShardStore(store, index, memory);
+      }
+      if (index != null) {
+        index.close();
+      }
+    }
+    return null;
+  }
+
   private static @Nullable ShardIndex read(Path place) {
     if (!Files.exists(place)) {
       return null;

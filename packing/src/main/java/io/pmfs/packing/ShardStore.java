@@ -57,6 +57,11 @@ public final class ShardStore implements BackingStore {
     this.identities = new ShardIdentities(index.summary().form(), index.shards());
   }
 
+  /** Which versions of which shards are shown, and how: another text for others. */
+  public String fingerprint() {
+    return index.fingerprint();
+  }
+
   @Override
   public SourceStatus status(FileName path) throws FsException {
     return status(path, member(path));

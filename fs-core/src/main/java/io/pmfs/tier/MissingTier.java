@@ -1,0 +1,61 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.Extent;
+import org.jspecify.annotations.Nullable;
+
+/** A tier that could not be opened under a mount that goes on: it has failed from the beginning. */
+public final class MissingTier implements Tier {
+  private final String name;
+  private final TierKind kind;
+  private final String path;
+  private final String reason;
+
+  public MissingTier(String name, TierKind kind, String path, String reason) {
+    this.name = name;
+    this.kind = kind;
+    this.path = path;
+    this.reason = reason;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public @Nullable CopyReader open(long number, @Nullable Extent extent) {
+    return null;
+  }
+
+  @Override
+  public @Nullable CopyWriter create(long number, long sizeBytes) {
+    return null;
+  }
+
+  @Override
+  public void remove(long number, @Nullable Extent extent) {}
+
+  @Override
+  public boolean couldHold(long sizeBytes) {
+    return false;
+  }
+
+  @Override
+  public void fail(String again) {}
+
+  @Override
+  public boolean hasFailed() {
+    return true;
+  }
+
+  @Override
+  public void recover(CopyRecords records) {}
+
+  @Override
+  public TierStatus status() {
+    return new TierStatus(name, kind, path, TierStatus.State.FAILED, reason, null, 0, 0, 0);
+  }
+
+  @Override
+  public void close() {}
+}

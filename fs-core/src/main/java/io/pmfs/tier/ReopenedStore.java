@@ -1,0 +1,270 @@
+package io.pmfs.tier;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The source of a mount that goes on with another process: opened on a thread of its own, again and
+ * again until it is there, because what the tiers hold is served without it. A request waits for
+ * the first attempt, as it would for a source that hangs; after that it fails as the last attempt
+ * did.
+ */
+public final class ReopenedStore implements BackingStore {
+  private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(16);
+
+  /** Opens the source, if it is the one that the mount began with. */
+  @FunctionalInterface
+  public interface Opener {
+    BackingStore open() throws FsException;
+  }
+
+  /** Lets time pass. */
+  @FunctionalInterface
+  public interface Pause {
+    void of(Duration time) throws InterruptedException;
+  }
+
+  private final Opener opener;
+  private final Pause pause;
+  private final RandomGenerator random;
+  private final Consumer<String> report;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private volatile @Nullable BackingStore store; // written under lock
+  private volatile @Nullable FsException failure; // written under lock
+  private @Nullable Thread opening; // GUARDED_BY(lock)
+  private boolean closed; // GUARDED_BY(lock)
+
+  /**
+   * Begins to open the source.
+   *
+   * @param thread runs one task, which lasts until the source is there
+   * @param report takes a line when the source is away, for another reason than before, and when it
+   *     is there again
+   */
+  public ReopenedStore(
+      Opener opener,
+      Executor thread,
+      Pause pause,
+      RandomGenerator random,
+      Consumer<String> report) {
+    this.opener = opener;
+    this.pause = pause;
+    this.random = random;
+    this.report = report;
+    thread.execute(this::open);
+  }
+
+  private void open() {
+    lock.lock();
+    try {
+      opening = Thread.currentThread();
+    } finally {
+      lock.unlock();
+    }
+    try {
+      for (Duration longest = SHORTEST_PAUSE; !tryOnce(); longest = next(longest)) {
+        pause.of(jittered(longest));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // closed
+    }
+  }
+
+  private static Duration next(Duration pause) {
+    Duration doubled = pause.multipliedBy(2);
+    return doubled.compareTo(LONGEST_PAUSE) > 0 ? LONGEST_PAUSE : doubled;
+  }
+
+  /** Half of it to all of it, so that many nodes do not come back to a source at once. */
+  private Duration jittered(Duration longest) {
+    long half = longest.toMillis() / 2;
+    return Duration.ofMillis(half + random.nextLong(half + 1));
+  }
+
+  /** Whether there is nothing left to try. */
+  private boolean tryOnce() {
+    try {
+      return succeeded(opener.open());
+    } catch (FsException e) {
+      return failed(e);
+    } catch (RuntimeException e) {
+      return failed(new FsException(Errno.EIO, String.valueOf(e), e));
+    }
+  }
+
+  private boolean succeeded(BackingStore opened) {
+    FsException before;
+    lock.lock();
+    try {
+      if (closed) {
+        opened.close();
+        return true;
+      }
+      before = failure;
+      store = opened;
+      failure = null;
+      opening = null;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (before != null) {
+      report.accept("is there again");
+    }
+    return true;
+  }
+
+  private boolean failed(FsException e) {
+    FsException before;
+    lock.lock();
+    try {
+      before = failure;
+      failure = e;
+      changed.signalAll();
+      if (closed) {
+        return true;
+      }
+    } finally {
+      lock.unlock();
+    }
+    String reason = String.valueOf(e.getMessage());
+    if (before == null || !reason.equals(before.getMessage())) {
+      report.accept(
+          "is away: " + reason + "; names and files that are kept are served, the rest fails");
+    }
+    return false;
+  }
+
+  /** Why the source is away; null if it is there. */
+  public @Nullable String absence() {
+    FsException last = failure;
+    if (store != null) {
+      return null;
+    }
+    return last == null ? "it has not answered yet" : String.valueOf(last.getMessage());
+  }
+
+  /** Whether the source was opened. */
+  public boolean isThere() {
+    return store != null;
+  }
+
+  private BackingStore store(FileName path) throws FsException {
+    BackingStore there = store;
+    if (there != null) {
+      return there;
+    }
+    lock.lock();
+    try {
+      while (store == null && failure == null && !closed) {
+        changed.await();
+      }
+      there = store;
+      FsException last = failure;
+      if (there == null) {
+        throw new FsException(
+            last == null ? Errno.EIO : last.errno(), path + ": the source is away");
+      }
+      return there;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, path.toString(), e);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    return store(path).status(path);
+  }
+
+  @Override
+  public void list(FileName directory, NameConsumer batches) throws FsException {
+    store(directory).list(directory, batches);
+  }
+
+  @Override
+  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException {
+    return store(directory).listWithStatus(directory, batches);
+  }
+
+  @Override
+  public boolean listsAtOnce(FileName directory) {
+    BackingStore there = store;
+    return there != null && there.listsAtOnce(directory);
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException {
+    return store(path).readSymbolicLink(path);
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    return store(path).open(path);
+  }
+
+  @Override
+  public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
+    return store(path).openVersion(path, expected);
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+    return store(path).extendedAttributes(path);
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    return store(FileName.of("")).statistics();
+  }
+
+  /** While the source is away each file is taken to lie on its own. */
+  @Override
+  public int sequenceCount() {
+    BackingStore there = store;
+    return there == null ? 0 : there.sequenceCount();
+  }
+
+  @Override
+  public SourceSequence sequence(int index, ByteBuffer window) throws FsException {
+    return store(FileName.of("")).sequence(index, window);
+  }
+
+  /** Does not wait for an attempt that hangs. */
+  @Override
+  public void close() {
+    BackingStore there;
+    lock.lock();
+    try {
+      closed = true;
+      there = store;
+      changed.signalAll();
+      Thread trying = opening;
+      if (trying != null) {
+        trying.interrupt();
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (there != null) {
+      there.close();
+    }
+  }
+}

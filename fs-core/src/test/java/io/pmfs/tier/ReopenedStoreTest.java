@@ -1,0 +1,177 @@
+package io.pmfs.tier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class ReopenedStoreTest {
+  private static final FileName FILE = FileName.of("file");
+
+  private final List<String> lines = new CopyOnWriteArrayList<>();
+  private final List<Duration> pauses = new CopyOnWriteArrayList<>();
+
+  /** Ends a pause. */
+  private final SynchronousQueue<String> time = new SynchronousQueue<>();
+
+  private final FakeStore source = new FakeStore();
+
+  @SuppressWarnings("NullAway.Init")
+  ReopenedStoreTest() {}
+
+  private ReopenedStore reopened(ReopenedStore.Opener opener) {
+    return new ReopenedStore(
+        opener,
+        task -> {
+          Thread thread = new Thread(task, "opening");
+          thread.setDaemon(true);
+          thread.start();
+        },
+        pause -> {
+          pauses.add(pause);
+          time.take();
+        },
+        new SplittableRandom(1),
+        lines::add);
+  }
+
+  private void passTime() throws InterruptedException {
+    assertThat(time.offer("", 30, TimeUnit.SECONDS)).isTrue();
+  }
+
+  /** A source that is away for some attempts, each time with the next of these reasons. */
+  private ReopenedStore.Opener awayFor(List<Errno> reasons) {
+    List<Errno> rest = new ArrayList<>(reasons);
+    return () -> {
+      if (!rest.isEmpty()) {
+        throw new FsException(rest.remove(0), "/source");
+      }
+      return source;
+    };
+  }
+
+  @Test
+  void request_whileTheSourceIsAway_failsAsTheLastAttempt() throws Exception {
+    try (ReopenedStore store = reopened(awayFor(List.of(Errno.EIO, Errno.EHOSTDOWN)))) {
+      assertThatThrownBy(() -> store.status(FILE))
+          .isInstanceOfSatisfying(
+              FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EIO));
+      passTime();
+      Await.until("two lines", () -> lines.size() == 2);
+      assertThatThrownBy(() -> store.open(FILE))
+          .isInstanceOfSatisfying(
+              FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EHOSTDOWN));
+      assertThat(store.absence()).isEqualTo("EHOSTDOWN: /source");
+    }
+  }
+
+  @Test
+  void source_thatComesBack_isServedAndSaid() throws Exception {
+    try (ReopenedStore store = reopened(awayFor(List.of(Errno.EIO, Errno.EIO)))) {
+      passTime();
+      passTime();
+      Await.until("it is there", store::isThere);
+      assertThat(store.absence()).isNull();
+      Await.until("two lines", () -> lines.size() == 2);
+      assertThat(lines.get(0)).startsWith("is away: EIO: /source");
+      assertThat(lines.get(1)).isEqualTo("is there again");
+    }
+  }
+
+  @Test
+  void pauses_growAndAreBounded() throws Exception {
+    try (ReopenedStore store =
+        reopened(
+            () -> {
+              throw new FsException(Errno.EIO, "/source");
+            })) {
+      for (int i = 0; i < 12; i++) {
+        passTime();
+      }
+      assertThat(store.isThere()).isFalse();
+      assertThat(pauses).allMatch(pause -> pause.toMillis() <= 16_000);
+      assertThat(pauses.get(0)).isBetween(Duration.ofMillis(500), Duration.ofSeconds(1));
+      assertThat(pauses.get(11)).isBetween(Duration.ofSeconds(8), Duration.ofSeconds(16));
+      assertThat(lines).hasSize(1);
+    }
+  }
+
+  @Test
+  void request_whileTheFirstAttemptHangs_waitsForIt() throws Exception {
+    CountDownLatch hangs = new CountDownLatch(1);
+    try (ReopenedStore store =
+        reopened(
+            () -> {
+              awaitLatch(hangs);
+              return source;
+            })) {
+      CompletableFuture<Boolean> answer =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try {
+                  store.status(FileName.of(""));
+                  return true;
+                } catch (FsException e) {
+                  return false;
+                }
+              });
+      assertThat(store.absence()).isEqualTo("it has not answered yet");
+      assertThat(answer.isDone()).isFalse();
+      hangs.countDown();
+      assertThat(answer.get(30, TimeUnit.SECONDS)).isTrue();
+    } finally {
+      hangs.countDown();
+    }
+  }
+
+  @Test
+  void close_whileTheFirstAttemptHangs_endsWhoWaits() throws Exception {
+    CountDownLatch hangs = new CountDownLatch(1);
+    ReopenedStore store =
+        reopened(
+            () -> {
+              awaitLatch(hangs);
+              return source;
+            });
+    CompletableFuture<Errno> answer =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                store.status(FILE);
+                throw new AssertionError("answered");
+              } catch (FsException e) {
+                return e.errno();
+              }
+            });
+    store.close();
+    assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo(Errno.EIO);
+    hangs.countDown();
+  }
+
+  private static void awaitLatch(CountDownLatch latch) {
+    boolean interrupted = false;
+    while (true) {
+      try {
+        latch.await();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true; // a system call that hangs does not end either
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

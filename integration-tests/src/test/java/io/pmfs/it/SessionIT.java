@@ -1,0 +1,369 @@
+package io.pmfs.it;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A mount whose daemon is replaced: the next one goes on with the same source and settings, and
+ * without the source if that is away.
+ */
+final class SessionIT {
+  private static final Duration LIFETIME = Duration.ofMinutes(3);
+  private static final Duration SOON = Duration.ofSeconds(60);
+  private static final int FILES = 40;
+
+  private Installation pmfs;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireRoot();
+    Machine.requireFuse();
+    pmfs = new Installation();
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 50_000));
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+  }
+
+  private Path source() {
+    return dataset.root();
+  }
+
+  private Path aside() {
+    return source().resolveSibling("aside");
+  }
+
+  /** Another dataset with the same names and sizes. */
+  private Path makeOther(Path root) throws IOException {
+    for (Dataset.Item item : dataset.items()) {
+      Path file = root.resolve(item.name());
+      Files.createDirectories(file.getParent());
+      Files.write(file, new byte[item.size()]);
+    }
+    return root;
+  }
+
+  private Dataset.Item unread() {
+    return dataset.items().get(FILES - 1);
+  }
+
+  /** Copies all files but the last of each ten, whose names become known. */
+  private void stageAllButUnread(MountedPmfs mount) {
+    for (Dataset.Item item : dataset.items()) {
+      if (item.equals(unread())) {
+        assertThat(mount.mountpoint().resolve(item.name())).hasSize(item.size());
+      } else {
+        Dataset.assertEqualBelow(mount.mountpoint(), item);
+      }
+    }
+    mount.awaitCopies(FILES - 1);
+  }
+
+  /** Makes the kernel forget what it has of the files. */
+  private void forgetCached(MountedPmfs mount) {
+    List<String> line =
+        new ArrayList<>(
+            List.of(
+                "bash",
+                "-c",
+                "for f; do dd if=\"$f\" iflag=nocache count=0 status=none || exit; done",
+                "-"));
+    dataset.items().forEach(item -> line.add(mount.path(item.name())));
+    Command.run(line.toArray(String[]::new)).expect(0);
+  }
+
+  /** Reads what was staged, and not what the kernel has of it. */
+  private void assertStagedIsServed(MountedPmfs mount) {
+    forgetCached(mount);
+    long before = mount.status().number("reads.requests");
+    for (Dataset.Item item : dataset.items()) {
+      if (!item.equals(unread())) {
+        Dataset.assertEqualBelow(mount.mountpoint(), item);
+      }
+    }
+    assertThat(mount.status().number("reads.requests") - before)
+        .as("reads that the daemon answered")
+        .isGreaterThanOrEqualTo(FILES - 1);
+  }
+
+  private Command readUnread(MountedPmfs mount) {
+    return Command.run("cat", mount.path(unread().name()));
+  }
+
+  private void awaitUnreadIsServed(MountedPmfs mount) {
+    Await.until("the source again", SOON, () -> readUnread(mount).exit() == 0);
+    Dataset.assertEqualBelow(mount.mountpoint(), unread());
+    assertThat(mount.status().text("sourceAbsence")).isEmpty();
+  }
+
+  private static long replace(MountedPmfs mount) {
+    long pid = mount.daemon();
+    mount.killDaemon();
+    return mount.awaitSuccessor(pid);
+  }
+
+  private MountedPmfs mountByFile(Path file, String sourceText) throws IOException {
+    writeConfiguration(file, sourceText, pmfs.tier());
+    Command mounted = pmfs.run("mount", "--config", file.toString(), pmfs.mountpoint().toString());
+    mounted.expect(0);
+    return new MountedPmfs(pmfs, source(), pmfs.mountpoint(), LIFETIME, mounted.out());
+  }
+
+  private void writeConfiguration(Path file, String sourceText, Path tier) throws IOException {
+    Files.writeString(
+        file,
+        """
+        keep-free = "0"
+        [mount."%s"]
+        source = "%s"
+        tier = ["ssd:%s"]
+        state-dir = "%s"
+        """
+            .formatted(pmfs.mountpoint(), sourceText, tier, tier.resolve("state")));
+  }
+
+  /** What counts for a mount, and where that is from. */
+  private String configurationOf(MountedPmfs mount) {
+    String socket = pmfs.controlSocket(mount.mountpoint()).toString();
+    return Command.run("curl", "-sSf", "--unix-socket", socket, "http://pmfs/configuration")
+        .expect(0)
+        .out();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"edited", "broken", "deleted"})
+  void configurationFile_changedMeanwhile_isNotTheSessions(String how) throws IOException {
+    Path other = makeOther(pmfs.directory("other"));
+    Path file = pmfs.directory("home").resolve("pmfs.toml");
+    try (MountedPmfs mount = mountByFile(file, source().toString())) {
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
+      switch (how) {
+        case "edited" -> writeConfiguration(file, other.toString(), pmfs.directory("other-tier"));
+        case "broken" -> Files.writeString(file, "source = [");
+        default -> Files.delete(file);
+      }
+      replace(mount);
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().text("source")).isEqualTo(source().toString());
+      assertThat(mount.status().text("tiers.0.path")).startsWith(pmfs.tier().toString());
+      assertThat(configurationOf(mount)).contains(source().toString(), file + ":3");
+      pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().text("source")).isEqualTo(source().toString());
+    }
+    assertThat(Installation.files(pmfs.directory("run")))
+        .as("what a session leaves")
+        .noneMatch(left -> left.getFileName().toString().startsWith("session."));
+  }
+
+  @Test
+  void settings_ofTheSession_areClosedToOthers() throws IOException {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      Path kept =
+          Installation.files(pmfs.directory("run")).stream()
+              .filter(file -> file.toString().endsWith(".settings"))
+              .findFirst()
+              .orElseThrow();
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(kept)))
+          .isEqualTo("rw-------");
+      assertThat(Files.readString(kept, UTF_8)).contains(mount.source().toString());
+    }
+  }
+
+  @Test
+  void linkToTheSource_movedMeanwhile_isNotFollowedAgain() throws IOException {
+    Path other = makeOther(pmfs.directory("other"));
+    Path link = source().resolveSibling("link");
+    Files.createSymbolicLink(link, source());
+    Path file = pmfs.directory("home").resolve("pmfs.toml");
+    try (MountedPmfs mount = mountByFile(file, link.toString())) {
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
+      Files.delete(link);
+      Files.createSymbolicLink(link, other);
+      replace(mount);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void source_replacedByAnother_isNotServed() throws IOException {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      stageAllButUnread(mount);
+      Files.move(source(), aside());
+      makeOther(source());
+
+      long pid = mount.daemon();
+      Command upgrade = pmfs.run("upgrade", mount.mountpoint().toString());
+      assertThat(upgrade.exit()).isEqualTo(1);
+      assertThat(upgrade.err())
+          .contains("stays as it is: " + source() + " is another directory than the mounted one");
+      assertThat(mount.daemon()).isEqualTo(pid);
+
+      replace(mount);
+      assertStagedIsServed(mount);
+      assertThat(readUnread(mount).err()).contains("Input/output error");
+      assertThat(mount.status().text("sourceAbsence")).contains("another directory");
+      assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
+          .contains("another directory");
+
+      Files.move(source(), source().resolveSibling("other"));
+      Files.move(aside(), source(), StandardCopyOption.ATOMIC_MOVE);
+      awaitUnreadIsServed(mount);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"kill -9", "upgrade"})
+  void source_absentWhileTheDaemonIsReplaced_mountServesOn(String how) throws Exception {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      stageAllButUnread(mount);
+      Files.move(source(), aside());
+      if (how.equals("upgrade")) {
+        pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+      } else {
+        replace(mount);
+      }
+      long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+      do {
+        assertStagedIsServed(mount);
+        assertThat(Command.run("ls", "-lR", mount.mountpoint().toString()).expect(0).out())
+            .contains(unread().name().substring(unread().name().indexOf('/') + 1));
+      } while (System.nanoTime() < end);
+      assertThat(readUnread(mount).err()).contains("Input/output error");
+      assertThat(mount.status().text("sourceAbsence")).contains(source().toString());
+      // Again, without a source in between.
+      replace(mount);
+      assertStagedIsServed(mount);
+
+      Files.move(aside(), source());
+      awaitUnreadIsServed(mount);
+      String log = Files.readString(Path.of(mount.status().text("logFile")));
+      assertThat(log).contains("is away: ").contains("source: is there again");
+    }
+  }
+
+  @Test
+  void source_thatHangs_doesNotKeepTheSuccessorFromAnswering() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      stageAllButUnread(mount);
+      Files.move(source(), aside());
+      Files.createDirectory(source());
+      // A file system that never answers, until the process that holds it ends.
+      Process silent =
+          new ProcessBuilder(
+                  "bash",
+                  "-c",
+                  "exec 3<>/dev/fuse; mount -i -t fuse"
+                      + " -o fd=3,rootmode=40000,user_id=0,group_id=0 silent \"$1\" &&"
+                      + " exec sleep 300",
+                  "-",
+                  source().toString())
+              .start();
+      try {
+        Await.until("a silent source", SOON, () -> Mounts.at(source()));
+        replace(mount);
+        assertStagedIsServed(mount);
+        assertThat(mount.status().text("sourceAbsence")).isEqualTo("it has not answered yet");
+        Process reader =
+            new ProcessBuilder("cat", mount.path(unread().name()))
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        Await.until("a reader that waits", SOON, () -> mount.status().number("waiting.count") > 0);
+        assertStagedIsServed(mount);
+        assertThat(reader.isAlive()).isTrue();
+        silent.destroyForcibly().waitFor();
+        assertThat(reader.waitFor()).isNotZero();
+      } finally {
+        silent.destroyForcibly().waitFor();
+        Command.run("umount", "-l", source().toString());
+      }
+      Files.delete(source());
+      Files.move(aside(), source());
+      awaitUnreadIsServed(mount);
+    }
+  }
+
+  @Test
+  void tarFiles_absentWhileTheDaemonIsReplaced_mountServesOn() throws Exception {
+    Path tars = pmfs.directory("tars");
+    for (String part : List.of("part-000", "part-001", "part-002", "part-003")) {
+      Command.run(
+              "tar",
+              "-C",
+              source().toString(),
+              "-cf",
+              tars.resolve(part + ".tar").toString(),
+              "--transform",
+              "s|" + part + "/||",
+              part)
+          .expect(0);
+    }
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, tars)) {
+      stageAllButUnread(mount);
+      Path elsewhere = tars.resolveSibling("elsewhere");
+      Files.move(tars, elsewhere);
+      replace(mount);
+      assertStagedIsServed(mount);
+      assertThat(readUnread(mount).exit()).isNotZero();
+      // A directory that is not all tar files any more would be shown as it is by a new mount.
+      Files.writeString(elsewhere.resolve("README"), "text");
+      Files.move(elsewhere, tars);
+      awaitUnreadIsServed(mount);
+    }
+  }
+
+  @Test
+  void successor_ofAStagedMount_asksTheSourceForNothing() {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(FILES);
+      replace(mount);
+      Command.run("find", mount.mountpoint().toString(), "-ls").expect(0);
+      forgetCached(mount);
+      dataset.assertEqualBelow(mount.mountpoint());
+      // find(1) asks for the file system's size, which is not kept.
+      Status status = mount.status();
+      assertThat(status.number("sourceOperations.statfs")).isLessThanOrEqualTo(1);
+      assertThat(status.number("sourceOperations.total"))
+          .isEqualTo(status.number("sourceOperations.statfs"));
+      assertThat(mount.status().number("staging.verified"))
+          .as("copies are verified at their first use")
+          .isPositive();
+    }
+  }
+
+  @Test
+  void tier_missingWhenTheDaemonIsReplaced_sourceIsRead() throws IOException {
+    Path tier = pmfs.directory("lost");
+    Path first = tier.resolve("tier");
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source(), "--tier", "ssd:" + first)) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(FILES);
+      Files.move(first, tier.resolve("gone"));
+      Files.writeString(first, "no directory");
+      replace(mount);
+      assertThat(mount.status().text("tiers.0.state")).isEqualTo("failed");
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+}
