@@ -209,6 +209,7 @@ final class ServedDataset implements MountedDataset {
         readModeReason(),
         null,
         state.toString(),
+        namespace.failure(),
         tierReports,
         reads,
         staging,
@@ -242,7 +243,8 @@ final class ServedDataset implements MountedDataset {
         source.files(),
         cluster == null ? null : cluster::status,
         this::taskCounts,
-        this::waits);
+        this::waits,
+        () -> namespace.failure() == null);
   }
 
   private Sources.Waits waits() {

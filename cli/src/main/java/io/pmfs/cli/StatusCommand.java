@@ -24,7 +24,8 @@ import picocli.CommandLine.Parameters;
       "%nExit status 4 if all that is read comes from the source and none of it is kept: the tiers"
           + " have failed, have no room, or forget copies before they are read again; the line on"
           + " standard error says which. A mount that nobody has read through yet, or whose first"
-          + " epoch fills the tiers, is no such case.%n"
+          + " epoch fills the tiers, is no such case. 4 too while the disk of the state is full or"
+          + " fails, so that names and copies are not recorded for the next mount.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -190,6 +191,11 @@ final class StatusCommand implements Callable<Integer> {
       Engagement engagement = report.engagement();
       if (engagement != null && engagement.isSourceOnly()) {
         String line = report.mountpoint() + ": all reads go to the source: " + engagement.reason();
+        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
+        status = ExitStatus.PARTLY;
+      }
+      if (report.stateFailure() != null) {
+        String line = report.mountpoint() + ": the state is not recorded: " + report.stateFailure();
         invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
         status = ExitStatus.PARTLY;
       }

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed.
  *
+ * @param stateFailure why names and copies are not recorded for the next mount; null if they are
  * @param user whose process the daemon is
  * @param cluster with whom the dataset is shared; null if with nobody
  * @param metrics the URL that {@code --metrics} is answered at; null if at none
@@ -44,6 +45,7 @@ record StatusReport(
     String readModeReason,
     @Nullable String logFile,
     @Nullable String stateDirectory,
+    @Nullable String stateFailure,
     List<TierStatus> tiers,
     Reads reads,
     Staging staging,
@@ -77,6 +79,7 @@ record StatusReport(
         readModeReason,
         daemonLogFile,
         stateDirectory,
+        stateFailure,
         tiers,
         reads,
         staging,

@@ -51,6 +51,7 @@ final class StatusTable {
     add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());
+    add("not recorded", report.stateFailure());
     add("metrics", report.metrics());
     StatusReport.AccessLog accessLog = report.accessLog();
     add("access log", accessLog == null ? null : text(accessLog));

@@ -126,6 +126,11 @@ final class Supervision {
         mounter);
   }
 
+  /** Which inode numbers the kernel was told in this session, whatever becomes of the state. */
+  Path numbers() {
+    return file.resolveSibling(file.getFileName() + ".numbers");
+  }
+
   /**
    * The session is to go on if this daemon dies, in this read mode; called again when that changes.
    * In one step: a file that was empty for a moment would be taken for the session's end if we died
@@ -182,6 +187,7 @@ final class Supervision {
       Files.deleteIfExists(file);
       Files.deleteIfExists(session().ledger());
       Files.deleteIfExists(settingsFile());
+      Files.deleteIfExists(numbers());
     } catch (IOException e) {
       // The supervisor then starts a daemon that finds nothing mounted, and ends.
       org.slf4j.LoggerFactory.getLogger(Supervision.class)

@@ -44,16 +44,14 @@ final class TransientCopies {
   /** After the state directory was opened, by whoever has it for itself: marks it. */
   boolean areToBeDropped() {
     try {
-      if (wanted && mayBeDropped) {
-        if (!Files.exists(marker)) {
-          Files.createFile(marker);
-        }
-        return true;
+      if (!wanted || !mayBeDropped) {
+        Files.deleteIfExists(marker);
+      } else if (!Files.exists(marker)) {
+        Files.createFile(marker);
       }
-      Files.deleteIfExists(marker);
     } catch (IOException e) {
       log.warn("{}: {}", marker, Reason.of(e));
     }
-    return false;
+    return wanted && mayBeDropped;
   }
 }

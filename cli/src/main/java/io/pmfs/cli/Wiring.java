@@ -3,6 +3,8 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.hash.Hashing;
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.DatasetTasks;
@@ -56,6 +58,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -71,6 +74,12 @@ final class Wiring implements MountOpener {
 
   /** Requests that may wait for the source at once: more than a job has loader workers. */
   private static final int WORKERS = 64;
+
+  /** What the state of a few million files takes, with its log and what it merges. */
+  private static final long STATE_BYTES = 256L << 20;
+
+  /** No more of a small disk than one part in so many is left to the state. */
+  private static final long STATE_SHARE = 20;
 
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
@@ -135,20 +144,29 @@ final class Wiring implements MountOpener {
     String dataset = datasetName(settings.source(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
     TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
+    AtomicBoolean isOpened = new AtomicBoolean();
     RocksNamespace namespace =
-        RocksNamespace.open(state, origin.identity(), settings.metadataMemoryBytes(), session.id());
+        RocksNamespace.open(
+            state,
+            origin.identity(),
+            settings.metadataMemoryBytes(),
+            session.id(),
+            supervision == null ? null : supervision.numbers(),
+            line -> sayOfState(line, isOpened.get()));
     opened.push(namespace);
+    opened.push(StateRecovery.start(namespace));
     Cluster cluster = cluster(settings, dataset, state);
     if (cluster != null) {
       opened.push(cluster);
     }
     DirectMemory memory = directMemory();
-    BackingStore shown = origin.store(state, memory, notice);
+    Path index = namespace.failure() == null ? state : scratch(opened);
+    BackingStore shown = origin.store(index, memory, notice);
     CountedBackingStore source =
         new CountedBackingStore(cluster == null ? shown : cluster.store(shown));
     List<Tier> tiers = new ArrayList<>();
     for (TierSpec spec : settings.tiers()) {
-      Tier tier = openTier(spec, settings.keepFree(), dataset, namespace);
+      Tier tier = openTier(spec, settings, dataset, namespace);
       opened.push(tier);
       checkDax(spec, tier, settings.requireDax());
       tiers.add(tier);
@@ -245,12 +263,34 @@ final class Wiring implements MountOpener {
     if (transientCopies.areToBeDropped()) {
       served.purge();
     }
+    isOpened.set(true);
     return served;
   }
 
   /** As much as the launcher has told Java; elsewhere without a limit. */
   private static DirectMemory directMemory() {
     return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
+  }
+
+  /** To the log, and to the one who waits for a mount if there is one. */
+  private void sayOfState(String line, boolean isOpened) {
+    log.warn("{}", line);
+    if (!isOpened && !isResumed()) {
+      notice.accept(line);
+    }
+  }
+
+  /** A directory in the place of a state that cannot be written, for this daemon only. */
+  private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
+    try {
+      Path directory = Files.createTempDirectory("pmfs-state");
+      opened.push(
+          () -> MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE));
+      return directory;
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "no directory for temporary files: " + Reason.of(e), e);
+    }
   }
 
   private boolean isResumed() {
@@ -369,10 +409,11 @@ final class Wiring implements MountOpener {
     return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
   }
 
-  private Tier openTier(TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
+  private Tier openTier(
+      TierSpec spec, MountSettings settings, String dataset, RocksNamespace namespace)
       throws MountFailure {
     try {
-      return openThatTier(spec, keepFree, dataset, namespace);
+      return openThatTier(spec, settings, dataset, namespace);
     } catch (MountFailure e) {
       if (!isResumed()) {
         throw e;
@@ -388,14 +429,14 @@ final class Wiring implements MountOpener {
   }
 
   private static Tier openThatTier(
-      TierSpec spec, Capacity keepFree, String dataset, RocksNamespace namespace)
+      TierSpec spec, MountSettings settings, String dataset, RocksNamespace namespace)
       throws MountFailure {
     String name = spec.kind() + ":" + spec.path();
     Tier.Usage usage = TierUsage.kept(namespace, name);
     try {
       return PoolPlace.isPool(spec)
           ? openPool(spec, name, dataset, usage)
-          : openDirectory(spec, name, keepFree, dataset, usage);
+          : openDirectory(spec, name, settings, dataset, usage);
     } catch (PoolException e) {
       throw new MountFailure(ExitStatus.FAILED, spec.path() + ": pool: " + e.getMessage(), e);
     } catch (IOException e) {
@@ -405,7 +446,7 @@ final class Wiring implements MountOpener {
   }
 
   private static Tier openDirectory(
-      TierSpec spec, String name, Capacity keepFree, String dataset, Tier.@Nullable Usage usage)
+      TierSpec spec, String name, MountSettings mount, String dataset, Tier.@Nullable Usage usage)
       throws IOException {
     FileStore disk = Files.getFileStore(spec.path());
     long diskBytes = disk.getTotalSpace();
@@ -415,8 +456,20 @@ final class Wiring implements MountOpener {
             kind(spec),
             spec.path().resolve(dataset),
             spec.capacity().on(diskBytes),
-            keepFree.on(diskBytes));
+            Math.max(mount.keepFree().on(diskBytes), roomOfState(mount, disk, diskBytes)));
     return new DirectoryTier(settings, usage, new LinuxDaxFiles());
+  }
+
+  /** Copies leave room for the records of them, where both are on one disk. */
+  private static long roomOfState(MountSettings mount, FileStore disk, long diskBytes) {
+    Path state = mount.stateDirectory();
+    try {
+      boolean isThere =
+          state != null && Files.getFileStore(DefaultTier.nearestExisting(state)).equals(disk);
+      return isThere ? Math.min(STATE_BYTES, diskBytes / STATE_SHARE) : 0;
+    } catch (IOException e) {
+      return 0;
+    }
   }
 
   private static Tier openPool(
@@ -452,14 +505,15 @@ final class Wiring implements MountOpener {
   }
 
   /** A pool has no files: what its copies need lies with the records of them. */
-  private static Path dictionaryOfPool(Path state, String tier) throws MountFailure {
+  private static Path dictionaryOfPool(Path state, String tier) {
     String hash = Hashing.sha256().hashString(tier, UTF_8).toString();
     Path directory = state.resolve("pool-" + hash.substring(0, 16));
     try {
       return Files.createDirectories(directory);
     } catch (IOException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, directory + ": state: " + Reason.of(e) + "; set --state-dir", e);
+      // Copies that need a dictionary are then made without one.
+      log.warn("{}: state: {}", directory, Reason.of(e));
+      return directory;
     }
   }
 

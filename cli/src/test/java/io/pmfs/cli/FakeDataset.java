@@ -122,6 +122,7 @@ final class FakeDataset implements MountedDataset {
         "read-only",
         "/var/log/pmfs/x.log",
         "/local/pmfs/state",
+        null,
         List.of(
             new StatusReport.TierStatus(
                 "pm0",

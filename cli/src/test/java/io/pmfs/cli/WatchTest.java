@@ -60,6 +60,7 @@ final class WatchTest {
         "",
         null,
         null,
+        null,
         List.of(tier),
         reads,
         before.staging(),

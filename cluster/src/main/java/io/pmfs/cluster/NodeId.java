@@ -26,9 +26,9 @@ final class NodeId {
   /**
    * The id that is kept in a directory, or a new one that is from now on.
    *
-   * @throws IOException if it cannot be read or kept
+   * <p>One that cannot be read or kept is this daemon's only: its peers ask a new node.
    */
-  static UUID of(Path state, String host) throws IOException {
+  static UUID of(Path state, String host) {
     Path file = state.resolve(FILE);
     try {
       String[] words = Files.readString(file, UTF_8).strip().split(" ", -1);
@@ -40,11 +40,17 @@ final class NodeId {
       log.debug("{}: there is none yet", file);
     } catch (IllegalArgumentException | MalformedInputException e) {
       log.warn("{}: is not a node's id; this node begins anew", file);
+    } catch (IOException e) {
+      log.warn("{}: {}; this node begins anew", file, e.toString());
     }
     UUID id = UUID.randomUUID();
     Path next = state.resolve(FILE + ".new");
-    Files.writeString(next, id + " " + host + "\n", UTF_8);
-    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    try {
+      Files.writeString(next, id + " " + host + "\n", UTF_8);
+      Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      log.warn("{}: {}; this node begins anew with its next daemon", file, e.toString());
+    }
     return id;
   }
 }

@@ -8,6 +8,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Listing;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.NamespaceLostException;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.InodeBytes;
@@ -58,7 +59,6 @@ final class Importer {
   private static final int LISTING_ATTEMPTS = 3;
 
   // What is known in this session, by inode.
-  private static final byte CHECKED = 1;
   private static final byte LISTED = 2;
 
   private final Namespace namespace;
@@ -66,7 +66,7 @@ final class Importer {
   private final Copies copies;
   private final DirectoryReader reader;
   private final InstantSource clock;
-  private final InodeBytes known = new InodeBytes();
+  private volatile Known known = new Known(0, new InodeBytes());
 
   /** Directories that somebody waits for while they are imported at a task's pace. */
   private final Set<Long> awaited = ConcurrentHashMap.newKeySet();
@@ -76,6 +76,9 @@ final class Importer {
   // LOCK ORDER: a directory's before those of what is in it, never two directories'.
   private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(DIRECTORY_LOCKS);
   private final Striped<Lock> inodeLocks = Striped.lock(256);
+
+  /** Marks that hold until the namespace loses what they are about. */
+  private record Known(int losses, InodeBytes marks) {}
 
   Importer(
       Namespace namespace,
@@ -90,6 +93,16 @@ final class Importer {
     this.clock = clock;
   }
 
+  private InodeBytes known() {
+    Known last = known;
+    int losses = namespace.losses();
+    if (last.losses != losses) {
+      last = new Known(losses, new InodeBytes());
+      known = last;
+    }
+    return last.marks;
+  }
+
   /**
    * Looks at the root, which must be a directory, and makes its inode if this is the first time.
    */
@@ -100,23 +113,51 @@ final class Importer {
     }
     Inode before = namespace.inode(Namespace.ROOT);
     Inode now =
-        new Inode(
+        namespace.updateInode(
             Namespace.ROOT,
-            status.identity(),
-            Namespace.ROOT,
-            FileName.of(""),
-            namespace.session(),
-            before == null ? null : listing(before, status),
-            status.attributes());
-    if (before != null) {
+            known ->
+                new Inode(
+                    Namespace.ROOT,
+                    status.identity(),
+                    Namespace.ROOT,
+                    FileName.of(""),
+                    namespace.session(),
+                    known == null ? null : listing(known, status),
+                    status.attributes()));
+    if (before != null && now != null) {
       forgetOutdated(before, now);
     }
-    namespace.putInode(now);
-    known.set(Namespace.ROOT, CHECKED);
+  }
+
+  /** Steps that are taken again if the namespace lost meanwhile what they build on. */
+  interface Steps<T> {
+    T take() throws FsException;
+  }
+
+  /** Takes steps on what the namespace knows, and no part of them on what it knew before. */
+  <T> T whole(Steps<T> steps) throws FsException {
+    while (true) {
+      int losses = namespace.losses();
+      try {
+        return steps.take();
+      } catch (FsException e) {
+        if (e.errno() != Errno.ESTALE || namespace.losses() == losses) {
+          throw e;
+        }
+      } catch (NamespaceLostException e) {
+        if (namespace.losses() == losses) {
+          throw new FsException(Errno.ESTALE, String.valueOf(e.getMessage()), e);
+        }
+      }
+    }
   }
 
   /** The inode, compared with the source in this session. */
   Inode checked(long number) throws FsException {
+    return whole(() -> checkedNow(number));
+  }
+
+  private Inode checkedNow(long number) throws FsException {
     Inode inode = namespace.inode(number);
     if (inode == null && number == Namespace.ROOT) {
       // Of a session that goes on without its records.
@@ -124,7 +165,7 @@ final class Importer {
       inode = namespace.inode(number);
     }
     if (inode == null) {
-      throw new FsException(Errno.ESTALE, "inode " + number);
+      inode = foundAgain(number);
     }
     if (inode.checkedIn() == namespace.session()) {
       return inode;
@@ -156,23 +197,61 @@ final class Importer {
     }
   }
 
+  /**
+   * An inode that the namespace gave out and lost: it is where it was seen, and the directories up
+   * to there are listed again if they were lost as well.
+   */
+  private Inode foundAgain(long number) throws FsException {
+    if (number == Namespace.ROOT) {
+      importRoot();
+    } else {
+      long directory = namespace.losses() == 0 ? 0 : namespace.seenIn(number);
+      if (directory == 0) {
+        throw new FsException(Errno.ESTALE, "inode " + number);
+      }
+      ensureListed(directory);
+    }
+    Inode inode = namespace.inode(number);
+    if (inode == null) {
+      inode = namespace.adopt(number);
+    }
+    if (inode == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    return inode;
+  }
+
+  /** Below the root. */
+  FileName path(long number) throws FsException {
+    return whole(
+        () -> {
+          checkedNow(number);
+          FileName path = namespace.path(number);
+          if (path == null) {
+            throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
+          }
+          return path;
+        });
+  }
+
   /** The inode, compared with the source now: it may have changed while it was mounted. */
   Inode lookAgain(long number) throws FsException {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
-      Inode before = namespace.inode(number);
-      if (before != null) {
-        namespace.putInode(
-            new Inode(
-                number,
-                before.identity(),
-                before.parent(),
-                before.name(),
-                namespace.session() - 1,
-                before.listing(),
-                before.attributes()));
-      }
+      namespace.updateInode(
+          number,
+          before ->
+              before == null
+                  ? null
+                  : new Inode(
+                      number,
+                      before.identity(),
+                      before.parent(),
+                      before.name(),
+                      namespace.session() - 1,
+                      before.listing(),
+                      before.attributes()));
     } finally {
       lock.unlock();
     }
@@ -215,24 +294,31 @@ final class Importer {
       if (status.attributes().type() != before.attributes().type()) {
         throw new FsException(Errno.ESTALE, path + " is of another type than its directory says");
       }
-      Inode now =
-          new Inode(
-              number,
-              status.identity(),
-              before.parent(),
-              before.name(),
-              namespace.session(),
-              listing(before, status),
-              status.attributes());
+      Inode changed = checked(before, status);
       // Before, so that nobody reads the old copy as the new version; after, because a copy of the
       // old one may have been finished in between.
-      forgetOutdated(before, now);
-      namespace.putInode(now);
+      forgetOutdated(before, changed);
+      Inode now =
+          namespace.updateInode(number, known -> known == null ? null : checked(known, status));
+      if (now == null) {
+        throw new FsException(Errno.ESTALE, "inode " + number);
+      }
       forgetOutdated(before, now);
       return now;
     } finally {
       lock.unlock();
     }
+  }
+
+  private Inode checked(Inode before, SourceStatus status) {
+    return new Inode(
+        before.number(),
+        status.identity(),
+        before.parent(),
+        before.name(),
+        namespace.session(),
+        listing(before, status),
+        status.attributes());
   }
 
   /** Devices are renumbered between mounts. */
@@ -267,6 +353,15 @@ final class Importer {
    * Makes sure that the namespace has what is in a directory, and each as it is in this session.
    */
   void ensureCompared(long directory) throws FsException {
+    whole(
+        () -> {
+          compare(directory);
+          return directory;
+        });
+  }
+
+  private void compare(long directory) throws FsException {
+    InodeBytes known = known();
     checked(directory);
     Lock lock = directoryLocks.get(directory);
     lock.lock();
@@ -303,6 +398,19 @@ final class Importer {
    */
   void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
       throws FsException {
+    if (known().get(directory) == LISTED) {
+      return;
+    }
+    whole(
+        () -> {
+          listOnce(directory, by, hurries);
+          return directory;
+        });
+  }
+
+  private void listOnce(long directory, DirectoryReader by, BooleanSupplier hurries)
+      throws FsException {
+    InodeBytes known = known();
     if (known.get(directory) == LISTED) {
       return;
     }
@@ -330,6 +438,44 @@ final class Importer {
     } finally {
       awaited.remove(directory);
       lock.unlock();
+    }
+  }
+
+  /** The entry of a name in a directory; null if there is none. */
+  @Nullable DirectoryEntry find(long directory, FileName name) throws FsException {
+    while (true) {
+      int losses = namespace.losses();
+      ensureListed(directory);
+      DirectoryEntry entry = namespace.find(directory, name);
+      boolean isWhole = entry != null && namespace.inode(entry.inode()) != null;
+      if (isWhole || losses == namespace.losses()) {
+        return entry;
+      }
+    }
+  }
+
+  /** Passes the entries after a position, in order, to the visitor until it declines one. */
+  void list(long directory, long afterPosition, Namespace.EntryVisitor visitor) throws FsException {
+    long[] last = {afterPosition};
+    boolean[] wanted = {true};
+    while (true) {
+      int losses = namespace.losses();
+      ensureListed(directory);
+      try {
+        namespace.list(
+            directory,
+            last[0],
+            entry -> {
+              wanted[0] = visitor.visit(entry);
+              last[0] = wanted[0] ? entry.position() : last[0];
+              return wanted[0];
+            });
+      } catch (NamespaceLostException e) {
+        log.debug("{}", e.getMessage());
+      }
+      if (!wanted[0] || losses == namespace.losses()) {
+        return;
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.NamespaceLostException;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Stager;
 import io.pmfs.tier.BackingStore;
@@ -120,8 +121,7 @@ public final class PmfsFileSystem {
     if (name.size() > NAME_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
-    importer.ensureListed(directory);
-    DirectoryEntry entry = namespace.find(directory, name);
+    DirectoryEntry entry = importer.find(directory, name);
     if (entry == null) {
       throw new FsException(Errno.ENOENT, name.toString());
     }
@@ -139,8 +139,7 @@ public final class PmfsFileSystem {
    */
   public void list(long directory, long afterPosition, Namespace.EntryVisitor visitor)
       throws FsException {
-    importer.ensureListed(directory);
-    namespace.list(directory, afterPosition, visitor);
+    importer.list(directory, afterPosition, visitor);
   }
 
   /**
@@ -226,10 +225,27 @@ public final class PmfsFileSystem {
     sink.expect(total);
     int done = 0;
     while (done < total) {
-      done += stager.read(inode, offset + done, total - done, sink);
+      done += deliverPiece(inode, offset + done, total - done, sink);
     }
     bytes.add(done);
     return done;
+  }
+
+  private int deliverPiece(Inode inode, long offset, int count, ReadSink sink) throws FsException {
+    try {
+      return stager.read(inode, offset, count, sink);
+    } catch (FsException | NamespaceLostException e) {
+      boolean isLost = e instanceof NamespaceLostException;
+      if (e instanceof FsException failed) {
+        isLost = failed.errno() == Errno.ESTALE && namespace.losses() > 0;
+      }
+      if (!isLost) {
+        throw e;
+      }
+      // Its path was lost with the state, and is found again.
+      return importer.whole(
+          () -> stager.read(importer.checked(inode.number()), offset, count, sink));
+    }
   }
 
   private int deliverWatched(
@@ -364,10 +380,6 @@ public final class PmfsFileSystem {
   }
 
   private FileName path(long number) throws FsException {
-    FileName path = namespace.path(number);
-    if (path == null) {
-      throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
-    }
-    return path;
+    return importer.path(number);
   }
 }

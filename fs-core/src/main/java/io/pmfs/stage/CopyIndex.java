@@ -148,6 +148,10 @@ final class CopyIndex {
 
   /** Why no tier that may be used works; null if one does. */
   @Nullable String failure(Placement placement) {
+    String unrecorded = namespace.failure();
+    if (unrecorded != null) {
+      return "copies cannot be recorded: " + unrecorded;
+    }
     String failure = "there is no such tier";
     for (Tier tier : tiers) {
       if (placement.allows(tier.name())) {
@@ -174,6 +178,7 @@ final class CopyIndex {
     try {
       Inode now = namespace.inode(number);
       if (now == null
+          || namespace.failure() != null
           || !now.attributes().version().equals(copy.version())
           || !wanted.getAsBoolean()) {
         return false;

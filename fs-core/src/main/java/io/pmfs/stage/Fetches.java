@@ -70,6 +70,10 @@ final class Fetches {
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
+    if (namespace.failure() != null) {
+      // A copy that is not recorded would be lost room.
+      return null;
+    }
     boolean isGuest = guests.isGuest(inode);
     if (isGuest && guests.isOnlyRead()) {
       return null;
@@ -88,7 +92,9 @@ final class Fetches {
    */
   @Nullable Fetch forStaging(Inode inode, Placement placement, BooleanSupplier wanted) {
     marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
-    return stopping ? null : runningOrNew(inode, placement, true, wanted);
+    return stopping || namespace.failure() != null
+        ? null
+        : runningOrNew(inode, placement, true, wanted);
   }
 
   /**
@@ -217,7 +223,11 @@ final class Fetches {
   private void commit(Fetch fetch) throws IOException {
     if (!copies.commit(fetch.inode(), fetch.writer(), fetch.record(), fetch::isRunning)) {
       if (fetch.isRunning()) {
-        fail(fetch, "it changed while it was copied");
+        fail(
+            fetch,
+            namespace.failure() == null
+                ? "it changed while it was copied"
+                : "copies cannot be recorded");
       }
       return;
     }

@@ -1,111 +1,211 @@
 package io.pmfs.metadata;
 
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.EnumMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
+import java.util.function.LongFunction;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.rocksdb.ColumnFamilyHandle;
-import org.rocksdb.ReadOptions;
-import org.rocksdb.RocksDB;
-import org.rocksdb.RocksDBException;
-import org.rocksdb.RocksIterator;
-import org.rocksdb.WriteBatch;
-import org.rocksdb.WriteOptions;
 
 /**
- * An open RocksDB, in bytes. Safe for use by many threads; {@link #close} waits for running calls,
- * and calls after it get an exception instead of reaching freed memory.
+ * The namespace in bytes, whatever happens to the disk that it is recorded on. Safe for use by many
+ * threads; {@link #close} waits for running calls, and calls after it get an exception.
+ *
+ * <p>While the state can be written, everything is there and nowhere else. When it cannot, changes
+ * go to an {@link Overlay}, and the state, which stays as it was at that moment, is read through
+ * it. When it cannot be read either, the overlay is all there is: what the state held is lost until
+ * it is asked for again, and {@link #losses} counts that. {@link #replace} ends both.
  */
 final class Database implements AutoCloseable {
-  private static final int BATCH_RESERVED_BYTES = 64 * 1024;
+  /** The overlay is forgotten no more often than this, so that imports come to an end. */
+  private static final long FORGET_INTERVAL_NANOS = 5_000_000_000L;
 
-  // Every read has to look through the ranges deleted lately; so few keys are deleted one by one.
-  private static final int FEW = 256;
-
-  // INVARIANT: native objects are touched only while holding `use`, shared or exclusive, with
-  // `closed` false. It is reentrant because a visitor may call in again.
+  // INVARIANT: stores are touched only while holding `use`, shared or exclusive, with `closed`
+  // false, and exchanged only while holding it exclusive. It is reentrant because a visitor may
+  // call in again.
   private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
   private final String place;
-  private final RocksDB db;
-  private final Map<Family, ColumnFamilyHandle> families = new EnumMap<>(Family.class);
-  private final List<AutoCloseable> owned;
-  private final ReadOptions point = new ReadOptions();
-  private final ReadOptions group = new ReadOptions().setPrefixSameAsStart(true);
-  private final ReadOptions ordered = new ReadOptions().setTotalOrderSeek(true);
-  private final WriteOptions lazy = new WriteOptions().setMemtableInsertHintPerBatch(true);
-  private final WriteOptions synced = new WriteOptions().setSync(true);
+  private final LongFunction<RocksStore> memory;
+  private final long memoryBytes;
+  private @Nullable RocksStore state; // GUARDED_BY(use)
+  private volatile @Nullable Overlay overlay; // written while holding `use` exclusive
+  private volatile @Nullable String failure;
+  private boolean isDamaged; // GUARDED_BY(use)
+  private final AtomicInteger losses = new AtomicInteger();
+  private volatile boolean hasFailed;
+  private volatile Listener whenOtherwise = failed -> {};
+  private long forgotAtNanos = System.nanoTime() - FORGET_INTERVAL_NANOS; // GUARDED_BY(use)
   private boolean closed; // GUARDED_BY(use)
 
   /**
-   * Takes over everything it is given.
+   * Takes over the state.
    *
    * @param place what messages call it
-   * @param handles of the families, in their order
-   * @param owned closed after the database, first to last
+   * @param state null if it cannot be read
+   * @param failure why it cannot be written; null if it can
+   * @param memory makes an empty store in memory
+   * @param memoryBytes what changes that are not in the state may take
    */
-  Database(String place, RocksDB db, List<ColumnFamilyHandle> handles, List<AutoCloseable> owned) {
+  Database(
+      String place,
+      @Nullable RocksStore state,
+      @Nullable String failure,
+      LongFunction<RocksStore> memory,
+      long memoryBytes) {
     this.place = place;
-    this.db = db;
-    this.owned = owned;
-    Family[] all = Family.values();
-    for (int i = 0; i < all.length; i++) {
-      families.put(all[i], handles.get(i));
+    this.state = state;
+    this.memory = memory;
+    this.memoryBytes = memoryBytes;
+    if (failure != null) {
+      this.failure = failure;
+      hasFailed = true;
+      overlay = new Overlay(memory.apply(memoryBytes));
     }
   }
 
-  byte @Nullable [] get(Family family, byte[] key) {
-    enter();
-    try {
-      return db.get(handle(family), point, key);
-    } catch (RocksDBException e) {
-      throw failed("read", e);
-    } finally {
-      leave();
+  /** Is called when another store is used from now on, before it can be. */
+  @FunctionalInterface
+  interface Listener {
+    /**
+     * What was read before may be no more so.
+     *
+     * @param failed what the state failed with; null if it did not
+     */
+    void changed(@Nullable StoreFailure failed);
+  }
+
+  /** Replaces the listener. */
+  void onChange(Listener listener) {
+    whenOtherwise = listener;
+  }
+
+  /** Why changes are not recorded; null if they are. */
+  @Nullable String failure() {
+    return failure;
+  }
+
+  /** Why it still cannot be written. */
+  void setFailure(String why) {
+    if (overlay != null) {
+      failure = why;
     }
+  }
+
+  boolean isRecording() {
+    return overlay == null;
+  }
+
+  /** Whether the state ever failed while this was open. */
+  boolean hasFailed() {
+    return hasFailed;
+  }
+
+  /** How often something that was known has been forgotten. */
+  int losses() {
+    return losses.get();
+  }
+
+  byte @Nullable [] get(Family family, byte[] key) {
+    return within(() -> find(family, key));
+  }
+
+  private byte @Nullable [] find(Family family, byte[] key) {
+    Overlay first = overlay;
+    byte[] found = first == null ? null : first.find(family, key);
+    if (found != null) {
+      return Overlay.value(found);
+    }
+    RocksStore base = state;
+    return base == null ? null : base.get(family, key);
   }
 
   /** The values of the keys, in their order, null where there is none. */
   List<byte @Nullable []> get(Family family, List<byte[]> keys) {
-    if (keys.isEmpty()) {
-      return List.of();
-    }
-    enter();
-    try {
-      return db.multiGetAsList(point, Collections.nCopies(keys.size(), handle(family)), keys);
-    } catch (RocksDBException e) {
-      throw failed("read", e);
-    } finally {
-      leave();
-    }
+    return within(
+        () -> {
+          RocksStore base = state;
+          if (overlay == null && base != null) {
+            return base.get(family, keys);
+          }
+          List<byte @Nullable []> values = new ArrayList<>(keys.size());
+          for (byte[] key : keys) {
+            values.add(find(family, key));
+          }
+          return values;
+        });
   }
 
   /** Passes the pairs from a key on that share its first eight bytes to the visitor. */
   void scanGroup(Family family, byte[] from, Visitor visitor) {
-    scan(family, group, from, visitor);
+    scan(family, from, true, visitor);
   }
 
   /** Passes the pairs from a key on to the visitor. */
   void scan(Family family, byte[] from, Visitor visitor) {
-    scan(family, ordered, from, visitor);
+    scan(family, from, false, visitor);
   }
 
-  private void scan(Family family, ReadOptions options, byte[] from, Visitor visitor) {
-    enter();
-    try (RocksIterator pairs = db.newIterator(handle(family), options)) {
-      pairs.seek(from);
-      while (pairs.isValid() && visitor.visit(pairs.key(), pairs.value())) {
-        pairs.next();
+  private void scan(Family family, byte[] from, boolean inGroup, Visitor visitor) {
+    boolean[] begun = {false};
+    Visitor noting =
+        (key, value) -> {
+          begun[0] = true;
+          return visitor.visit(key, value);
+        };
+    within(
+        () -> {
+          if (begun[0]) {
+            throw new NamespaceLostException("listing " + place);
+          }
+          merge(family, from, inGroup, noting);
+          return true;
+        });
+  }
+
+  private void merge(Family family, byte[] from, boolean inGroup, Visitor visitor) {
+    Overlay first = overlay;
+    RocksStore base = state;
+    boolean isHidden = first != null && inGroup && first.isGroupGone(family, from);
+    try (RocksStore.Cursor below =
+            base == null || isHidden ? null : base.cursor(family, from, inGroup);
+        RocksStore.Cursor above = first == null ? null : first.cursor(family, from, inGroup)) {
+      while (true) {
+        byte[] low = below != null && below.isValid() ? below.key() : null;
+        byte[] high = above != null && above.isValid() ? above.key() : null;
+        int order = order(low, high);
+        if (low == null && high == null) {
+          return;
+        }
+        if (order >= 0 && above != null && high != null) {
+          byte[] value = Overlay.value(above.value());
+          boolean isPair =
+              value != null && !Overlay.isMark(family, high) && !Keys.isListedMark(family, high);
+          if (isPair && value != null && !visitor.visit(high, value)) {
+            return;
+          }
+          above.next();
+        }
+        if (order <= 0 && below != null && low != null) {
+          boolean isGone =
+              first != null && (order == 0 || (family.grouped() && first.isGroupGone(family, low)));
+          if (!isGone && !visitor.visit(low, below.value())) {
+            return;
+          }
+          below.next();
+        }
       }
-      pairs.status();
-    } catch (RocksDBException e) {
-      throw failed("read", e);
-    } finally {
-      leave();
     }
+  }
+
+  /** Below 0 if the first comes first; what is null comes last. */
+  private static int order(byte @Nullable [] one, byte @Nullable [] other) {
+    if (one == null || other == null) {
+      return one != null ? -1 : 1;
+    }
+    return Arrays.compareUnsigned(one, other);
   }
 
   /** Whether no key of a grouped family starts with this number. */
@@ -122,68 +222,236 @@ final class Database implements AutoCloseable {
   }
 
   void put(Family family, byte[] key, byte[] value) {
-    enter();
-    try {
-      db.put(handle(family), lazy, key, value);
-    } catch (RocksDBException e) {
-      throw failed("write", e);
-    } finally {
-      leave();
-    }
+    write(batch -> batch.put(family, key, value));
   }
 
   void delete(Family family, byte[] key) {
-    enter();
-    try {
-      db.delete(handle(family), lazy, key);
-    } catch (RocksDBException e) {
-      throw failed("write", e);
-    } finally {
-      leave();
-    }
+    write(batch -> batch.delete(family, key));
   }
 
   /** All changes or none; they survive the process, not necessarily the machine. */
   void write(Consumer<Batch> changes) {
-    write(changes, lazy);
+    write(changes, false);
   }
 
   /** All changes or none; they and everything before them survive the machine. */
   void writeSynced(Consumer<Batch> changes) {
-    write(changes, synced);
+    write(changes, true);
   }
 
-  private void write(Consumer<Batch> changes, WriteOptions options) {
-    enter();
-    try (WriteBatch batch = new WriteBatch(BATCH_RESERVED_BYTES)) {
-      changes.accept(new Batch(batch));
-      db.write(options, batch);
-    } catch (RocksDBException e) {
-      throw failed("write", e);
-    } finally {
-      leave();
+  private void write(Consumer<Batch> changes, boolean sync) {
+    Batch batch = new Batch();
+    changes.accept(batch);
+    within(
+        () -> {
+          Overlay instead = overlay;
+          RocksStore base = state;
+          if (instead != null) {
+            instead.apply(batch.changes);
+          } else if (base != null) {
+            base.apply(batch.changes, sync);
+          }
+          return true;
+        });
+  }
+
+  /**
+   * Whether all names of a directory are here of which the state's inode, or that in memory, says
+   * so.
+   */
+  boolean isListed(long directory) {
+    return within(
+        () -> {
+          Overlay first = overlay;
+          if (first == null) {
+            return true;
+          }
+          if (first.find(Family.LISTING, Keys.listedMark(directory)) != null
+              && !isDeleted(first.find(Family.LISTING, Keys.listedMark(directory)))) {
+            return true;
+          }
+          RocksStore base = state;
+          byte[] key = Keys.number(directory);
+          byte[] value =
+              base == null || first.isGroupGone(Family.LISTING, key)
+                  ? null
+                  : base.get(Family.INODES, key);
+          Inode inode = value == null ? null : Values.inode(directory, value);
+          return inode != null && inode.listing() != null;
+        });
+  }
+
+  private static boolean isDeleted(byte @Nullable [] found) {
+    return found == null || Overlay.value(found) == null;
+  }
+
+  /** That a stored value cannot be what was written. */
+  NamespaceException damaged(String what) {
+    RocksStore base = state;
+    return base == null
+        ? new NamespaceException(what + " in " + place + " is damaged", null)
+        : base.damaged(what);
+  }
+
+  /**
+   * Does several steps on one and the same state: if it fails in the middle of them, they are done
+   * again from the first on what is there then.
+   */
+  <T extends @Nullable Object> T within(Supplier<T> steps) {
+    while (true) {
+      StoreFailure failed;
+      use.readLock().lock();
+      try {
+        if (closed) {
+          throw new NamespaceException(
+              "the namespace in " + place + " is closed; open it again", null);
+        }
+        return steps.get();
+      } catch (StoreFailure e) {
+        if (use.getReadHoldCount() > 1) {
+          throw e;
+        }
+        failed = e;
+      } finally {
+        use.readLock().unlock();
+      }
+      goOnWithout(failed);
     }
   }
 
-  /** Writes the last changes, synced, and closes. Idempotent. */
+  private void goOnWithout(StoreFailure failed) {
+    use.writeLock().lock();
+    try {
+      RocksStore base = state;
+      Overlay before = overlay;
+      if (before != null && before.isIn(failed.store())) {
+        throw failed;
+      }
+      if (closed || base == null || failed.store() != base) {
+        return; // Another thread was here before, and the next round finds what it left.
+      }
+      failure = failed.getMessage();
+      hasFailed = true;
+      if (before == null) {
+        overlay = new Overlay(memory.apply(memoryBytes));
+      }
+      if (!failed.isWrite()) {
+        isDamaged |= failed.isDamage();
+        state = null;
+        base.close();
+        forgetOverlay();
+      }
+      whenOtherwise.changed(failed);
+    } finally {
+      use.writeLock().unlock();
+    }
+  }
+
+  /** Forgets what is in memory if it takes too much; what the state has stays. */
+  void limitMemory() {
+    Overlay full = overlay;
+    if (full == null || within(this::overlayBytes) <= memoryBytes) {
+      return;
+    }
+    use.writeLock().lock();
+    try {
+      long now = System.nanoTime();
+      if (overlay == full && now - forgotAtNanos >= FORGET_INTERVAL_NANOS && !closed) {
+        forgotAtNanos = now;
+        forgetOverlay();
+        whenOtherwise.changed(null);
+      }
+    } finally {
+      use.writeLock().unlock();
+    }
+  }
+
+  /** What it says of an inode may build on what the state says of its parents. */
+  private void forgetOverlay() {
+    Overlay before = overlay;
+    overlay = new Overlay(memory.apply(memoryBytes));
+    losses.incrementAndGet();
+    if (before != null) {
+      before.close();
+    }
+  }
+
+  private long overlayBytes() {
+    Overlay now = overlay;
+    return now == null ? 0 : now.sizeBytes();
+  }
+
+  /** Makes the state that is to be used from now on, while nothing else is done. */
+  interface Successor {
+    /**
+     * Opens a state again, after the one before was closed.
+     *
+     * @param overlay what is in memory
+     * @param wasReadable whether it is to be read on top of what the state had
+     * @param isDamaged whether what the state holds is not what was written
+     */
+    Opened open(Overlay overlay, boolean wasReadable, boolean isDamaged);
+  }
+
+  /**
+   * What was opened.
+   *
+   * @param failure why it cannot be written; null if it can
+   * @param isOther whether what was known is not what it holds
+   */
+  record Opened(@Nullable RocksStore state, @Nullable String failure, boolean isOther) {}
+
+  /** Records again, if the successor can be written; waits for running calls. */
+  void replace(Successor successor) {
+    use.writeLock().lock();
+    try {
+      Overlay before = overlay;
+      if (closed || before == null) {
+        return;
+      }
+      RocksStore base = state;
+      if (base != null) {
+        base.close();
+        state = null;
+      }
+      Opened opened = successor.open(before, base != null, isDamaged);
+      state = opened.state();
+      failure = opened.failure();
+      if (base != null && state == null) {
+        forgetOverlay();
+      } else if (opened.isOther()) {
+        losses.incrementAndGet();
+      }
+      if (opened.failure() == null) {
+        isDamaged = false;
+        overlay = null;
+        before.close();
+      }
+      whenOtherwise.changed(null);
+    } finally {
+      use.writeLock().unlock();
+    }
+  }
+
+  /** Writes the last changes, synced, where that is possible, and closes. Idempotent. */
   void close(Consumer<Batch> last) {
     if (use.getReadHoldCount() > 0) {
       throw new IllegalStateException("a visitor cannot close what it is visiting");
     }
     use.writeLock().lock();
     try {
-      if (!closed) {
-        try {
-          writeSynced(last);
-          db.flushWal(true);
-        } catch (RocksDBException e) {
-          throw failed("write", e);
-        } finally {
-          closed = true;
-          closeNative();
-        }
+      RocksStore base = state;
+      if (!closed && overlay == null && base != null) {
+        Batch batch = new Batch();
+        last.accept(batch);
+        base.apply(batch.changes, true);
+        base.flush();
       }
+    } catch (StoreFailure e) {
+      // The next session finds that this one did not end.
+      failure = e.getMessage();
     } finally {
+      close();
       use.writeLock().unlock();
     }
   }
@@ -195,48 +463,17 @@ final class Database implements AutoCloseable {
     try {
       if (!closed) {
         closed = true;
-        closeNative();
+        if (state != null) {
+          state.close();
+        }
+        Overlay last = overlay;
+        if (last != null) {
+          last.close();
+        }
       }
     } finally {
       use.writeLock().unlock();
     }
-  }
-
-  private void closeNative() {
-    for (ColumnFamilyHandle family : families.values()) {
-      family.close();
-    }
-    db.close();
-    point.close();
-    group.close();
-    ordered.close();
-    lazy.close();
-    synced.close();
-    RocksFiles.closeAll(owned);
-  }
-
-  private void enter() {
-    use.readLock().lock();
-    if (closed) {
-      use.readLock().unlock();
-      throw new NamespaceException("the namespace in " + place + " is closed; open it again", null);
-    }
-  }
-
-  private void leave() {
-    use.readLock().unlock();
-  }
-
-  private ColumnFamilyHandle handle(Family family) {
-    ColumnFamilyHandle handle = families.get(family);
-    if (handle == null) {
-      throw new IllegalArgumentException("no family " + family);
-    }
-    return handle;
-  }
-
-  private NamespaceException failed(String verb, RocksDBException e) {
-    return RocksFiles.failure("cannot " + verb + " the namespace in " + place, e);
   }
 
   /** Is shown pairs; false ends the scan. */
@@ -245,43 +482,27 @@ final class Database implements AutoCloseable {
     boolean visit(byte[] key, byte[] value);
   }
 
-  /** Changes that are made together. */
-  final class Batch {
-    private final WriteBatch batch;
+  /** Changes that are made together, in their order. */
+  static final class Batch {
+    private final List<Change> changes = new ArrayList<>();
 
-    private Batch(WriteBatch batch) {
-      this.batch = batch;
+    private Batch() {}
+
+    void add(Change change) {
+      changes.add(change);
     }
 
     void put(Family family, byte[] key, byte[] value) {
-      try {
-        batch.put(handle(family), key, value);
-      } catch (RocksDBException e) {
-        throw failed("write", e);
-      }
+      changes.add(Change.put(family, key, value));
     }
 
     void delete(Family family, byte[] key) {
-      try {
-        batch.delete(handle(family), key);
-      } catch (RocksDBException e) {
-        throw failed("write", e);
-      }
+      changes.add(Change.delete(family, key));
     }
 
     /** Deletes every key of a grouped family that starts with this number. */
     void deleteGroup(Family family, long number) {
-      List<byte[]> keys = new ArrayList<>();
-      scanGroup(family, Keys.number(number), (key, value) -> keys.add(key) && keys.size() <= FEW);
-      if (keys.size() <= FEW) {
-        keys.forEach(key -> delete(family, key));
-        return;
-      }
-      try {
-        batch.deleteRange(handle(family), Keys.number(number), Keys.number(number + 1));
-      } catch (RocksDBException e) {
-        throw failed("write", e);
-      }
+      changes.add(Change.deleteGroup(family, Keys.number(number)));
     }
   }
 }

@@ -45,6 +45,18 @@ final class Keys {
     return twoLongs(directory, position);
   }
 
+  /**
+   * In memory only: that all names of a directory are there, while the state cannot say so. No
+   * entry has position 0.
+   */
+  static byte[] listedMark(long directory) {
+    return position(directory, 0);
+  }
+
+  static boolean isListedMark(Family family, byte[] key) {
+    return family == Family.LISTING && key.length == 2 * Long.BYTES && second(key) == 0;
+  }
+
   static byte[] link(FileIdentity identity) {
     return twoLongs(identity.device(), identity.inode());
   }

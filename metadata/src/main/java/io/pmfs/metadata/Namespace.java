@@ -2,12 +2,13 @@ package io.pmfs.metadata;
 
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Finds inodes by parent and name, lists directories, and remembers which tiers hold copies; says
  * nothing about bytes and never asks the source. Safe for use by many threads. Every method may
- * throw {@link NamespaceException}.
+ * throw {@link NamespaceException}, and while the state fails {@link NamespaceLostException}.
  *
  * <p>A <em>session</em> is the time between one mount and its unmount, in which several processes
  * may open the namespace, one after the other. What an earlier session imported is kept, and each
@@ -34,6 +35,37 @@ public interface Namespace extends AutoCloseable {
 
   /** Adds or replaces an inode. */
   void putInode(Inode inode);
+
+  /**
+   * Replaces an inode by what the change makes of it, in one step; the change may be tried several
+   * times.
+   *
+   * @param change is given the inode, or null if there is none of that number; null leaves all as
+   *     it is
+   * @return the inode from then on
+   */
+  @Nullable Inode updateInode(long number, UnaryOperator<@Nullable Inode> change);
+
+  /**
+   * How often something that was known has been forgotten, because the state failed. What is absent
+   * may be so only since then: it is to be asked for again, and {@link #seenIn} says where.
+   */
+  int losses();
+
+  /** Why changes are not recorded for the next session now; null if they are. */
+  @Nullable String failure();
+
+  /** Tries to record again, if that failed; waits for the disk. */
+  void recover();
+
+  /** The directory in which an inode was seen in this session; 0 if that is not known. */
+  long seenIn(long number);
+
+  /**
+   * The inode of a number that was lost and whose directory is listed again: if the file is there
+   * by another number, it has both from now on. Null if it is not there.
+   */
+  @Nullable Inode adopt(long number);
 
   /** The entry of that name in an imported directory, or null. */
   @Nullable DirectoryEntry find(long directory, FileName name);

@@ -5,22 +5,39 @@ import org.jspecify.annotations.Nullable;
 /**
  * The namespace could not be opened, read or written. The message is one line and says what to do.
  */
-public final class NamespaceException extends RuntimeException {
+public class NamespaceException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  private final boolean inUse;
-
-  public NamespaceException(String message, @Nullable Throwable cause) {
-    this(message, cause, false);
+  /** What follows for a state that is to be opened. */
+  enum Kind {
+    /** It is another's, and whoever named it is to name a different one. */
+    REFUSED,
+    /** The same, and that one has it open. */
+    IN_USE,
+    /** It is not what was written, or of a format that is not known here. */
+    DAMAGED,
+    NEWER,
+    /** Its disk does not do what is asked. */
+    UNAVAILABLE
   }
 
-  NamespaceException(String message, @Nullable Throwable cause, boolean inUse) {
+  private final Kind kind;
+
+  public NamespaceException(String message, @Nullable Throwable cause) {
+    this(message, cause, Kind.REFUSED);
+  }
+
+  NamespaceException(String message, @Nullable Throwable cause, Kind kind) {
     super(message, cause);
-    this.inUse = inUse;
+    this.kind = kind;
   }
 
   /** Whether another process has it open. */
   public boolean isInUse() {
-    return inUse;
+    return kind == Kind.IN_USE;
+  }
+
+  Kind kind() {
+    return kind;
   }
 }

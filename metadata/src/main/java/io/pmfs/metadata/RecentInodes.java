@@ -26,6 +26,11 @@ final class RecentInodes {
     return kept != null ? kept : inodes.asMap().computeIfAbsent(number, load::apply);
   }
 
+  /** The inode as kept; null if it is not. */
+  @Nullable Inode get(long number) {
+    return inodes.getIfPresent(number);
+  }
+
   void put(Inode inode) {
     inodes.put(inode.number(), inode);
   }

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class Resolution {
   private final Database database;
   private final long directory;
+  private final @Nullable Lost lost;
   private final List<SourceEntry> entries;
   private final @Nullable NameValue[] names;
   private final @Nullable Inode[] kept;
@@ -23,8 +24,20 @@ final class Resolution {
   private final Map<FileIdentity, Long> links = new HashMap<>();
   private final Map<Long, Inode> previous = new LinkedHashMap<>();
 
-  Resolution(Database database, long directory, List<SourceEntry> entries, boolean fresh) {
+  /** Knows numbers of names that the database has lost. */
+  interface Lost {
+    /** The number that the entry had; null if there was none. */
+    @Nullable Long number(SourceEntry entry);
+  }
+
+  Resolution(
+      Database database,
+      long directory,
+      List<SourceEntry> entries,
+      boolean fresh,
+      @Nullable Lost lost) {
     this.database = database;
+    this.lost = lost;
     this.directory = directory;
     this.entries = entries;
     this.names = new NameValue[entries.size()];
@@ -89,10 +102,19 @@ final class Resolution {
     for (int i = 0; i < numbers.length; i++) {
       if (kept[i] == null) {
         Long linked = linked(entries.get(i));
-        numbers[i] = linked == null ? source.take() : linked;
+        numbers[i] = linked == null ? taken(i, source) : linked;
         remember(i);
       }
     }
+  }
+
+  private long taken(int i, InodeNumbers source) {
+    Lost before = lost;
+    Long number = before == null || names[i] != null ? null : before.number(entries.get(i));
+    // A number that has been given to another file by now stays with that.
+    return number == null || database.get(Family.INODES, Keys.number(number)) != null
+        ? source.take()
+        : number;
   }
 
   private long keep(Inode inode) {

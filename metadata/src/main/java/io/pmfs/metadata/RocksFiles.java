@@ -2,12 +2,16 @@ package io.pmfs.metadata;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.metadata.NamespaceException.Kind;
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.BloomFilter;
 import org.rocksdb.Cache;
@@ -16,6 +20,7 @@ import org.rocksdb.ColumnFamilyHandle;
 import org.rocksdb.ColumnFamilyOptions;
 import org.rocksdb.CompressionType;
 import org.rocksdb.DBOptions;
+import org.rocksdb.Env;
 import org.rocksdb.Filter;
 import org.rocksdb.IndexType;
 import org.rocksdb.InfoLogLevel;
@@ -25,6 +30,8 @@ import org.rocksdb.ReadOptions;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
 import org.rocksdb.RocksIterator;
+import org.rocksdb.RocksMemEnv;
+import org.rocksdb.Status;
 import org.rocksdb.WriteBufferManager;
 
 /** The directory of a RocksDB: opens it within limits, or says in one line why it cannot. */
@@ -46,6 +53,9 @@ final class RocksFiles {
   private static final int BLOCK_BYTES = 4096;
   private static final int TABLE_FORMAT = 5;
 
+  /** A name in an environment of its own. */
+  private static final Path MEMORY = Path.of("/memory");
+
   private final Path directory;
   private final List<AutoCloseable> opened = new ArrayList<>();
 
@@ -53,7 +63,11 @@ final class RocksFiles {
     this.directory = directory;
   }
 
-  static Database open(Path directory, long memoryBytes) {
+  static RocksStore open(Path directory, long memoryBytes) {
+    return open(directory, memoryBytes, Faults.NONE);
+  }
+
+  static RocksStore open(Path directory, long memoryBytes, Faults faults) {
     if (memoryBytes < MIN_MEMORY_BYTES) {
       throw new IllegalArgumentException(
           "memory of " + memoryBytes + " bytes is below " + MIN_MEMORY_BYTES);
@@ -62,14 +76,45 @@ final class RocksFiles {
     RocksFiles files = new RocksFiles(directory);
     try {
       Files.createDirectories(directory);
-      files.refuseForeign();
-      return files.openDatabase(memoryBytes);
+      files.refuseUnknown();
+      faults.read();
+      return files.openStore(memoryBytes, false, faults, options -> {});
+    } catch (FileAlreadyExistsException e) {
+      throw new NamespaceException(
+          "the state directory " + directory + " is not a directory; choose another", e);
     } catch (IOException e) {
       throw new NamespaceException(
-          "cannot create the state directory " + directory + ": " + e + "; choose another", e);
+          "cannot create the state directory " + directory + ": " + e + "; check its disk",
+          e,
+          Kind.UNAVAILABLE);
     } catch (RocksDBException e) {
       closeAll(files.opened);
       throw files.openFailure(e);
+    }
+  }
+
+  /** Opens what is there without changing anything, where nothing can be changed. */
+  static RocksStore openReadOnly(Path directory, long memoryBytes, Faults faults) {
+    loadLibrary();
+    RocksFiles files = new RocksFiles(directory);
+    try {
+      faults.read();
+      return files.openStore(memoryBytes, true, faults, options -> {});
+    } catch (RocksDBException e) {
+      closeAll(files.opened);
+      throw files.openFailure(e);
+    }
+  }
+
+  /** An empty database that is in memory alone. */
+  static RocksStore openInMemory(long memoryBytes) {
+    loadLibrary();
+    RocksFiles files = new RocksFiles(MEMORY);
+    try {
+      return files.openMemory(memoryBytes);
+    } catch (RocksDBException e) {
+      closeAll(files.opened);
+      throw failure("cannot keep names in memory", e);
     }
   }
 
@@ -85,19 +130,32 @@ final class RocksFiles {
     }
   }
 
-  private Database openDatabase(long memoryBytes) throws RocksDBException {
+  private RocksStore openMemory(long memoryBytes) throws RocksDBException {
+    Env env = own(new RocksMemEnv(Env.getDefault()));
+    return openStore(memoryBytes / 2, false, Faults.NONE, options -> options.setEnv(env));
+  }
+
+  private RocksStore openStore(
+      long memoryBytes, boolean readOnly, Faults faults, Consumer<DBOptions> where)
+      throws RocksDBException {
     Cache cache = own(new LRUCache(memoryBytes, CACHE_SHARD_BITS, false, HIGH_PRIORITY_SHARE));
     WriteBufferManager writeBuffers = own(new WriteBufferManager(memoryBytes / 2, cache, true));
     Filter bloom = own(new BloomFilter(BLOOM_BITS_PER_KEY));
     DBOptions options = own(databaseOptions(writeBuffers));
+    where.accept(options);
     List<ColumnFamilyDescriptor> descriptors = new ArrayList<>();
     for (Family family : Family.values()) {
       ColumnFamilyOptions familyOptions = own(familyOptions(family, memoryBytes, cache, bloom));
       descriptors.add(new ColumnFamilyDescriptor(family.bytes(), familyOptions));
     }
     List<ColumnFamilyHandle> handles = new ArrayList<>();
-    RocksDB db = RocksDB.open(options, directory.toString(), descriptors, handles);
-    return new Database(directory.toString(), db, handles, opened);
+    String path = directory.toString();
+    RocksDB db =
+        readOnly
+            ? RocksDB.openReadOnly(options, path, descriptors, handles)
+            : RocksDB.open(options, path, descriptors, handles);
+    String place = directory.equals(MEMORY) ? "the names in memory" : "the namespace in " + path;
+    return new RocksStore(place, !directory.equals(MEMORY), db, faults, handles, opened);
   }
 
   private static DBOptions databaseOptions(WriteBufferManager writeBuffers) {
@@ -106,6 +164,8 @@ final class RocksFiles {
         .setCreateMissingColumnFamilies(true)
         .setWriteBufferManager(writeBuffers)
         .setMaxTotalWalSize(WAL_BYTES)
+        // Whatever is lost of the log, what is left is the namespace as it once was.
+        .setAtomicFlush(true)
         .setMaxOpenFiles(OPEN_FILES)
         .setMaxFileOpeningThreads(BACKGROUND_JOBS)
         .setMaxBackgroundJobs(BACKGROUND_JOBS)
@@ -143,11 +203,16 @@ final class RocksFiles {
   }
 
   /**
-   * Opening adds families to whatever is there; so a database with other families, or with keys but
-   * without all of ours, is refused before.
+   * Opening makes a new database where the file that names the one there is lost, and adds families
+   * to whatever is there; so that, a database with other families, or one with keys but without all
+   * of ours is refused before.
    */
-  private void refuseForeign() throws RocksDBException {
+  private void refuseUnknown() throws RocksDBException, IOException {
     if (!Files.exists(directory.resolve("CURRENT"))) {
+      if (hasTables()) {
+        throw new NamespaceException(
+            directory + " has lost the file CURRENT of its database", null, Kind.DAMAGED);
+      }
       return;
     }
     List<String> ours =
@@ -163,6 +228,12 @@ final class RocksFiles {
     }
   }
 
+  private boolean hasTables() throws IOException {
+    try (Stream<Path> files = Files.list(directory)) {
+      return files.anyMatch(file -> file.toString().matches(".*/[0-9]+\\.(sst|log)"));
+    }
+  }
+
   private boolean hasKeys(Options options) throws RocksDBException {
     try (RocksDB db = RocksDB.openReadOnly(options, directory.toString());
         ReadOptions read = new ReadOptions();
@@ -174,35 +245,41 @@ final class RocksFiles {
 
   static NamespaceException foreign(String place) {
     return new NamespaceException(
-        place
-            + " holds a database that this version of pmfs did not write;"
-            + " choose another state directory, or remove this one",
-        null);
+        place + " holds a database that this version of pmfs did not write", null, Kind.NEWER);
   }
 
   private NamespaceException openFailure(RocksDBException e) {
     String reason = oneLine(e);
-    if (reason.contains("/LOCK: ") || reason.contains("lock hold by current process")) {
+    if (reason.contains("While lock file: ") || reason.contains("lock hold by current process")) {
       return new NamespaceException(
           "the state directory "
               + directory
               + " is in use by another pmfs; unmount that one, or choose another state directory",
           e,
-          true);
+          Kind.IN_USE);
     }
     return failure("cannot open the namespace in " + directory, e);
   }
 
-  static NamespaceException failure(String what, RocksDBException e) {
-    return new NamespaceException(
-        what
-            + ": "
-            + oneLine(e)
-            + "; check its disk, or remove the directory to build it again from the source",
-        e);
+  /** Whether the files are not what was written, as far as their disk could be asked. */
+  static boolean isDamage(RocksDBException e) {
+    Status status = e.getStatus();
+    if (status == null) {
+      return false;
+    }
+    return switch (status.getCode()) {
+      case Corruption, NotFound, NotSupported, InvalidArgument, Incomplete -> true;
+      case IOError -> oneLine(e).contains("No such file or directory");
+      default -> false;
+    };
   }
 
-  private static String oneLine(Throwable e) {
+  static NamespaceException failure(String what, RocksDBException e) {
+    return new NamespaceException(
+        what + ": " + oneLine(e), e, isDamage(e) ? Kind.DAMAGED : Kind.UNAVAILABLE);
+  }
+
+  static String oneLine(Throwable e) {
     return String.valueOf(e.getMessage()).replace('\n', ' ');
   }
 

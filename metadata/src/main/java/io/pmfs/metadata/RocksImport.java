@@ -4,7 +4,7 @@ import io.pmfs.metadata.Database.Batch;
 import io.pmfs.metadata.Values.NameValue;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,11 +17,12 @@ final class RocksImport implements Namespace.DirectoryImport {
 
   private final RocksNamespace namespace;
   private final Database database;
-  private final ReentrantLock inodeUpdates;
   private final long directory;
   private final long token;
   private final boolean fresh;
+  private final int losses;
   private long position;
+  private @Nullable Map<Long, Long> seenBefore;
   private boolean finished;
 
   /**
@@ -32,7 +33,7 @@ final class RocksImport implements Namespace.DirectoryImport {
   RocksImport(RocksNamespace namespace, long directory, long token, boolean fresh) {
     this.namespace = namespace;
     this.database = namespace.database();
-    this.inodeUpdates = namespace.inodeUpdates();
+    this.losses = database.losses();
     this.directory = directory;
     this.token = token;
     this.fresh = fresh;
@@ -51,43 +52,77 @@ final class RocksImport implements Namespace.DirectoryImport {
 
   private void addBatch(List<SourceEntry> entries, List<Inode> previous) {
     boolean linked = entries.stream().anyMatch(RocksImport::isLinked);
-    if (fresh && !linked) {
+    long before = position;
+    if (fresh && !linked && losses == 0) {
       // New names of new inodes: nothing is read that another import could write.
-      List<Inode> inodes = new ArrayList<>(entries.size());
-      database.write(
-          batch -> {
-            for (SourceEntry entry : entries) {
-              inodes.add(put(batch, entry, namespace.numbers().take(), null));
-            }
+      database.within(
+          () -> {
+            checkNotLost();
+            position = before;
+            RecentInodes recent = namespace.recent();
+            List<Inode> inodes = new ArrayList<>(entries.size());
+            database.write(
+                batch -> {
+                  for (SourceEntry entry : entries) {
+                    inodes.add(put(batch, entry, namespace.numbers().take(), null));
+                  }
+                });
+            inodes.forEach(inode -> namespace.keep(recent, inode));
+            return true;
           });
-      inodes.forEach(namespace.recent()::put);
       return;
     }
-    inodeUpdates.lock();
-    try {
-      Resolution resolution = new Resolution(database, directory, entries, fresh);
-      resolution.resolve(namespace.numbers());
-      List<Inode> inodes = new ArrayList<>(entries.size());
-      database.write(
-          batch -> {
-            for (int i = 0; i < entries.size(); i++) {
-              inodes.add(put(batch, entries.get(i), resolution.number(i), resolution.previous(i)));
-              DirectoryEntry former = resolution.replaced(i);
-              if (former != null) {
-                batch.delete(Family.ALIASES, Keys.alias(former.inode(), directory, former.name()));
-              }
+    previous.addAll(
+        namespace.locked(
+            () -> {
+              checkNotLost();
+              position = before;
+              return addResolved(entries);
+            }));
+  }
+
+  private List<Inode> addResolved(List<SourceEntry> entries) {
+    RecentInodes recent = namespace.recent();
+    Resolution resolution =
+        new Resolution(database, directory, entries, fresh, losses == 0 ? null : lost());
+    resolution.resolve(namespace.numbers());
+    List<Inode> inodes = new ArrayList<>(entries.size());
+    database.write(
+        batch -> {
+          for (int i = 0; i < entries.size(); i++) {
+            inodes.add(put(batch, entries.get(i), resolution.number(i), resolution.previous(i)));
+            DirectoryEntry former = resolution.replaced(i);
+            if (former != null) {
+              batch.delete(Family.ALIASES, Keys.alias(former.inode(), directory, former.name()));
             }
-          });
-      inodes.forEach(namespace.recent()::put);
-      for (int i = 0; i < entries.size(); i++) {
-        DirectoryEntry former = resolution.replaced(i);
-        if (former != null) {
-          namespace.replacedIn(directory).add(former);
-        }
+          }
+        });
+    inodes.forEach(inode -> namespace.keep(recent, inode));
+    for (int i = 0; i < entries.size(); i++) {
+      DirectoryEntry former = resolution.replaced(i);
+      if (former != null) {
+        namespace.replacedIn(directory).add(former);
       }
-      previous.addAll(resolution.previousInodes());
-    } finally {
-      inodeUpdates.unlock();
+    }
+    return resolution.previousInodes();
+  }
+
+  /** The numbers that names of the directory had before the state was lost. */
+  private Resolution.Lost lost() {
+    Map<Long, Long> seen = seenBefore;
+    if (seen == null) {
+      seen = namespace.lineage().numbersIn(directory);
+      seenBefore = seen;
+    }
+    Map<Long, Long> numbers = seen;
+    return entry ->
+        numbers.remove(
+            namespace.lineage().hashes(entry.name(), entry.identity(), entry.attributes()));
+  }
+
+  private void checkNotLost() {
+    if (database.losses() != losses) {
+      throw new NamespaceLostException("importing directory " + directory);
     }
   }
 
@@ -128,24 +163,28 @@ final class RocksImport implements Namespace.DirectoryImport {
   @Override
   public List<DirectoryEntry> finish(Attributes attributes, Listing listing) {
     checkRunning();
-    List<DirectoryEntry> removed = fresh ? new ArrayList<>() : notAdded();
-    inodeUpdates.lock();
-    try {
-      removeNames(removed);
-      removed.addAll(namespace.replacedIn(directory));
-      removed.forEach(this::moveToOtherName);
-      Inode inode = namespace.inode(directory);
-      if (inode == null) {
-        throw new NamespaceException(
-            "directory " + directory + " was removed while it was imported", null);
-      }
-      Inode listed = checkedIn(withListing(inode, listing, attributes), namespace.session());
-      namespace.storeInode(listed);
-      namespace.forgetReplacedIn(directory);
-    } finally {
-      inodeUpdates.unlock();
-    }
+    List<DirectoryEntry> removed =
+        namespace.locked(
+            () -> {
+              checkNotLost();
+              return finishNow(attributes, listing);
+            });
     finished = true;
+    return removed;
+  }
+
+  private List<DirectoryEntry> finishNow(Attributes attributes, Listing listing) {
+    List<DirectoryEntry> removed = fresh ? new ArrayList<>() : notAdded();
+    removeNames(removed);
+    removed.addAll(namespace.replacedIn(directory));
+    removed.forEach(this::moveToOtherName);
+    Inode inode = namespace.inode(directory);
+    if (inode == null) {
+      throw new NamespaceLostException("directory " + directory + " was removed");
+    }
+    namespace.markListed(directory);
+    namespace.storeInode(checkedIn(withListing(inode, listing, attributes), namespace.session()));
+    namespace.forgetReplacedIn(directory);
     return removed;
   }
 
@@ -205,6 +244,12 @@ final class RocksImport implements Namespace.DirectoryImport {
         inode.checkedIn(),
         listing,
         attributes);
+  }
+
+  /** The same file by another number; of a directory nothing is known by that. */
+  static Inode numbered(Inode inode, long number, long parent, FileName name) {
+    return new Inode(
+        number, inode.identity(), parent, name, inode.checkedIn(), null, inode.attributes());
   }
 
   private static Inode renamed(Inode inode, long parent, FileName name) {

@@ -3,15 +3,20 @@ package io.pmfs.metadata;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,21 +29,34 @@ import org.jspecify.annotations.Nullable;
  * thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch of 1024
  * entries and the entries it found gone.
  *
- * <p>Writes go to the write-ahead log at once and survive a killed process; an opening and its
- * clean stop are synced and survive a machine that loses power.
+ * <p>Writes go to the write-ahead log at once and survive a killed process; the start of a session
+ * and its clean stop are synced and survive a machine that loses power.
  */
 public final class RocksNamespace implements Namespace {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
   private static final int MAX_DEPTH = 100_000;
 
-  private final String place;
+  /** Numbers that are given out while the state is not known begin above those that it may have. */
+  private static final long UNRECORDED = 1L << 32;
+
+  private static final int UNRECORDED_EACH_HOUR_SHIFT = 16;
+  private static final Instant UNRECORDED_SINCE = Instant.parse("2026-01-01T00:00:00Z");
+
+  private final StateDirectory directory;
   private final Database database;
   private final InodeNumbers numbers;
-  private final RecentInodes recent = new RecentInodes();
-  private final int opening;
-  private final int session;
+  private final long firstNumber;
+  private final Lineage lineage = new Lineage(new SecureRandom());
   private final boolean stoppedCleanly;
   private final String bootId;
+  private final Consumer<String> log;
+  private volatile RecentInodes recent = new RecentInodes();
+  private final UUID id;
+  private volatile int opening;
+  private volatile int session;
+
+  /** The opening that the state says is the last one; written while no other call runs. */
+  private long recordedOpening;
 
   // Held from reading inodes to writing them changed, and from looking for a hard link to
   // recording it. LOCK ORDER: inodeUpdates < Database.use.
@@ -49,57 +67,52 @@ public final class RocksNamespace implements Namespace {
   private final Map<Long, List<DirectoryEntry>> replaced =
       new HashMap<>(); // GUARDED_BY(inodeUpdates)
 
-  private RocksNamespace(
-      String place,
-      Database database,
-      InodeNumbers numbers,
-      int opening,
-      int session,
-      boolean stoppedCleanly,
-      String bootId) {
-    this.place = place;
-    this.database = database;
-    this.numbers = numbers;
-    this.opening = opening;
-    this.session = session;
-    this.stoppedCleanly = stoppedCleanly;
-    this.bootId = bootId;
-  }
-
   /**
    * Opens the namespace in a directory, or creates it there. A {@link NamespaceException} if it is
-   * another dataset's or another program's, is of another format, is damaged, or is open already.
+   * another dataset's or is open already. One that is damaged or of another format is set aside,
+   * and where nothing can be written or read, names are kept in memory.
    *
    * @param source the identity of the dataset
    * @param memoryBytes at least 16 MiB
+   * @param session which one it is, for several processes may serve one after the other: if the
+   *     last opening was of the same, it goes on
+   * @param numbers a file, elsewhere, that the session's next process reads which inode numbers
+   *     were given out from; null if there is to be none
+   * @param log takes a line when something is the matter
    */
-  public static RocksNamespace open(Path directory, String source, long memoryBytes) {
-    return open(directory, source, memoryBytes, readBootId());
+  public static RocksNamespace open(
+      Path directory,
+      String source,
+      long memoryBytes,
+      UUID session,
+      @Nullable Path numbers,
+      Consumer<String> log) {
+    NumberMark mark = new NumberMark(numbers, log);
+    return open(directory, source, memoryBytes, session, readBootId(), mark, log, Faults.NONE);
   }
 
-  /**
-   * The same for a session that several processes may serve, one after the other.
-   *
-   * @param session which one it is: if the last opening was of the same, it goes on
-   */
+  /** The same, where no one reads the lines. */
   public static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
-    return open(directory, source, memoryBytes, session, readBootId());
+    return open(directory, source, memoryBytes, session, null, line -> {});
   }
 
-  static RocksNamespace open(Path directory, String source, long memoryBytes, String bootId) {
-    return open(directory, source, memoryBytes, UUID.randomUUID(), bootId);
+  /** The same for a session of its own. */
+  public static RocksNamespace open(Path directory, String source, long memoryBytes) {
+    return open(directory, source, memoryBytes, UUID.randomUUID());
   }
 
   static RocksNamespace open(
-      Path directory, String source, long memoryBytes, UUID session, String bootId) {
-    String place = directory.toString();
-    Database database = RocksFiles.open(directory, memoryBytes);
-    try {
-      return start(place, database, source, session, bootId);
-    } catch (RuntimeException e) {
-      database.close();
-      throw e;
-    }
+      Path directory,
+      String source,
+      long memoryBytes,
+      UUID session,
+      String bootId,
+      NumberMark mark,
+      Consumer<String> log,
+      Faults faults) {
+    StateDirectory state = new StateDirectory(directory, source, memoryBytes, log, faults);
+    return new RocksNamespace(
+        directory.toString(), state, state.open(), memoryBytes, session, bootId, mark, log);
   }
 
   /** Empty if this machine does not say; then no stop counts as clean. */
@@ -111,81 +124,216 @@ public final class RocksNamespace implements Namespace {
     }
   }
 
-  private static RocksNamespace start(
-      String place, Database database, String source, UUID id, String bootId) {
-    boolean created = checkSuperblock(place, database, source);
-    long before = storedNumber(place, database, Keys.OPENING, 0);
-    long next = storedNumber(place, database, Keys.NEXT_NUMBER, InodeNumbers.FIRST);
-    byte[] mark = database.get(Family.DEFAULT, Keys.CLEAN_STOP);
-    byte[] markedBoot = mark == null ? null : Values.content(mark);
-    boolean clean =
-        before == 0
-            || (markedBoot != null
-                && !bootId.isEmpty()
-                && FileName.wrap(markedBoot).equals(FileName.of(bootId)));
-    int opening = Math.toIntExact(before + 1);
-    byte[] last = database.get(Family.DEFAULT, Keys.SESSION_ID);
-    int session =
-        last != null && Arrays.equals(last, openingOf(id, before))
-            ? Math.toIntExact(storedNumber(place, database, Keys.SESSION_START, opening))
-            : opening;
-    database.writeSynced(
-        batch -> {
-          if (created) {
-            byte[] superblock = Values.superblock(new Values.Superblock(Values.FORMAT, source));
-            batch.put(Family.DEFAULT, Keys.SUPERBLOCK, superblock);
-          }
-          batch.put(Family.DEFAULT, Keys.OPENING, Values.number(opening));
-          batch.put(Family.DEFAULT, Keys.SESSION_ID, openingOf(id, opening));
-          batch.put(Family.DEFAULT, Keys.SESSION_START, Values.number(session));
-          batch.delete(Family.DEFAULT, Keys.CLEAN_STOP);
-        });
-    InodeNumbers numbers = new InodeNumbers(database, next);
-    return new RocksNamespace(place, database, numbers, opening, session, clean, bootId);
+  private RocksNamespace(
+      String place,
+      StateDirectory directory,
+      StateDirectory.Found found,
+      long memoryBytes,
+      UUID id,
+      String bootId,
+      NumberMark mark,
+      Consumer<String> log) {
+    this.directory = directory;
+    this.id = id;
+    this.bootId = bootId;
+    this.log = log;
+    recordedOpening = found.opening();
+    opening = Math.toIntExact(found.opening() + 1);
+    FileName last = found.session();
+    boolean goesOn = last != null && last.equals(openingOf(id, found.opening()));
+    session = goesOn ? Math.toIntExact(found.sessionStart()) : opening;
+    long first = found.store() == null ? unrecorded(Instant.now()) : found.next();
+    firstNumber = Math.max(first, mark.read());
+    stoppedCleanly = found.store() != null && isClean(found, bootId);
+    database =
+        new Database(place, found.store(), found.failure(), RocksFiles::openInMemory, memoryBytes);
+    numbers = new InodeNumbers(database, mark, firstNumber);
+    database.onChange(this::changed);
+    if (found.failure() != null) {
+      log.accept(unrecorded(found.failure()));
+    } else {
+      begin();
+    }
+  }
+
+  private static long unrecorded(Instant now) {
+    long hours = Math.max(0, Duration.between(UNRECORDED_SINCE, now).toHours());
+    return UNRECORDED + (hours << UNRECORDED_EACH_HOUR_SHIFT);
+  }
+
+  private static String unrecorded(String failure) {
+    return "the state: %s; names go on in memory, and no copies are made until it can be written"
+        .formatted(failure);
+  }
+
+  private static boolean isClean(StateDirectory.Found found, String bootId) {
+    FileName boot = found.boot();
+    return found.opening() == 0
+        || (boot != null && !bootId.isEmpty() && boot.equals(FileName.of(bootId)));
+  }
+
+  /** Says in the state that it was opened; if it cannot, it goes on in memory. */
+  private void begin() {
+    try {
+      directory.takeBallast();
+    } catch (IOException e) {
+      log.accept("the state: no room for " + StateDirectory.BALLAST + ": " + e);
+    }
+    database.writeSynced(batch -> beginning(0).forEach(batch::add));
+    if (database.isRecording()) {
+      recordedOpening = opening;
+    }
   }
 
   /** A session with its last opening: one of another pmfs since then ends it. */
-  private static byte[] openingOf(UUID session, long opening) {
-    return Values.bytes(FileName.of(session + " " + opening).raw());
+  private static FileName openingOf(UUID session, long opening) {
+    return FileName.of(session + " " + opening);
   }
 
-  /** Whether the database is new. */
-  private static boolean checkSuperblock(String place, Database database, String source) {
-    byte[] value = database.get(Family.DEFAULT, Keys.SUPERBLOCK);
-    if (value == null) {
-      boolean[] empty = {true};
-      database.scan(Family.DEFAULT, new byte[0], (k, v) -> empty[0] = false);
-      if (!empty[0]) {
-        throw RocksFiles.foreign(place);
+  private List<Change> beginning(long reserved) {
+    return List.of(
+        directory.superblock(),
+        Change.put(Family.DEFAULT, Keys.OPENING, Values.number(opening)),
+        Change.put(Family.DEFAULT, Keys.SESSION_ID, Values.bytes(openingOf(id, opening).raw())),
+        Change.put(Family.DEFAULT, Keys.SESSION_START, Values.number(session)),
+        Change.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next() + reserved)),
+        Change.delete(Family.DEFAULT, Keys.CLEAN_STOP));
+  }
+
+  /** While nothing else is done. */
+  private void changed(@Nullable StoreFailure failed) {
+    recent = new RecentInodes();
+    if (failed != null) {
+      directory.releaseBallast();
+      log.accept(unrecorded(String.valueOf(failed.getMessage())));
+    }
+  }
+
+  @Override
+  public int losses() {
+    return database.losses();
+  }
+
+  @Override
+  public @Nullable String failure() {
+    return database.failure();
+  }
+
+  @Override
+  public void recover() {
+    if (database.isRecording()) {
+      return;
+    }
+    try {
+      directory.takeBallast();
+    } catch (IOException e) {
+      database.setFailure(e.toString());
+      return;
+    }
+    database.replace(this::reopen);
+    if (database.isRecording()) {
+      log.accept("the state can be written again: names and copies are recorded");
+    } else {
+      directory.releaseBallast();
+    }
+  }
+
+  /** While nothing else is done. */
+  private Database.Opened reopen(Overlay overlay, boolean wasReadable, boolean isDamaged) {
+    StateDirectory.Found found;
+    try {
+      if (isDamaged && !directory.setAside(directory.damage())) {
+        return new Database.Opened(null, "the damaged state cannot be set aside", false);
       }
-      return true;
+      found = directory.open();
+    } catch (NamespaceException e) {
+      return new Database.Opened(null, String.valueOf(e.getMessage()), false);
     }
-    Values.Superblock superblock = Values.superblock(value);
-    if (superblock == null) {
-      throw RocksFiles.foreign(place);
+    RocksStore store = found.store();
+    boolean isOurs = found.opening() == recordedOpening;
+    boolean isAnothers = !isOurs && !found.isNew();
+    if (store == null) {
+      return new Database.Opened(null, found.failure(), false);
     }
-    if (superblock.format() != Values.FORMAT) {
-      throw new NamespaceException(
-          "%s is of format %d, this pmfs reads format %d; choose another state directory, or remove this one"
-              .formatted(place, superblock.format(), Values.FORMAT),
-          null);
+    if (found.failure() != null || (isAnothers && found.next() > firstNumber)) {
+      boolean isAsItWas = wasReadable && isOurs;
+      String failure =
+          found.failure() == null
+              ? "another mount used the directory meanwhile; unmount and mount again"
+              : found.failure();
+      if (isAsItWas) {
+        return new Database.Opened(store, failure, false);
+      }
+      store.close();
+      return new Database.Opened(null, failure, false);
     }
-    if (!superblock.source().equals(source)) {
-      throw new NamespaceException(
-          "%s belongs to the dataset %s, not to %s; choose another state directory, or remove this one"
-              .formatted(place, superblock.source(), source),
-          null);
+    // On what is unknown nothing can be laid: its names have numbers of their own.
+    boolean isLaidOn = wasReadable ? isOurs : found.isNew();
+    boolean isOther = !isLaidOn;
+    try {
+      numbers.raise(found.next());
+      if (isAnothers) {
+        opening = Math.toIntExact(found.opening() + 1);
+        session = opening;
+      }
+      store.apply(beginning(InodeNumbers.RESERVED), true);
+      if (isLaidOn) {
+        overlay.pour(changes -> store.apply(changes, false));
+        store.apply(beginning(InodeNumbers.RESERVED), true);
+      }
+      recordedOpening = opening;
+      return new Database.Opened(store, null, isOther);
+    } catch (StoreFailure e) {
+      if (wasReadable && isOurs) {
+        return new Database.Opened(store, String.valueOf(e.getMessage()), false);
+      }
+      store.close();
+      return new Database.Opened(null, String.valueOf(e.getMessage()), false);
     }
-    return false;
   }
 
-  private static long storedNumber(String place, Database database, byte[] key, long otherwise) {
-    byte[] value = database.get(Family.DEFAULT, key);
-    Long number = value == null ? (Long) otherwise : Values.number(value);
-    if (number == null) {
-      throw damaged(place, "a counter");
+  @Override
+  public long seenIn(long number) {
+    return lineage.parent(number);
+  }
+
+  @Override
+  public @Nullable Inode adopt(long number) {
+    return locked(
+        () -> {
+          Inode there = inode(number);
+          long parent = lineage.parent(number);
+          if (there != null || parent == 0) {
+            return there;
+          }
+          Inode[] found = {null};
+          list(
+              parent,
+              0,
+              entry -> {
+                Inode inode = inode(entry.inode());
+                if (inode != null
+                    && lineage.isSame(number, entry.name(), inode.identity(), inode.attributes())) {
+                  found[0] = RocksImport.numbered(inode, number, parent, entry.name());
+                }
+                return found[0] == null;
+              });
+          Inode adopted = found[0];
+          if (adopted != null) {
+            storeInode(adopted);
+          }
+          return adopted;
+        });
+  }
+
+  /** Steps that no other change of an inode comes between, on one and the same state. */
+  <T extends @Nullable Object> T locked(Supplier<T> steps) {
+    inodeUpdates.lock();
+    try {
+      return database.within(steps);
+    } finally {
+      inodeUpdates.unlock();
     }
-    return number;
   }
 
   @Override
@@ -205,7 +353,14 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public @Nullable Inode inode(long number) {
-    return recent.get(number, this::storedInode);
+    RecentInodes kept = recent;
+    Inode known = database.isRecording() ? kept.get(number) : null;
+    if (known != null) {
+      return known;
+    }
+    // The state first, then the entry's lock: a visitor has the state already.
+    return database.within(
+        () -> database.isRecording() ? recent.get(number, this::storedInode) : storedInode(number));
   }
 
   private @Nullable Inode storedInode(long number) {
@@ -215,25 +370,56 @@ public final class RocksNamespace implements Namespace {
     }
     Inode inode = Values.inode(number, value);
     if (inode == null) {
-      throw damaged(place, "inode " + number);
+      throw database.damaged("inode " + number);
     }
-    return inode;
+    lineage.note(inode);
+    return inode.listing() == null || database.isListed(number)
+        ? inode
+        : RocksImport.withListing(inode, null, inode.attributes());
   }
 
   @Override
   public void putInode(Inode inode) {
-    inodeUpdates.lock();
-    try {
-      storeInode(inode);
-    } finally {
-      inodeUpdates.unlock();
+    locked(
+        () -> {
+          if (inode.listing() != null) {
+            markListed(inode.number());
+          }
+          storeInode(inode);
+          return true;
+        });
+  }
+
+  @Override
+  public @Nullable Inode updateInode(long number, UnaryOperator<@Nullable Inode> change) {
+    return locked(
+        () -> {
+          Inode now = change.apply(inode(number));
+          if (now != null) {
+            storeInode(now);
+          }
+          return now;
+        });
+  }
+
+  /** All names of a directory are there: what the state cannot say, the overlay does. */
+  void markListed(long directory) {
+    if (!database.isRecording()) {
+      database.put(Family.LISTING, Keys.listedMark(directory), Values.bytes(new byte[0]));
     }
   }
 
   /** For the holder of {@link #inodeUpdates}. */
   void storeInode(Inode inode) {
+    RecentInodes kept = recent;
     database.put(Family.INODES, Keys.number(inode.number()), Values.inode(inode));
-    recent.put(inode);
+    keep(kept, inode);
+  }
+
+  /** After it was written; the recent ones are those from before, for they may be others by now. */
+  void keep(RecentInodes kept, Inode inode) {
+    kept.put(inode);
+    lineage.note(inode);
   }
 
   @Override
@@ -244,7 +430,7 @@ public final class RocksNamespace implements Namespace {
     }
     Values.NameValue found = Values.name(value);
     if (found == null) {
-      throw damaged(place, "a name in directory " + directory);
+      throw database.damaged("a name in directory " + directory);
     }
     return found.entry(name);
   }
@@ -260,7 +446,7 @@ public final class RocksNamespace implements Namespace {
         (key, value) -> {
           DirectoryEntry entry = Values.listed(Keys.second(key), value);
           if (entry == null) {
-            throw damaged(place, "the listing of directory " + directory);
+            throw database.damaged("the listing of directory " + directory);
           }
           return visitor.visit(entry);
         });
@@ -268,31 +454,34 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public DirectoryImport beginImport(long directory) {
-    inodeUpdates.lock();
-    try {
-      Inode inode = inode(directory);
-      if (inode == null) {
-        throw new NamespaceException("there is no directory " + directory + " to import", null);
-      }
-      database.write(
-          batch -> {
-            if (inode.listing() != null) {
-              Inode unlisted = RocksImport.withListing(inode, null, inode.attributes());
-              batch.put(Family.INODES, Keys.number(directory), Values.inode(unlisted));
-            }
-            batch.deleteGroup(Family.LISTING, directory);
-          });
-      recent.remove(directory);
-      boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
-      long token = ((long) opening << Integer.SIZE) | ++imports;
-      return new RocksImport(this, directory, token, fresh);
-    } finally {
-      inodeUpdates.unlock();
-    }
+    database.limitMemory();
+    return locked(
+        () -> {
+          Inode inode = inode(directory);
+          if (inode == null) {
+            throw new NamespaceLostException("there is no directory " + directory + " to import");
+          }
+          database.write(
+              batch -> {
+                if (inode.listing() != null || !database.isRecording()) {
+                  Inode unlisted = RocksImport.withListing(inode, null, inode.attributes());
+                  batch.put(Family.INODES, Keys.number(directory), Values.inode(unlisted));
+                }
+                batch.deleteGroup(Family.LISTING, directory);
+              });
+          recent.remove(directory);
+          boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
+          long token = ((long) opening << Integer.SIZE) | ++imports;
+          return new RocksImport(this, directory, token, fresh);
+        });
   }
 
   @Override
   public @Nullable FileName path(long number) {
+    return database.within(() -> joinedPath(number));
+  }
+
+  private @Nullable FileName joinedPath(long number) {
     Deque<FileName> names = new ArrayDeque<>();
     for (long at = number; at != ROOT; ) {
       Inode inode = inode(at);
@@ -300,7 +489,7 @@ public final class RocksNamespace implements Namespace {
         return null;
       }
       if (names.size() == MAX_DEPTH) {
-        throw damaged(place, "the chain of parents of inode " + number);
+        throw database.damaged("the chain of parents of inode " + number);
       }
       names.push(inode.name());
       at = inode.parent();
@@ -330,30 +519,29 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public void removeInode(long number) {
-    inodeUpdates.lock();
-    try {
-      byte[] key = Keys.number(number);
-      byte[] value = database.get(Family.INODES, key);
-      Inode inode = value == null ? null : Values.inode(number, value);
-      boolean linked = inode != null && isLinkTo(inode.identity(), number);
-      database.write(
-          batch -> {
-            batch.delete(Family.INODES, key);
-            batch.delete(Family.TARGETS, key);
-            batch.delete(Family.XATTRS, key);
-            for (Family family : Family.values()) {
-              if (family.grouped()) {
-                batch.deleteGroup(family, number);
-              }
-            }
-            if (linked && inode != null) {
-              batch.delete(Family.LINKS, Keys.link(inode.identity()));
-            }
-          });
-      recent.remove(number);
-    } finally {
-      inodeUpdates.unlock();
-    }
+    locked(
+        () -> {
+          byte[] key = Keys.number(number);
+          byte[] value = database.get(Family.INODES, key);
+          Inode inode = value == null ? null : Values.inode(number, value);
+          boolean linked = inode != null && isLinkTo(inode.identity(), number);
+          database.write(
+              batch -> {
+                batch.delete(Family.INODES, key);
+                batch.delete(Family.TARGETS, key);
+                batch.delete(Family.XATTRS, key);
+                for (Family family : Family.values()) {
+                  if (family.grouped()) {
+                    batch.deleteGroup(family, number);
+                  }
+                }
+                if (linked && inode != null) {
+                  batch.delete(Family.LINKS, Keys.link(inode.identity()));
+                }
+              });
+          recent.remove(number);
+          return true;
+        });
   }
 
   private boolean isLinkTo(FileIdentity identity, long number) {
@@ -451,10 +639,13 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public void close() {
+    boolean isClean = !database.hasFailed();
     database.close(
         batch -> {
           batch.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next()));
-          batch.put(Family.DEFAULT, Keys.CLEAN_STOP, Values.bytes(FileName.of(bootId).raw()));
+          if (isClean) {
+            batch.put(Family.DEFAULT, Keys.CLEAN_STOP, Values.bytes(FileName.of(bootId).raw()));
+          }
         });
   }
 
@@ -482,16 +673,7 @@ public final class RocksNamespace implements Namespace {
     return numbers;
   }
 
-  ReentrantLock inodeUpdates() {
-    return inodeUpdates;
-  }
-
-  private static NamespaceException damaged(String place, String what) {
-    return new NamespaceException(
-        what
-            + " in "
-            + place
-            + " is damaged; unmount and remove the directory to build it again from the source",
-        null);
+  Lineage lineage() {
+    return lineage;
   }
 }

@@ -62,29 +62,44 @@ final class RocksNamespaceTest extends NamespaceContract {
   }
 
   @Test
-  void open_newerFormat_isRefused() {
-    RocksNamespace.open(state, SOURCE, MEMORY).close();
-    try (Database database = RocksFiles.open(state, MEMORY)) {
-      byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
-      database.put(Family.DEFAULT, Keys.SUPERBLOCK, newer);
+  void open_newerFormat_isSetAsideForGood() {
+    Path names = state.resolve("names");
+    for (int i = 1; i <= 5; i++) {
+      RocksNamespace.open(names, SOURCE, MEMORY).close();
+      try (RocksStore store = RocksFiles.open(names, MEMORY)) {
+        byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
+        store.apply(List.of(Change.put(Family.DEFAULT, Keys.SUPERBLOCK, newer)), true);
+      }
+      openExpecting(names, names + " is of format 2", "names.newer-" + i);
     }
-    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
-        .isInstanceOf(NamespaceException.class)
-        .hasMessageContaining(state + " is of format 2");
+    assertThat(state.resolve("names.newer-1")).isDirectory();
+  }
+
+  /** Opens what is to be set aside, and leaves a new namespace there. */
+  private static void openExpecting(Path directory, String... words) {
+    List<String> lines = new ArrayList<>();
+    try (Namespace namespace =
+        RocksNamespace.open(directory, SOURCE, MEMORY, UUID.randomUUID(), null, lines::add)) {
+      assertThat(namespace.failure()).isNull();
+      assertThat(namespace.inode(1)).isNull();
+      assertThat(namespace.session()).isEqualTo(1);
+    }
+    assertThat(lines).hasSize(1);
+    assertThat(lines.get(0)).contains(words).doesNotContain("\n");
   }
 
   @Test
-  void open_foreignDatabase_isRefusedUntouched() throws RocksDBException {
+  void open_foreignDatabase_isSetAsideUntouched() throws RocksDBException {
     RocksDB.loadLibrary();
+    Path names = state.resolve("names");
     try (Options options = new Options().setCreateIfMissing(true);
-        RocksDB foreign = RocksDB.open(options, state.toString())) {
+        RocksDB foreign = RocksDB.open(options, names.toString())) {
       foreign.put("key".getBytes(UTF_8), "value".getBytes(UTF_8));
     }
-    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
-        .isInstanceOf(NamespaceException.class)
-        .hasMessageContaining(state + " holds a database");
+    openExpecting(names, names + " holds a database", "names.newer-1");
     try (Options options = new Options()) {
-      assertThat(RocksDB.listColumnFamilies(options, state.toString())).hasSize(1);
+      Path aside = state.resolve("names.newer-1");
+      assertThat(RocksDB.listColumnFamilies(options, aside.toString())).hasSize(1);
     }
   }
 
@@ -100,14 +115,18 @@ final class RocksNamespaceTest extends NamespaceContract {
   }
 
   @Test
-  void open_damagedDatabase_saysWhatToDo() throws IOException {
-    RocksNamespace.open(state, SOURCE, MEMORY).close();
-    Files.writeString(state.resolve("CURRENT"), "nonsense");
-    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
-        .isInstanceOf(NamespaceException.class)
-        .hasMessageContaining(state.toString())
-        .hasMessageContaining("remove the directory")
-        .hasMessageNotContaining("\n");
+  void open_damagedDatabase_isSetAsideAndTheLastOnesAreKept() throws IOException {
+    Path names = state.resolve("names");
+    for (int i = 1; i <= 5; i++) {
+      RocksNamespace.open(names, SOURCE, MEMORY).close();
+      Files.writeString(names.resolve("CURRENT"), "nonsense");
+      openExpecting(names, names.toString(), "names.damaged-" + i);
+    }
+    try (Stream<Path> there = Files.list(state)) {
+      assertThat(there.map(path -> path.getFileName().toString()))
+          .containsExactlyInAnyOrder(
+              "names", "names.damaged-3", "names.damaged-4", "names.damaged-5");
+    }
   }
 
   @Test
@@ -125,15 +144,46 @@ final class RocksNamespaceTest extends NamespaceContract {
   }
 
   @Test
+  void open_stateSetAside_givesNoNumberOfTheSessionAgain() throws IOException {
+    Path names = state.resolve("names");
+    Path mark = state.resolve("numbers");
+    UUID id = UUID.randomUUID();
+    long last;
+    try (Namespace first = RocksNamespace.open(names, SOURCE, MEMORY, id, mark, line -> {})) {
+      first.putInode(Samples.root());
+      importAll(first, 1, file("a", 11), file("b", 12));
+      last = first.lastNumber();
+    }
+    Files.writeString(names.resolve("CURRENT"), "nonsense");
+    try (Namespace second = RocksNamespace.open(names, SOURCE, MEMORY, id, mark, line -> {})) {
+      second.putInode(Samples.root());
+      importAll(second, 1, file("b", 12));
+      assertThat(numberOf(second, 1, "b")).isGreaterThan(last);
+    }
+  }
+
+  private Namespace opened(String boot) {
+    return RocksNamespace.open(
+        state,
+        SOURCE,
+        MEMORY,
+        UUID.randomUUID(),
+        boot,
+        new NumberMark(null, line -> {}),
+        line -> {},
+        Faults.NONE);
+  }
+
+  @Test
   void stoppedCleanly_otherBoot_isFalse() {
-    RocksNamespace.open(state, SOURCE, MEMORY, "boot one").close();
-    try (Namespace same = RocksNamespace.open(state, SOURCE, MEMORY, "boot one")) {
+    opened("boot one").close();
+    try (Namespace same = opened("boot one")) {
       assertThat(same.stoppedCleanly()).isTrue();
     }
-    try (Namespace other = RocksNamespace.open(state, SOURCE, MEMORY, "boot two")) {
+    try (Namespace other = opened("boot two")) {
       assertThat(other.stoppedCleanly()).isFalse();
     }
-    try (Namespace again = RocksNamespace.open(state, SOURCE, MEMORY, "boot two")) {
+    try (Namespace again = opened("boot two")) {
       assertThat(again.stoppedCleanly()).isTrue();
     }
   }
@@ -310,19 +360,28 @@ final class RocksNamespaceTest extends NamespaceContract {
   }
 
   @Test
-  void inode_damagedRecord_failsAndIsHealedByImport() {
-    try (RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
+  void inode_damagedRecord_isLostAndTheStateIsSetAside() {
+    Path names = state.resolve("names");
+    try (RocksNamespace namespace = RocksNamespace.open(names, SOURCE, MEMORY)) {
       namespace.putInode(Samples.root());
       importAll(namespace, 1, file("a", 11));
       namespace.database().put(Family.INODES, Keys.number(2), new byte[] {1, 2});
     }
-    try (RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
-      assertThatThrownBy(() -> namespace.inode(2))
-          .isInstanceOf(NamespaceException.class)
-          .hasMessageContaining("inode 2 in " + state + " is damaged");
+    List<String> lines = new ArrayList<>();
+    try (RocksNamespace namespace =
+        RocksNamespace.open(names, SOURCE, MEMORY, UUID.randomUUID(), null, lines::add)) {
+      assertThat(namespace.inode(2)).isNull();
+      assertThat(namespace.losses()).isEqualTo(1);
+      assertThat(namespace.failure())
+          .contains("inode 2 in the namespace in " + names + " is damaged");
+      namespace.putInode(Samples.root());
       importAll(namespace, 1, file("a", 11));
+      namespace.recover();
+      assertThat(namespace.failure()).isNull();
       assertThat(namespace.inode(numberOf(namespace, 1, "a"))).isNotNull();
     }
+    assertThat(state.resolve("names.damaged-1")).isDirectory();
+    assertThat(lines).hasSize(3);
   }
 
   @Test

@@ -99,6 +99,13 @@ public final class Metrics implements AutoCloseable {
     Supplier<Sources.Waits> waits = once(sources.waits());
     Tags none = Tags.empty();
     gauge(
+        "pmfs.state.recording",
+        "",
+        "1 while names and copies are recorded for the next mount, 0 while that fails",
+        none,
+        sources::isRecording,
+        recording -> recording.getAsBoolean() ? 1 : 0);
+    gauge(
         "pmfs.waiting.requests",
         "",
         "Requests of the kernel that have waited for a second or longer and have no answer yet",

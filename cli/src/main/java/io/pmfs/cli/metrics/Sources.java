@@ -6,6 +6,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Stager;
 import io.pmfs.tier.CountedBackingStore;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param cluster how its cluster is; null if it is in none
  * @param task how far the running task is, or the last one was; it gives null if there was none
  * @param waits requests that have no answer yet
+ * @param isRecording whether names and copies are recorded for the next mount
  */
 public record Sources(
     String dataset,
@@ -30,7 +32,8 @@ public record Sources(
     CountedBackingStore source,
     @Nullable Supplier<ClusterStatus> cluster,
     Supplier<@Nullable TaskCounts> task,
-    Supplier<Waits> waits) {
+    Supplier<Waits> waits,
+    BooleanSupplier isRecording) {
   /** How many requests have waited for a second or longer, and how long one of them has. */
   public record Waits(long requests, double longestSeconds) {}
 

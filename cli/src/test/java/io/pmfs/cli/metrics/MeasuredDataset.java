@@ -103,7 +103,8 @@ public final class MeasuredDataset implements AutoCloseable {
         store,
         inCluster ? MeasuredDataset::cluster : null,
         () -> new Sources.TaskCounts(true, 3, 10, 300, 1000, 1),
-        () -> new Sources.Waits(3, 12.5));
+        () -> new Sources.Waits(3, 12.5),
+        () -> true);
   }
 
   private static ClusterStatus cluster() {

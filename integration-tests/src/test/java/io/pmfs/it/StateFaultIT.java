@@ -1,0 +1,226 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.it.Dataset.Item;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The disk of tier and state, which by default is one, fails under readers of names that were never
+ * looked up before. They see the source's bytes and no error.
+ */
+final class StateFaultIT {
+  private static final int COUNT = 6000;
+  private static final int KNOWN = COUNT / 4;
+  private static final Duration RECOVERY = Duration.ofSeconds(90);
+
+  private Installation pmfs;
+  private FaultyDisk disk;
+  private Dataset dataset;
+
+  @BeforeEach
+  void install() {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    pmfs = new Installation();
+    disk = FaultyDisk.create(pmfs.scratch(), "disk", "160M");
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, 100));
+    // What changed within the last two seconds is listed again in any case.
+    Command.run(
+            "find",
+            dataset.root().toString(),
+            "-type",
+            "d",
+            "-exec",
+            "touch",
+            "-d",
+            "2024-01-01",
+            "{}",
+            "+")
+        .expect(0);
+  }
+
+  @AfterEach
+  void remove() {
+    if (pmfs != null) {
+      pmfs.close();
+    }
+    if (disk != null) {
+      disk.close();
+    }
+  }
+
+  private Path tier() {
+    Path tier = disk.directory().resolve("pmfs");
+    try {
+      return Files.createDirectories(tier);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private MountedPmfs mount() {
+    return pmfs.mount(
+        Duration.ofMinutes(10),
+        dataset.root(),
+        "--tier",
+        "ssd:" + tier(),
+        "--state-dir",
+        tier().resolve("state").toString(),
+        "--metadata-memory",
+        "16M");
+  }
+
+  private static String inodes(MountedPmfs mount) {
+    return Command.run("stat", "-c", "%n %i", mount.path("part-000"), mount.path("part-003"))
+        .expect(0)
+        .out();
+  }
+
+  private Command status(MountedPmfs mount) {
+    return pmfs.run("status", mount.mountpoint().toString());
+  }
+
+  private void readKnown(MountedPmfs mount) {
+    dataset.items().subList(0, KNOWN).forEach(item -> compare(mount, item));
+  }
+
+  private static void compare(MountedPmfs mount, Item item) {
+    Dataset.assertEqualBelow(mount.mountpoint(), item);
+  }
+
+  private void readAll(MountedPmfs mount) {
+    Machine.dropCaches();
+    dataset.assertEqualBelow(mount.mountpoint());
+    String found = Command.run("find", mount.mountpoint().toString(), "-type", "f").expect(0).out();
+    assertThat(found.lines()).hasSize(COUNT);
+  }
+
+  private void assertNotRecorded(MountedPmfs mount, String why) {
+    Command status = status(mount);
+    assertThat(status.exit()).as("%s", status).isEqualTo(4);
+    assertThat(status.err()).contains("the state is not recorded").contains(why);
+    assertThat(mount.status().number("reads.errors")).isZero();
+  }
+
+  private void awaitRecorded(MountedPmfs mount) {
+    Await.until(
+        () -> "recorded again: " + status(mount),
+        RECOVERY,
+        () -> !status(mount).err().contains("not recorded"));
+  }
+
+  /** What was looked up while it could not be recorded is recorded now. */
+  private void assertNothingIsListedAgain() {
+    try (MountedPmfs mount = mount()) {
+      readAll(mount);
+      Status status = mount.status();
+      assertThat(status.number("sourceOperations.lists")).as("%s", status).isZero();
+    }
+  }
+
+  @Test
+  void disk_fullUntilItIsFreed_namesAreReadAndThenRecorded() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+      String before = inodes(mount);
+      disk.fill();
+      readAll(mount);
+      assertNotRecorded(mount, "No space left on device");
+      assertThat(inodes(mount)).isEqualTo(before);
+      disk.free();
+      awaitRecorded(mount);
+      readAll(mount);
+      assertThat(inodes(mount)).isEqualTo(before);
+    }
+    assertNothingIsListedAgain();
+  }
+
+  @Test
+  void disk_readOnlyUntilItIsRepaired_namesAreReadAndThenRecorded() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+      String before = inodes(mount);
+      disk.turnReadOnly();
+      readAll(mount);
+      assertNotRecorded(mount, "Read-only file system");
+      assertThat(inodes(mount)).isEqualTo(before);
+      disk.repair();
+      awaitRecorded(mount);
+      readAll(mount);
+      assertThat(inodes(mount)).isEqualTo(before);
+    }
+    assertNothingIsListedAgain();
+  }
+
+  @Test
+  void disk_goneUntilItIsRepaired_namesKeepTheirNumbers() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+      String before = inodes(mount);
+      Command.run("sync", "-f", disk.directory().toString()).expect(0);
+      disk.shutDown();
+      readAll(mount);
+      assertNotRecorded(mount, "Input/output error");
+      assertThat(inodes(mount)).isEqualTo(before);
+      disk.repair();
+      awaitRecorded(mount);
+      readAll(mount);
+      assertThat(inodes(mount)).isEqualTo(before);
+    }
+    try (MountedPmfs mount = mount()) {
+      readAll(mount);
+    }
+  }
+
+  @Test
+  void disk_replacedByANewOne_isRecordedOnThat() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+      String before = inodes(mount);
+      disk.shutDown();
+      readAll(mount);
+      disk.replace();
+      awaitRecorded(mount);
+      readAll(mount);
+      assertThat(inodes(mount)).isEqualTo(before);
+    }
+    try (MountedPmfs mount = mount()) {
+      readAll(mount);
+    }
+  }
+
+  @Test
+  void state_damagedBetweenMounts_isSetAsideAndBuiltAgain() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+    }
+    Path state = onlyDirectory(tier().resolve("state"));
+    Faults.truncate(state.resolve("CURRENT"), 3);
+    try (MountedPmfs mount = mount()) {
+      readAll(mount);
+      assertThat(status(mount).err()).doesNotContain("not recorded");
+    }
+    assertThat(state.resolveSibling(state.getFileName() + ".damaged-1")).isDirectory();
+    assertNothingIsListedAgain();
+  }
+
+  private static Path onlyDirectory(Path parent) {
+    try (Stream<Path> all = Files.list(parent)) {
+      List<Path> directories = all.toList();
+      assertThat(directories).hasSize(1);
+      return directories.get(0);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

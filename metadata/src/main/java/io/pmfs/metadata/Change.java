@@ -1,0 +1,49 @@
+package io.pmfs.metadata;
+
+import org.jspecify.annotations.Nullable;
+
+/** One change: of a pair, or of all pairs of a group. */
+final class Change {
+  private final Family family;
+  private final byte[] key;
+  private final byte @Nullable [] value;
+  private final boolean isGroup;
+
+  private Change(Family family, byte[] key, byte @Nullable [] value, boolean isGroup) {
+    this.family = family;
+    this.key = key;
+    this.value = value;
+    this.isGroup = isGroup;
+  }
+
+  static Change put(Family family, byte[] key, byte[] value) {
+    return new Change(family, key, value, false);
+  }
+
+  static Change delete(Family family, byte[] key) {
+    return new Change(family, key, null, false);
+  }
+
+  /** Every key of a grouped family that starts with this number is deleted. */
+  static Change deleteGroup(Family family, byte[] number) {
+    return new Change(family, number, null, true);
+  }
+
+  Family family() {
+    return family;
+  }
+
+  /** A group's number if it is one. */
+  byte[] key() {
+    return key;
+  }
+
+  /** Null to delete. */
+  byte @Nullable [] value() {
+    return value;
+  }
+
+  boolean isGroup() {
+    return isGroup;
+  }
+}

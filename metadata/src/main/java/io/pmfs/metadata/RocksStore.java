@@ -1,0 +1,228 @@
+package io.pmfs.metadata;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.rocksdb.ColumnFamilyHandle;
+import org.rocksdb.FlushOptions;
+import org.rocksdb.ReadOptions;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
+import org.rocksdb.RocksIterator;
+import org.rocksdb.WriteBatch;
+import org.rocksdb.WriteOptions;
+
+/**
+ * An open RocksDB, in bytes, whose failures are {@link StoreFailure}s. Safe for use by many
+ * threads; the owner closes it when none uses it.
+ */
+final class RocksStore implements AutoCloseable {
+  private static final int BATCH_RESERVED_BYTES = 64 * 1024;
+
+  // Every read has to look through the ranges deleted lately; so few keys are deleted one by one.
+  private static final int FEW = 256;
+
+  private final String place;
+  private final RocksDB db;
+  private final Faults faults;
+  private final Map<Family, ColumnFamilyHandle> families = new EnumMap<>(Family.class);
+  private final List<AutoCloseable> owned;
+  private final ReadOptions point = new ReadOptions();
+  private final ReadOptions group = new ReadOptions().setPrefixSameAsStart(true);
+  private final ReadOptions ordered = new ReadOptions().setTotalOrderSeek(true);
+  private final WriteOptions lazy = new WriteOptions().setMemtableInsertHintPerBatch(true);
+  private final WriteOptions synced = new WriteOptions().setSync(true);
+
+  /**
+   * Takes over everything it is given.
+   *
+   * @param place what messages call it
+   * @param logged whether changes go to a write-ahead log
+   * @param handles of the families, in their order
+   * @param owned closed after the database, first to last
+   */
+  RocksStore(
+      String place,
+      boolean logged,
+      RocksDB db,
+      Faults faults,
+      List<ColumnFamilyHandle> handles,
+      List<AutoCloseable> owned) {
+    this.place = place;
+    this.db = db;
+    this.faults = faults;
+    this.owned = owned;
+    lazy.setDisableWAL(!logged);
+    Family[] all = Family.values();
+    for (int i = 0; i < all.length; i++) {
+      families.put(all[i], handles.get(i));
+    }
+  }
+
+  byte @Nullable [] get(Family family, byte[] key) {
+    try {
+      faults.read();
+      return db.get(handle(family), point, key);
+    } catch (RocksDBException e) {
+      throw failed("read", e);
+    }
+  }
+
+  /** The values of the keys, in their order, null where there is none. */
+  List<byte @Nullable []> get(Family family, List<byte[]> keys) {
+    if (keys.isEmpty()) {
+      return List.of();
+    }
+    try {
+      faults.read();
+      return db.multiGetAsList(point, Collections.nCopies(keys.size(), handle(family)), keys);
+    } catch (RocksDBException e) {
+      throw failed("read", e);
+    }
+  }
+
+  /** Pairs in order from a key on; only those that share its first eight bytes if asked so. */
+  Cursor cursor(Family family, byte[] from, boolean inGroup) {
+    return new Cursor(db.newIterator(handle(family), inGroup ? group : ordered), from);
+  }
+
+  /** A place in a family. Used by one thread. */
+  final class Cursor implements AutoCloseable {
+    private final RocksIterator pairs;
+
+    private Cursor(RocksIterator pairs, byte[] from) {
+      this.pairs = pairs;
+      pairs.seek(from);
+    }
+
+    /** Whether there is a pair here; a failure if that cannot be said. */
+    boolean isValid() {
+      try {
+        faults.read();
+        if (pairs.isValid()) {
+          return true;
+        }
+        pairs.status();
+        return false;
+      } catch (RocksDBException e) {
+        throw failed("read", e);
+      }
+    }
+
+    byte[] key() {
+      return pairs.key();
+    }
+
+    byte[] value() {
+      return pairs.value();
+    }
+
+    void next() {
+      pairs.next();
+    }
+
+    @Override
+    public void close() {
+      pairs.close();
+    }
+  }
+
+  /** All changes or none; they survive the process, and if synced the machine. */
+  void apply(List<Change> changes, boolean sync) {
+    try (WriteBatch batch = new WriteBatch(BATCH_RESERVED_BYTES)) {
+      faults.write();
+      for (Change change : changes) {
+        add(batch, change);
+      }
+      db.write(sync ? synced : lazy, batch);
+      if (sync) {
+        db.flushWal(true);
+      }
+    } catch (RocksDBException e) {
+      throw failed("write", e);
+    }
+  }
+
+  private void add(WriteBatch batch, Change change) throws RocksDBException {
+    ColumnFamilyHandle family = handle(change.family());
+    byte[] value = change.value();
+    if (value != null) {
+      batch.put(family, change.key(), value);
+    } else if (!change.isGroup()) {
+      batch.delete(family, change.key());
+    } else {
+      List<byte[]> keys = firstOfGroup(change.family(), change.key());
+      if (keys.size() > FEW) {
+        batch.deleteRange(family, change.key(), Keys.number(Keys.first(change.key()) + 1));
+        return;
+      }
+      for (byte[] key : keys) {
+        batch.delete(family, key);
+      }
+    }
+  }
+
+  private List<byte[]> firstOfGroup(Family family, byte[] number) {
+    List<byte[]> keys = new ArrayList<>();
+    try (Cursor cursor = cursor(family, number, true)) {
+      for (; keys.size() <= FEW && cursor.isValid(); cursor.next()) {
+        keys.add(cursor.key());
+      }
+    }
+    return keys;
+  }
+
+  /** Writes all that is only in the log into tables, so that the log is not needed any more. */
+  void flush() {
+    try (FlushOptions options = new FlushOptions()) {
+      db.flush(options, List.copyOf(families.values()));
+    } catch (RocksDBException e) {
+      throw failed("write", e);
+    }
+  }
+
+  /** Bytes that tables and write buffers take. */
+  long sizeBytes() {
+    try {
+      return db.getAggregatedLongProperty("rocksdb.live-sst-files-size")
+          + db.getAggregatedLongProperty("rocksdb.cur-size-all-mem-tables");
+    } catch (RocksDBException e) {
+      throw failed("read", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    for (ColumnFamilyHandle family : families.values()) {
+      family.close();
+    }
+    db.close();
+    point.close();
+    group.close();
+    ordered.close();
+    lazy.close();
+    synced.close();
+    RocksFiles.closeAll(owned);
+  }
+
+  private ColumnFamilyHandle handle(Family family) {
+    ColumnFamilyHandle handle = families.get(family);
+    if (handle == null) {
+      throw new IllegalArgumentException("no family " + family);
+    }
+    return handle;
+  }
+
+  private StoreFailure failed(String verb, RocksDBException e) {
+    return new StoreFailure(
+        this, verb.equals("write"), RocksFiles.isDamage(e), "cannot " + verb + " " + place, e);
+  }
+
+  /** That a stored value cannot be what was written. */
+  StoreFailure damaged(String what) {
+    return new StoreFailure(this, false, true, what + " in " + place + " is damaged", null);
+  }
+}
