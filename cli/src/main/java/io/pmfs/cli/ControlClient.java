@@ -13,20 +13,26 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -41,6 +47,7 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
 final class ControlClient {
   private static final int MAX_ANSWER_BYTES = 16 << 20;
+  private static final Duration REFUSAL_LIMIT = Duration.ofSeconds(10);
 
   /** The daemon's answer: an HTTP status and JSON. */
   record Answer(int status, String body) {
@@ -78,6 +85,15 @@ final class ControlClient {
           request(method, uri, body),
           new Connection(answer),
           answer::completeExceptionally);
+      return await(answer, timeout);
+    } finally {
+      loop.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+  }
+
+  private static Answer await(CompletableFuture<Answer> answer, Duration timeout)
+      throws IOException {
+    try {
       return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException e) {
       throw new IOException("no answer: " + reason(e.getCause()), e);
@@ -86,8 +102,136 @@ final class ControlClient {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
+    }
+  }
+
+  /** A body of any length, made while it is sent. */
+  interface Body {
+    /** Writes it; false if nothing is to be asked after all. */
+    boolean writeTo(OutputStream out) throws IOException, MountFailure;
+  }
+
+  /**
+   * Posts a body of any length. The daemon may answer before it has read all of it, and then no
+   * more is sent.
+   *
+   * @return null if the body came to nothing
+   */
+  static @Nullable Answer post(
+      Path socket, String uri, String contentType, Body body, Duration timeout)
+      throws IOException, MountFailure {
+    EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    try {
+      CompletableFuture<Answer> answer = new CompletableFuture<>();
+      Channel channel = connect(loop, socket, new Connection(answer), timeout);
+      DefaultHttpRequest request =
+          new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, uri);
+      request.headers().set(HttpHeaderNames.HOST, "pmfs");
+      request.headers().set(HttpHeaderNames.CONNECTION, "close");
+      request.headers().set(HttpHeaderNames.CONTENT_TYPE, contentType);
+      request.headers().set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
+      ChunkStream out = new ChunkStream(channel, answer, timeout);
+      try {
+        out.send(request);
+        if (!body.writeTo(out)) {
+          channel.close();
+          return null;
+        }
+        out.flush();
+        out.send(LastHttpContent.EMPTY_LAST_CONTENT);
+      } catch (ChunkStream.RefusedException e) {
+        // Why is in the answer, if there is one.
+        return await(answer, REFUSAL_LIMIT);
+      } catch (IOException | MountFailure e) {
+        channel.close();
+        throw e;
+      }
+      return await(answer, timeout);
     } finally {
       loop.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+  }
+
+  private static Channel connect(
+      EventLoopGroup loop, Path socket, ChannelHandler handler, Duration timeout)
+      throws IOException {
+    var connected =
+        new Bootstrap()
+            .group(loop)
+            .channel(NioDomainSocketChannel.class)
+            // What the daemon answered is read though it takes no more.
+            .option(ChannelOption.AUTO_CLOSE, false)
+            .handler(handler)
+            .connect(UnixDomainSocketAddress.of(socket));
+    if (!connected.awaitUninterruptibly(timeout.toMillis()) || !connected.isSuccess()) {
+      throw new IOException("no answer: " + reason(connected.cause()), connected.cause());
+    }
+    return connected.channel();
+  }
+
+  /** Sends what is written to it as chunks of a request, each when the one before is on its way. */
+  private static final class ChunkStream extends OutputStream {
+    private static final int CHUNK_BYTES = 64 << 10;
+
+    private final Channel channel;
+    private final CompletableFuture<Answer> answer;
+    private final Duration timeout;
+    private final byte[] chunk = new byte[CHUNK_BYTES];
+    private int size;
+
+    ChunkStream(Channel channel, CompletableFuture<Answer> answer, Duration timeout) {
+      this.channel = channel;
+      this.answer = answer;
+      this.timeout = timeout;
+    }
+
+    /** The daemon takes no more. */
+    private static final class RefusedException extends IOException {
+      private static final long serialVersionUID = 1;
+
+      RefusedException(String message, @Nullable Throwable cause) {
+        super(message, cause);
+      }
+    }
+
+    @Override
+    public void write(int b) throws IOException {
+      write(new byte[] {(byte) b}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int count) throws IOException {
+      for (int done = 0; done < count; ) {
+        int more = Math.min(count - done, chunk.length - size);
+        System.arraycopy(bytes, offset + done, chunk, size, more);
+        size += more;
+        done += more;
+        if (size == chunk.length) {
+          flush();
+        }
+      }
+    }
+
+    @Override
+    public void flush() throws IOException {
+      if (size > 0) {
+        int count = size;
+        size = 0;
+        send(new DefaultHttpContent(Unpooled.copiedBuffer(chunk, 0, count)));
+      }
+    }
+
+    void send(Object part) throws IOException {
+      if (answer.isDone()) {
+        throw new RefusedException("answered before the end", null);
+      }
+      var sent = channel.writeAndFlush(part);
+      if (!sent.awaitUninterruptibly(timeout.toMillis())) {
+        throw new IOException("no answer within " + TimeSpan.format(timeout));
+      }
+      if (!sent.isSuccess()) {
+        throw new RefusedException(reason(sent.cause()), sent.cause());
+      }
     }
   }
 

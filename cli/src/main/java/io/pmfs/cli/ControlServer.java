@@ -48,7 +48,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -67,6 +70,10 @@ final class ControlServer implements AutoCloseable {
   private static final int TIMEOUT_SECONDS = 10;
   private static final int WORKERS = 2;
   private static final int MAX_WAITING = 32;
+
+  /** Lists of paths that are sent at once: more than one waits for a task that began before it. */
+  private static final int MAX_LISTS = 4;
+
   private static final String JSON = "application/json; charset=utf-8";
   private static final String TEXT = "text/plain; charset=utf-8";
   private static final String ALL_NODES = "all-nodes";
@@ -84,6 +91,12 @@ final class ControlServer implements AutoCloseable {
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
   private final ThreadPoolExecutor workers;
+
+  /** Writes lists to their files, which may lie on a disk that hangs: no other request waits. */
+  private final ExecutorService lists =
+      Executors.newSingleThreadExecutor(new DefaultThreadFactory("control-list", true));
+
+  private final Semaphore listPlaces = new Semaphore(MAX_LISTS);
   private final Channel listener;
 
   private ControlServer(Path socket, ControlRequests requests) throws IOException {
@@ -153,11 +166,15 @@ final class ControlServer implements AutoCloseable {
   }
 
   /** Lets a body be large where it has to be. */
-  private static final class BodyLimit extends ChannelInboundHandlerAdapter {
+  private final class BodyLimit extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
       boolean mayBeLarge =
           message instanceof HttpRequest request && request.uri().equals(TaskResource.PATH);
+      if (message instanceof HttpRequest request && mayBeLarge && hasList(request)) {
+        receiveList(context, request);
+        return;
+      }
       context
           .pipeline()
           .addAfter(
@@ -168,6 +185,30 @@ final class ControlServer implements AutoCloseable {
       context.fireChannelRead(message);
       context.pipeline().remove(this); // what follows belongs to this request
     }
+  }
+
+  private static boolean hasList(HttpRequest request) {
+    return request.method().equals(POST)
+        && TaskResource.LIST_TYPE.equals(request.headers().get(HttpHeaderNames.CONTENT_TYPE));
+  }
+
+  private void receiveList(ChannelHandlerContext context, HttpRequest request) {
+    if (!listPlaces.tryAcquire()) {
+      send(
+          context,
+          ControlAnswer.error(
+              HttpResponseStatus.SERVICE_UNAVAILABLE, "too many lists of paths at once"));
+      return;
+    }
+    context.channel().closeFuture().addListener(closed -> listPlaces.release());
+    // What comes may be made as slowly as find(1) finds it.
+    context.pipeline().remove("slow-sender");
+    TaskResource resource = new TaskResource(requests.tasks());
+    ListReceiver receiver = new ListReceiver(resource, lists, ControlServer::send);
+    String name = context.name();
+    context.pipeline().addAfter(name, "list", receiver);
+    context.fireChannelRead(request);
+    context.pipeline().remove(name); // what follows belongs to this request
   }
 
   private final class RequestHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
@@ -392,6 +433,7 @@ final class ControlServer implements AutoCloseable {
 
   private void stopThreads() {
     workers.shutdownNow();
+    lists.shutdown();
     loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS);
   }
 }

@@ -1,8 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
-import io.pmfs.metadata.FileName;
-import java.util.List;
 import picocli.CommandLine.Command;
 
 /** {@code pmfs evict}: drops copies from the tiers. */
@@ -27,7 +26,7 @@ final class EvictCommand extends TaskCommand {
   void checkOptions() {}
 
   @Override
-  TaskRequest request(List<FileName> paths) {
+  TaskRequest request(TaskPaths paths) {
     return new TaskRequest.Evict(paths);
   }
 }

@@ -1,30 +1,27 @@
 package io.pmfs.cli;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import com.google.gson.stream.JsonReader;
-import com.google.gson.stream.JsonWriter;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.FileTasks;
+import io.pmfs.fs.PathFile;
+import io.pmfs.fs.ScratchFiles;
 import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The tasks of one mounted dataset. The running one's request is kept in a file, so that the next
- * daemon goes on with it when this one dies or hands over. Safe for use by many threads.
+ * daemon goes on with it where this one was when it dies or hands over. Of ended tasks counts and
+ * findings are kept, no paths. Safe for use by many threads.
  */
 final class KeptTasks implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(KeptTasks.class);
@@ -35,11 +32,18 @@ final class KeptTasks implements AutoCloseable {
   /** How the refusal of a second task ends. */
   static final String IS_RUNNING = " is running";
 
-  private static final Duration LOOK_AGAIN = Duration.ofHours(1);
+  /** How much of the way of a prefetch is lost at most when this daemon dies. */
+  private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
+
+  /** A task that ran for so long did not bring the daemon down by itself. */
+  private static final Duration SOUND = Duration.ofMinutes(10);
 
   private final FileTasks tasks;
   private final @Nullable PeerTasks peers;
+  private final TaskLists lists;
   private final @Nullable Path file;
+  private @Nullable TaskFile left; // GUARDED_BY(this); what an earlier daemon was at
+  private @Nullable TaskFile kept; // GUARDED_BY(this); what is running, as the file has it
   private volatile @Nullable Started latest; // written under this
   private volatile boolean handedOver;
 
@@ -62,30 +66,38 @@ final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /**
-   * What the file says.
-   *
-   * @param isPart whether another node began it
-   * @param others the nodes that do the same for this one
-   */
-  private record Kept(
-      String id, int resumes, boolean isPart, List<PeerTasks.Node> others, TaskRequest request) {}
-
-  /** Takes over the tasks of a dataset that is shared with nobody. */
+  /** Takes over the tasks of a dataset that is shared with nobody, without lists. */
   KeptTasks(FileTasks tasks, @Nullable Path file) {
-    this(tasks, null, file);
+    this(tasks, null, new TaskLists(null, new ScratchFiles(List.of())), file);
   }
 
   /**
-   * Takes over the tasks.
+   * Takes over the tasks. Lists of paths with which nothing goes on are removed.
    *
    * @param peers who does the same on the other nodes of a cluster; null if there are none
    * @param file where the running one's request is kept; null if no daemon comes after this one
    */
-  KeptTasks(FileTasks tasks, @Nullable PeerTasks peers, @Nullable Path file) {
+  KeptTasks(FileTasks tasks, @Nullable PeerTasks peers, TaskLists lists, @Nullable Path file) {
     this.tasks = tasks;
     this.peers = peers;
+    this.lists = lists;
     this.file = file;
+    this.left = file != null && Files.exists(file) ? readLeft(file) : null;
+    lists.keepOnly(left == null ? null : left.listName());
+  }
+
+  private @Nullable TaskFile readLeft(Path path) {
+    try {
+      return TaskFile.read(path, lists);
+    } catch (IOException | RuntimeException e) {
+      log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
+      remove();
+      return null;
+    }
+  }
+
+  TaskLists lists() {
+    return lists;
   }
 
   /**
@@ -99,14 +111,20 @@ final class KeptTasks implements AutoCloseable {
     PeerTasks all = peers;
     List<PeerTasks.Node> others =
         all == null || !PeerTasks.isForAll(request) ? List.of() : all.nodes();
-    return start(new Kept(newId(), 0, false, others, request)).report();
+    return start(new TaskFile(newId(), 0, false, others, request)).report();
   }
 
   private void mustBeIdle() {
-    TaskReport running = latest();
-    if (running != null && running.isRunning()) {
-      throw new IllegalStateException(running.activity() + IS_RUNNING);
+    String refusal = refusal();
+    if (refusal != null) {
+      throw new IllegalStateException(refusal);
     }
+  }
+
+  /** Why no task can begin now; null if one can. */
+  @Nullable String refusal() {
+    TaskReport running = latest();
+    return running != null && running.isRunning() ? running.activity() + IS_RUNNING : null;
   }
 
   private static String newId() {
@@ -115,16 +133,23 @@ final class KeptTasks implements AutoCloseable {
     return HexFormat.of().formatHex(id);
   }
 
-  private Started start(Kept kept) {
-    FileTask task = tasks.start(kept.request());
+  private Started start(TaskFile begun) {
+    FileTask task = tasks.start(begun.request());
     PeerTasks all = peers;
     Started started =
         new Started(
-            kept.id(), kept.isPart(), all == null ? task : all.everywhere(task, kept.others()));
+            begun.id(),
+            begun.isPart(),
+            all == null ? task : all.everywhere(task, begun.request(), begun.others()));
+    Started before = latest;
     latest = started;
+    if (before != null) {
+      before.task().close();
+    }
     log.info("task {}: {}", started.id(), started.report().activity());
-    keep(kept);
-    Thread end = new Thread(() -> awaitEnd(started), "task-end");
+    keep(begun);
+    TaskPaths paths = begun.request().paths();
+    Thread end = new Thread(() -> awaitEnd(started, paths), "task-end");
     end.setDaemon(true);
     end.start();
     return started;
@@ -145,7 +170,7 @@ final class KeptTasks implements AutoCloseable {
       return running.ownReport();
     }
     mustBeIdle();
-    return start(new Kept(newId(), 0, true, List.of(), request)).report();
+    return start(new TaskFile(newId(), 0, true, List.of(), request)).report();
   }
 
   /** What this node does or did last; null if that is nothing. */
@@ -173,115 +198,105 @@ final class KeptTasks implements AutoCloseable {
   }
 
   /** Whether there is something for {@link #resume} to go on with. */
-  boolean goesOn() {
+  synchronized boolean goesOn() {
     Path path = file;
-    return path != null && Files.exists(path);
+    return left != null && path != null && Files.exists(path);
   }
 
   /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
   synchronized void resume() {
-    Path path = file;
+    boolean goesOn = goesOn();
+    TaskFile before = left;
+    left = null;
+    if (before == null) {
+      return;
+    }
     // Another node may have begun its part again already.
-    if (path == null || latest != null || !goesOn()) {
+    if (!goesOn || latest != null) {
+      before.request().paths().close();
       return;
     }
     try {
-      Kept kept = read(path);
-      if (kept.resumes() >= MAX_RESUMES) {
+      if (before.resumes() >= MAX_RESUMES) {
         throw new IllegalArgumentException("it was gone on with " + MAX_RESUMES + " times");
       }
-      start(new Kept(kept.id(), kept.resumes() + 1, kept.isPart(), kept.others(), kept.request()));
-    } catch (IOException | RuntimeException e) {
-      log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
+      start(before.with(before.resumes() + 1, before.request()));
+    } catch (RuntimeException e) {
+      log.warn("{}: the task is not gone on with: {}", file, e.getMessage());
+      before.request().paths().close();
       remove();
     }
   }
 
   /** Forgets what a daemon of another session was at: nobody waits for it any more. */
-  void forget() {
+  synchronized void forget() {
+    if (left != null) {
+      left.request().paths().close();
+      left = null;
+    }
     remove();
   }
 
-  private void keep(Kept kept) {
+  private void keep(TaskFile begun) {
+    kept = begun;
     Path path = file;
     if (path == null) {
       return;
     }
-    Path next = next(path);
     try {
-      try (JsonWriter out = new JsonWriter(Files.newBufferedWriter(next, UTF_8))) {
-        out.beginObject();
-        out.name("id").value(kept.id());
-        out.name("resumes").value(kept.resumes());
-        out.name("part").value(kept.isPart());
-        out.name("others").beginArray();
-        for (PeerTasks.Node node : kept.others()) {
-          out.value(node.id().toString()).value(node.name());
-        }
-        out.endArray();
-        out.name("request");
-        TaskJson.write(kept.request(), out);
-        out.endObject();
-      }
-      Files.move(next, path, StandardCopyOption.ATOMIC_MOVE);
+      begun.write(path);
     } catch (IOException e) {
       log.warn("{}: the task ends with this daemon: {}", path, Reason.of(e));
       remove();
     }
   }
 
-  private static Path next(Path path) {
-    return path.resolveSibling(path.getFileName() + ".new");
-  }
-
-  private static Kept read(Path path) throws IOException {
-    String id = null;
-    int resumes = 0;
-    boolean isPart = false;
-    List<PeerTasks.Node> others = new ArrayList<>();
-    TaskRequest request = null;
-    try (JsonReader in = new JsonReader(Files.newBufferedReader(path, UTF_8))) {
-      in.beginObject();
-      while (in.hasNext()) {
-        switch (in.nextName()) {
-          case "id" -> id = in.nextString();
-          case "resumes" -> resumes = in.nextInt();
-          case "part" -> isPart = in.nextBoolean();
-          case "others" -> {
-            in.beginArray();
-            while (in.hasNext()) {
-              others.add(new PeerTasks.Node(UUID.fromString(in.nextString()), in.nextString()));
-            }
-            in.endArray();
-          }
-          case "request" -> request = TaskJson.read(in);
-          default -> throw new IllegalArgumentException("not a task's file");
-        }
-      }
-      in.endObject();
-    }
-    if (id == null || !id.matches("[0-9a-f]{16}") || resumes < 0 || request == null) {
-      throw new IllegalArgumentException("not a task's file");
-    }
-    return new Kept(id, resumes, isPart, others, request);
-  }
-
-  private void awaitEnd(Started started) {
+  private void awaitEnd(Started started, TaskPaths paths) {
+    long start = System.nanoTime();
     try {
       while (!started.task().await(LOOK_AGAIN)) {
-        log.debug("task {} goes on", started.id());
+        keepPosition(started, System.nanoTime() - start > SOUND.toNanos());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return;
     }
+    close(paths);
     TaskReport report = started.report();
     log.info("task {}: {} {}", started.id(), report.state(), TaskSummary.of(report).text());
     synchronized (this) {
       Started newest = latest;
       if (newest != null && newest.id().equals(started.id())) {
+        kept = null;
         remove();
       }
+    }
+  }
+
+  private void close(TaskPaths paths) {
+    if (handedOver && paths instanceof PathFile list) {
+      list.leave();
+    } else {
+      paths.close();
+    }
+  }
+
+  /** Writes where a task is. */
+  private synchronized void keepPosition(Started started, boolean isSound) {
+    Path path = file;
+    TaskFile before = kept;
+    if (path == null || before == null || handedOver || !started.equals(latest)) {
+      return;
+    }
+    TaskFile now = before.at(started.own().position(), isSound);
+    if (now.equals(before) || !Files.exists(path)) {
+      return;
+    }
+    try {
+      now.write(path);
+      kept = now;
+    } catch (IOException e) {
+      log.debug("{}: {}", path, Reason.of(e));
     }
   }
 
@@ -291,8 +306,7 @@ final class KeptTasks implements AutoCloseable {
       return;
     }
     try {
-      Files.deleteIfExists(next(path));
-      Files.deleteIfExists(path);
+      TaskFile.remove(path);
     } catch (IOException e) {
       log.warn("{}: cannot be removed: {}", path, Reason.of(e));
     }
@@ -319,8 +333,12 @@ final class KeptTasks implements AutoCloseable {
   }
 
   /** From now on what ends is left to the next daemon. */
-  void handOver() {
+  synchronized void handOver() {
     TaskReport report = latest();
+    Started started = latest;
+    if (started != null) {
+      keepPosition(started, false);
+    }
     runningAtHandOver = report != null && report.isRunning() ? report : null;
     handedOver = true;
   }
@@ -329,6 +347,13 @@ final class KeptTasks implements AutoCloseable {
   @Override
   public void close() {
     tasks.close();
+    TaskFile running;
+    synchronized (this) {
+      running = kept;
+    }
+    if (running != null) {
+      close(running.request().paths());
+    }
     remove();
   }
 }

@@ -2,10 +2,12 @@ package io.pmfs.cli;
 
 import io.pmfs.cluster.Member;
 import io.pmfs.cluster.PeerException;
+import io.pmfs.fs.Findings;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,13 +29,10 @@ final class PeerPart {
 
   private static final long FIRST_PAUSE_MS = 20;
 
-  /** As many as a daemon keeps of a task of its own. */
-  private static final int MOST_FINDINGS = 100_000;
-
   private final PeerTasks.Node node;
   private final PeerTasks peers;
   private final long longestPauseMs;
-  private final List<TaskFinding> findings = new ArrayList<>(); // GUARDED_BY(this)
+  private final Findings findings;
 
   /** Of the requests that have ended, and of the one that is at work. */
   private final List<TaskReport> reports = new ArrayList<>(); // GUARDED_BY(this)
@@ -41,8 +40,9 @@ final class PeerPart {
   private volatile @Nullable String undone;
   private volatile boolean cancelled;
 
-  PeerPart(PeerTasks.Node node, PeerTasks peers, Duration lookAgain) {
+  PeerPart(PeerTasks.Node node, PeerTasks peers, Findings findings, Duration lookAgain) {
     this.node = node;
+    this.findings = findings;
     this.peers = peers;
     this.longestPauseMs = lookAgain.toMillis();
   }
@@ -57,17 +57,29 @@ final class PeerPart {
   }
 
   /** Has the node do one request after the other; returns when it has, or will not. */
-  void follow(List<TaskRequest> requests) throws InterruptedException {
-    for (TaskRequest request : requests) {
-      String why = new Run(request).follow();
-      if (cancelled) {
-        return;
+  void follow(Iterable<TaskRequest> requests) throws InterruptedException {
+    try {
+      for (TaskRequest request : requests) {
+        String why = new Run(request).follow();
+        if (cancelled) {
+          return;
+        }
+        if (why != null) {
+          isUndone(why);
+          return;
+        }
       }
-      if (why != null) {
-        undone = why;
-        return;
+    } catch (UncheckedIOException e) {
+      if (!cancelled) {
+        isUndone(String.valueOf(e.getMessage()));
       }
     }
+  }
+
+  private void isUndone(String why) {
+    undone = why;
+    String reason = "on " + name() + ": " + why + "; run this again";
+    findings.add(new TaskFinding(FileName.of(""), TaskFinding.Kind.FAILED, reason));
   }
 
   /** How far it is: one report for each request that was begun. */
@@ -80,8 +92,17 @@ final class PeerPart {
     return undone;
   }
 
-  synchronized List<TaskFinding> findings() {
-    return List.copyOf(findings);
+  List<TaskFinding> findings(long from, int limit) {
+    return findings.list(from, limit);
+  }
+
+  long findingCount() {
+    return findings.size();
+  }
+
+  /** Gives up its findings. */
+  void close() {
+    findings.close();
   }
 
   /** One request. */
@@ -185,15 +206,12 @@ final class PeerPart {
 
     private void takeFindings(Member peer) {
       try {
-        List<TaskFinding> taken = new ArrayList<>();
+        int taken = 0;
         for (var page = peers.findings(peer, 0);
-            !page.isEmpty() && taken.size() < MOST_FINDINGS;
-            page = peers.findings(peer, taken.size())) {
-          page.stream().map(PeerPart.this::finding).forEach(taken::add);
-        }
-        synchronized (PeerPart.this) {
-          int room = MOST_FINDINGS - findings.size();
-          findings.addAll(taken.subList(0, Math.min(room, taken.size())));
+            !page.isEmpty() && taken < Findings.MOST;
+            page = peers.findings(peer, taken)) {
+          page.stream().map(PeerPart.this::finding).forEach(findings::add);
+          taken += page.size();
         }
       } catch (PeerException | IllegalArgumentException e) {
         log.warn("{}: its findings: {}", node.name(), e.getMessage());

@@ -9,6 +9,9 @@ import io.pmfs.cluster.Member;
 import io.pmfs.cluster.PeerException;
 import io.pmfs.cluster.Peers;
 import io.pmfs.fs.FileTask;
+import io.pmfs.fs.Findings;
+import io.pmfs.fs.ScratchFiles;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
@@ -17,7 +20,9 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -36,19 +41,22 @@ final class PeerTasks {
   private static final Pattern ERROR = Pattern.compile("answered \\d+: \\{\"error\":(\".*\")}");
 
   private final Peers peers;
+  private final ScratchFiles scratch;
   private final Duration lookAgain;
 
-  PeerTasks(Peers peers) {
-    this(peers, LOOK_AGAIN);
+  PeerTasks(Peers peers, ScratchFiles scratch) {
+    this(peers, scratch, LOOK_AGAIN);
   }
 
   /**
    * The same with another patience.
    *
+   * @param scratch where what other nodes found lies
    * @param lookAgain the longest pause between two looks at a peer's part
    */
-  PeerTasks(Peers peers, Duration lookAgain) {
+  PeerTasks(Peers peers, ScratchFiles scratch, Duration lookAgain) {
     this.peers = peers;
+    this.scratch = scratch;
     this.lookAgain = lookAgain;
   }
 
@@ -70,15 +78,17 @@ final class PeerTasks {
     return peers.others().stream().map(member -> new Node(member.id(), member.name())).toList();
   }
 
-  /** A task that was started here, together with the same on other nodes. */
-  FileTask everywhere(FileTask here, List<Node> others) {
+  /** A task that was started here with a request, together with the same on other nodes. */
+  FileTask everywhere(FileTask here, TaskRequest request, List<Node> others) {
     if (others.isEmpty()) {
       return here;
     }
     List<PeerPart> parts =
-        others.stream().map(node -> new PeerPart(node, this, lookAgain)).toList();
+        others.stream()
+            .map(node -> new PeerPart(node, this, new Findings(scratch), lookAgain))
+            .toList();
     SharedTask task = new SharedTask(here, parts);
-    task.start(pieces(here.request()));
+    task.start(pieces(request));
     return task;
   }
 
@@ -90,37 +100,43 @@ final class PeerTasks {
         .orElse(null);
   }
 
-  /** A request as several that are each small enough for a peer. */
-  static List<TaskRequest> pieces(TaskRequest request) {
-    List<TaskRequest> pieces = new ArrayList<>();
-    List<FileName> paths = request.paths();
-    int begin = 0;
-    long size = 0;
-    for (int i = 0; i < paths.size(); i++) {
-      int more = new Gson().toJson(PathText.encode(paths.get(i))).getBytes(UTF_8).length + 1;
-      if (size + more > MOST_PATH_BYTES) {
-        pieces.add(with(request, paths.subList(begin, i)));
-        begin = i;
-        size = 0;
-      }
-      size += more;
-    }
-    pieces.add(with(request, paths.subList(begin, paths.size())));
-    return pieces;
+  /** A request as several that are each small enough for a peer, made when they are asked for. */
+  static Iterable<TaskRequest> pieces(TaskRequest request) {
+    return () -> new Pieces(request);
   }
 
-  private static TaskRequest with(TaskRequest request, List<FileName> paths) {
-    if (paths.size() == request.paths().size()) {
-      return request;
+  private static final class Pieces implements Iterator<TaskRequest> {
+    private final TaskRequest request;
+    private final TaskPaths.Cursor cursor;
+    private @Nullable FileName next;
+
+    Pieces(TaskRequest request) {
+      this.request = request;
+      this.cursor = request.paths().open();
+      this.next = cursor.next();
     }
-    if (request instanceof TaskRequest.Stage all) {
-      return new TaskRequest.Stage(
-          paths, all.limits(), all.tier(), all.pin(), all.metadataOnly(), all.replicated());
+
+    @Override
+    public boolean hasNext() {
+      return next != null;
     }
-    if (request instanceof TaskRequest.Check all) {
-      return new TaskRequest.Check(paths, all.replicated());
+
+    @Override
+    public TaskRequest next() {
+      List<FileName> paths = new ArrayList<>();
+      long size = 0;
+      for (FileName path; (path = next) != null; next = cursor.next()) {
+        size += new Gson().toJson(PathText.encode(path)).getBytes(UTF_8).length + 1;
+        if (size > MOST_PATH_BYTES && !paths.isEmpty()) {
+          break;
+        }
+        paths.add(path);
+      }
+      if (paths.isEmpty()) {
+        throw new NoSuchElementException();
+      }
+      return request.with(TaskPaths.of(paths));
     }
-    throw new IllegalArgumentException(TaskJson.word(request) + ": not a task of several nodes");
   }
 
   /** Has a peer do its part; if it is at exactly this already, it goes on. */

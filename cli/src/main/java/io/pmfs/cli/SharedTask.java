@@ -4,7 +4,6 @@ import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskProgress;
 import io.pmfs.fs.TaskRequest;
-import io.pmfs.metadata.FileName;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,8 +30,8 @@ final class SharedTask implements FileTask {
     this.parts = List.copyOf(parts);
   }
 
-  /** Has the others do these requests, and follows them. */
-  void start(List<TaskRequest> requests) {
+  /** Has the others do these requests, which each part passes over by itself, and follows them. */
+  void start(Iterable<TaskRequest> requests) {
     CountDownLatch running = new CountDownLatch(parts.size());
     for (PeerPart part : parts) {
       daemon(
@@ -172,20 +171,12 @@ final class SharedTask implements FileTask {
     if (ended.getCount() > 0 || found.size() == limit) {
       return found;
     }
-    List<TaskFinding> others = new ArrayList<>();
-    for (PeerPart part : parts) {
-      others.addAll(part.findings());
-      String undone = part.undone();
-      if (undone != null) {
-        others.add(
-            new TaskFinding(
-                FileName.of(""),
-                TaskFinding.Kind.FAILED,
-                "on " + part.name() + ": " + undone + "; run this again"));
-      }
-    }
     long skipped = found.isEmpty() ? from - countHere(from) : 0;
-    others.stream().skip(skipped).limit(limit - found.size()).forEach(found::add);
+    for (PeerPart part : parts) {
+      List<TaskFinding> more = part.findings(skipped, limit - found.size());
+      skipped = Math.max(0, skipped - part.findingCount());
+      found.addAll(more);
+    }
     return found;
   }
 
@@ -202,6 +193,17 @@ final class SharedTask implements FileTask {
       }
     }
     return low;
+  }
+
+  @Override
+  public long position() {
+    return here.position();
+  }
+
+  @Override
+  public void close() {
+    parts.forEach(PeerPart::close);
+    here.close();
   }
 
   @Override

@@ -1,8 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
-import io.pmfs.metadata.FileName;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -112,7 +111,7 @@ final class StageCommand extends TaskCommand {
   }
 
   @Override
-  TaskRequest request(List<FileName> paths) throws MountFailure {
+  TaskRequest request(TaskPaths paths) throws MountFailure {
     if (check) {
       return new TaskRequest.Check(paths, isReplicated());
     }
@@ -122,7 +121,7 @@ final class StageCommand extends TaskCommand {
             size("--max-rate", maxRate),
             number("--max-iops", maxIops, Long.MAX_VALUE));
     return order != null
-        ? new TaskRequest.Prefetch(paths, limits, size("--window", window))
+        ? new TaskRequest.Prefetch(paths, limits, size("--window", window), 0)
         : new TaskRequest.Stage(paths, limits, tier, pin, metadataOnly, isReplicated());
   }
 

@@ -5,14 +5,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import com.google.gson.stream.JsonWriter;
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufOutputStream;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.fs.PathFile;
 import io.pmfs.fs.TaskRequest;
-import java.io.BufferedWriter;
 import java.io.IOException;
-import java.io.OutputStreamWriter;
+import java.io.StringWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -24,6 +22,7 @@ final class TaskClient {
   private static final int HTTP_BAD_REQUEST = 400;
   private static final int HTTP_NOT_FOUND = 404;
   private static final int HTTP_CONFLICT = 409;
+  private static final int HTTP_TOO_LARGE = 413;
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
   private static final Duration START_LIMIT = Duration.ofMinutes(2);
   private static final Duration ABSENCE_LIMIT = Duration.ofSeconds(60);
@@ -43,38 +42,72 @@ final class TaskClient {
     this.absenceLimit = absenceLimit;
   }
 
+  /** Makes the lines of a list. */
+  interface Lines {
+    /** Passes them on; says how many paths there were. */
+    long writeTo(PathList.Sink sink) throws IOException, MountFailure;
+  }
+
   TaskReport start(TaskRequest request) throws MountFailure {
-    ByteBuf body = Unpooled.directBuffer();
     try {
-      JsonWriter json =
-          new JsonWriter(
-              new BufferedWriter(new OutputStreamWriter(new ByteBufOutputStream(body), UTF_8)));
-      TaskJson.write(request, json);
-      json.flush();
-      if (body.readableBytes() > TaskResource.MAX_REQUEST_BYTES) {
-        body.release();
-        throw MountFailure.usage(
-            "the list makes a request of more than %s; name directories, or give it in parts"
-                .formatted(ByteSize.format(TaskResource.MAX_REQUEST_BYTES)));
-      }
-      ControlClient.Answer answer =
+      return started(
           ControlClient.ask(
-              Path.of(mount.socket()), HttpMethod.POST, TaskResource.PATH, body, START_LIMIT);
-      return switch (answer.status()) {
-        case HTTP_OK -> TaskReport.parse(answer.body());
-        case HTTP_BAD_REQUEST -> throw MountFailure.usage(clean(answer.error()));
-        case HTTP_CONFLICT ->
-            throw new MountFailure(
-                ExitStatus.FAILED,
-                clean(answer.error())
-                    + (answer.error().endsWith(KeptTasks.IS_RUNNING)
-                        ? "; --wait waits for it"
-                        : ""));
-        default -> throw failure(answer);
-      };
+              Path.of(mount.socket()),
+              HttpMethod.POST,
+              TaskResource.PATH,
+              Unpooled.copiedBuffer(json(request), UTF_8),
+              START_LIMIT));
     } catch (IOException e) {
       throw silent(e);
     }
+  }
+
+  /**
+   * Starts a task with a list of any length, which is sent as it is made.
+   *
+   * @param request without paths
+   * @return null if there is no path in the list
+   */
+  @Nullable TaskReport start(TaskRequest request, Lines lines) throws MountFailure {
+    try {
+      ControlClient.Answer answer =
+          ControlClient.post(
+              Path.of(mount.socket()),
+              TaskResource.PATH,
+              TaskResource.LIST_TYPE,
+              out -> {
+                out.write((json(request) + "\n").getBytes(UTF_8));
+                PathFile.Writer list = new PathFile.Writer(out);
+                boolean isEmpty = lines.writeTo(list::add) == 0;
+                list.end();
+                return !isEmpty;
+              },
+              START_LIMIT);
+      return answer == null ? null : started(answer);
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  private static String json(TaskRequest request) throws IOException {
+    StringWriter text = new StringWriter();
+    try (JsonWriter json = new JsonWriter(text)) {
+      TaskJson.write(request, json);
+    }
+    return text.toString();
+  }
+
+  private TaskReport started(ControlClient.Answer answer) throws IOException, MountFailure {
+    return switch (answer.status()) {
+      case HTTP_OK -> TaskReport.parse(answer.body());
+      case HTTP_BAD_REQUEST, HTTP_TOO_LARGE -> throw MountFailure.usage(clean(answer.error()));
+      case HTTP_CONFLICT ->
+          throw new MountFailure(
+              ExitStatus.FAILED,
+              clean(answer.error())
+                  + (answer.error().endsWith(KeptTasks.IS_RUNNING) ? "; --wait waits for it" : ""));
+      default -> throw failure(answer);
+    };
   }
 
   /** The running task or else the last; null if there was none since it was mounted. */

@@ -2,8 +2,9 @@ package io.pmfs.cli;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
-import io.pmfs.metadata.FileName;
+import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -64,7 +65,7 @@ abstract class TaskCommand implements Callable<Integer> {
   }
 
   /** What is to be done with the paths. */
-  abstract TaskRequest request(List<FileName> paths) throws MountFailure;
+  abstract TaskRequest request(TaskPaths paths) throws MountFailure;
 
   /** Whether all is well with the options of this command alone. */
   abstract void checkOptions() throws MountFailure;
@@ -77,6 +78,7 @@ abstract class TaskCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     TaskTarget target = TaskTarget.find(places, surroundings);
     TaskRequest request = wait ? null : request(paths(target));
+    String listOption = listOption();
     TaskClient client = new TaskClient(target.dataset().mount(), surroundings);
     try (FindingsReport findings =
         FindingsReport.open(
@@ -84,28 +86,48 @@ abstract class TaskCommand implements Callable<Integer> {
       if (request == null) {
         return await(client, target, findings);
       }
-      if (request.paths().isEmpty()) {
-        invocation.say("nothing to do: there is no path in the list");
-        return ExitStatus.DONE;
+      if (listOption == null) {
+        expectInterrupt();
       }
-      return start(client, request, target, findings);
+      return see(
+          listOption == null
+              ? client.start(request)
+              : client.start(request, sink -> list(listOption, target, sink)),
+          client,
+          target,
+          findings);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return ExitStatus.FAILED;
     }
   }
 
-  private List<FileName> paths(TaskTarget target) throws MountFailure {
+  /** Those of the command line; of a list none, which is passed on line by line. */
+  private TaskPaths paths(TaskTarget target) throws MountFailure {
     String option = listOption();
     if (option == null) {
-      return target.paths();
+      return TaskPaths.of(target.paths());
     }
     if (!target.isWhole()) {
       throw MountFailure.usage(
           option + ": its paths are relative to the mount point; give that alone");
     }
+    return TaskPaths.NONE;
+  }
+
+  private long list(String option, TaskTarget target, PathList.Sink sink)
+      throws MountFailure, IOException {
     String file = spec.commandLine().getParseResult().matchedOptionValue(option, "-");
-    return PathList.read(option, file, invocation, target.dataset());
+    long count = PathList.read(option, file, invocation, target.dataset(), sink);
+    // Until now an interrupt ends the command, and the daemon drops what it has of the list.
+    expectInterrupt();
+    return count;
+  }
+
+  private void expectInterrupt() {
+    if (!background) {
+      invocation.atInterrupt().accept(this::interrupt);
+    }
   }
 
   /** The option that was given to name a file with the paths; null if none was. */
@@ -120,16 +142,16 @@ abstract class TaskCommand implements Callable<Integer> {
       invocation.say(target.dataset().mount().mountpoint() + ": nothing is running");
       return ExitStatus.DONE;
     }
-    return see(latest, client, target, findings); // an interrupt only ends the waiting
+    return follow(latest, client, target, findings); // an interrupt only ends the waiting
   }
 
-  private int start(
-      TaskClient client, TaskRequest request, TaskTarget target, FindingsReport findings)
+  private int see(
+      @Nullable TaskReport started, TaskClient client, TaskTarget target, FindingsReport findings)
       throws MountFailure, InterruptedException {
-    if (!background) {
-      invocation.atInterrupt().accept(this::interrupt);
+    if (started == null) {
+      invocation.say("nothing to do: there is no path in the list");
+      return ExitStatus.DONE;
     }
-    TaskReport started = client.start(request);
     if (background) {
       String mountpoint = target.dataset().mount().mountpoint();
       invocation.say(
@@ -137,10 +159,11 @@ abstract class TaskCommand implements Callable<Integer> {
               .formatted(mountpoint, started.activity(), spec.name(), mountpoint));
       return ExitStatus.DONE;
     }
-    return see(started, client, target, findings);
+    return follow(started, client, target, findings);
   }
 
-  private int see(TaskReport first, TaskClient client, TaskTarget target, FindingsReport findings)
+  private int follow(
+      TaskReport first, TaskClient client, TaskTarget target, FindingsReport findings)
       throws MountFailure, InterruptedException {
     TaskReport last;
     try (TaskDisplay display = TaskDisplay.of(invocation)) {

@@ -4,6 +4,7 @@ import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonToken;
 import com.google.gson.stream.JsonWriter;
 import com.google.gson.stream.MalformedJsonException;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
@@ -14,13 +15,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task requests as JSON objects, written and read piece by piece: a list may have millions of
- * paths. On the control socket and in the file of a running task they look the same.
+ * Task requests as JSON objects, on the control socket and in the file of a running task. Paths
+ * that are in a list are not among them.
  */
 final class TaskJson {
-  /** PATH_MAX of Linux, without its NUL. */
-  private static final int MAX_PATH_BYTES = 4095;
-
   private TaskJson() {}
 
   /** The word for a request's kind in JSON and in {@link TaskReport}. */
@@ -50,15 +48,18 @@ final class TaskJson {
     } else if (request instanceof TaskRequest.Prefetch prefetch) {
       write(prefetch.limits(), out);
       out.name("windowBytes").value(prefetch.windowBytes());
+      out.name("from").value(prefetch.from());
     } else if (request instanceof TaskRequest.Verify verify) {
       out.name("source").value(verify.withSource());
       out.name("repair").value(verify.repair());
     }
-    out.name("paths").beginArray();
-    for (FileName path : request.paths()) {
-      out.value(PathText.encode(path));
+    if (request.paths() instanceof TaskPaths.InMemory few && few.count() > 0) {
+      out.name("paths").beginArray();
+      for (FileName path : few.paths()) {
+        out.value(PathText.encode(path));
+      }
+      out.endArray();
     }
-    out.endArray();
     out.endObject();
   }
 
@@ -71,7 +72,7 @@ final class TaskJson {
   /** What was read so far; a field that its kind of task has not is an error. */
   private static final class Fields {
     private @Nullable String task;
-    private @Nullable List<FileName> paths;
+    private @Nullable TaskPaths paths;
     private @Nullable String tier;
     private boolean pin;
     private boolean replicated;
@@ -79,6 +80,7 @@ final class TaskJson {
     private long maxBytesPerSecond;
     private long maxOperationsPerSecond;
     private long windowBytes;
+    private long from;
     private boolean source;
     private boolean repair;
     private final List<String> others = new ArrayList<>();
@@ -93,7 +95,7 @@ final class TaskJson {
       }
       switch (name) {
         case "task" -> task = in.nextString();
-        case "paths" -> paths = readPaths(in);
+        case "paths" -> paths = TaskPaths.of(readPaths(in));
         case "tier" -> tier = in.nextString();
         case "pin" -> pin = in.nextBoolean();
         case "replicated" -> replicated = in.nextBoolean();
@@ -101,6 +103,7 @@ final class TaskJson {
         case "maxBytesPerSecond" -> maxBytesPerSecond = in.nextLong();
         case "maxOperationsPerSecond" -> maxOperationsPerSecond = in.nextLong();
         case "windowBytes" -> windowBytes = in.nextLong();
+        case "from" -> from = in.nextLong();
         case "source" -> source = in.nextBoolean();
         case "repair" -> repair = in.nextBoolean();
         default -> throw new IllegalArgumentException("unknown field " + name);
@@ -108,8 +111,8 @@ final class TaskJson {
     }
 
     TaskRequest request() {
-      List<FileName> given = paths;
-      if (task == null || given == null || given.isEmpty()) {
+      TaskPaths given = paths;
+      if (task == null || given == null || given.count() == 0) {
         throw new IllegalArgumentException("a task needs the fields task and paths, not empty");
       }
       switch (task) {
@@ -119,11 +122,11 @@ final class TaskJson {
         }
         case "metadata" -> {
           allow("tier", "pin", "replicated", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
-          return new TaskRequest.Stage(given, limits(), null, false, true);
+          return new TaskRequest.Stage(given, limits(), null, false, true, false);
         }
         case "prefetch" -> {
-          allow("windowBytes", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
-          return new TaskRequest.Prefetch(given, limits(), windowBytes);
+          allow("windowBytes", "from", "jobs", "maxBytesPerSecond", "maxOperationsPerSecond");
+          return new TaskRequest.Prefetch(given, limits(), windowBytes, from);
         }
         case "verify" -> {
           allow("source", "repair");
@@ -156,8 +159,12 @@ final class TaskJson {
     }
   }
 
-  /** Throws IllegalArgumentException, with a message fit for the user, for what is no request. */
-  static TaskRequest read(JsonReader in) throws IOException {
+  /**
+   * Throws IllegalArgumentException, with a message fit for the user, for what is no request.
+   *
+   * @param listed its paths, if they are not in the JSON; else null
+   */
+  static TaskRequest read(JsonReader in, @Nullable TaskPaths listed) throws IOException {
     try {
       Fields fields = new Fields();
       in.beginObject();
@@ -165,6 +172,10 @@ final class TaskJson {
         fields.read(in.nextName(), in);
       }
       in.endObject();
+      if (listed != null && fields.paths != null) {
+        throw new IllegalArgumentException("a task has paths or a list of them, not both");
+      }
+      fields.paths = listed == null ? fields.paths : listed;
       return fields.request();
     } catch (MalformedJsonException
         | EOFException
@@ -180,27 +191,9 @@ final class TaskJson {
     List<FileName> paths = new ArrayList<>();
     in.beginArray();
     while (in.hasNext()) {
-      paths.add(checked(PathText.decode(in.nextString())));
+      paths.add(TaskPaths.checked(PathText.decode(in.nextString())));
     }
     in.endArray();
     return paths;
-  }
-
-  private static FileName checked(FileName path) {
-    String text = path.toLatin1();
-    if (text.length() > MAX_PATH_BYTES) {
-      throw new IllegalArgumentException("a path is longer than " + MAX_PATH_BYTES + " bytes");
-    }
-    String between = "/" + text + "/";
-    boolean relative =
-        text.isEmpty()
-            || !(between.contains("//") || between.contains("/./") || between.contains("/../"));
-    if (!relative || text.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException(
-          "path '"
-              + PathText.encode(path)
-              + "': give it relative to the dataset, without . and ..");
-    }
-    return path;
   }
 }

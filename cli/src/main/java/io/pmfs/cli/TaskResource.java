@@ -17,17 +17,22 @@ import java.io.InputStreamReader;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
- * {@code /tasks} on the control socket: {@code POST /tasks} starts one, {@code GET /tasks/latest}
- * is a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} what there is to
- * say of single paths, {@code DELETE /tasks/latest} cancels.
+ * {@code /tasks} on the control socket: {@code POST /tasks} starts one, whose paths are in its JSON
+ * or, with the content type {@value #LIST_TYPE}, in a list behind it; {@code GET /tasks/latest} is
+ * a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} what there is to say
+ * of single paths, {@code DELETE /tasks/latest} cancels.
  */
 final class TaskResource {
   static final String PATH = "/tasks";
 
-  /** About two million paths. */
-  static final int MAX_REQUEST_BYTES = 256 << 20;
+  /** A line of JSON and a list of paths: docs/formats.md. */
+  static final String LIST_TYPE = "application/x-pmfs-paths";
+
+  /** Of JSON; some ten thousand paths. More are sent as a list. */
+  static final int MAX_REQUEST_BYTES = 4 << 20;
 
   private static final int MAX_FINDINGS = 1000;
 
@@ -95,18 +100,42 @@ final class TaskResource {
     TaskRequest request;
     try (JsonReader in =
         new JsonReader(new InputStreamReader(new ByteBufInputStream(body), UTF_8))) {
-      request = TaskJson.read(in);
+      request = TaskJson.read(in, null);
       if (in.peek() != JsonToken.END_DOCUMENT) {
         throw new IOException("more values");
       }
     } catch (IOException e) {
       throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
     }
+    return start(request);
+  }
+
+  /** Starts a task, or gives its list up. */
+  ControlAnswer start(TaskRequest request) {
+    boolean isStarted = false;
     try {
-      return ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
+      ControlAnswer answer =
+          ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
+      isStarted = true;
+      return answer;
     } catch (IllegalStateException e) {
       return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
+    } finally {
+      if (!isStarted) {
+        request.paths().close();
+      }
     }
+  }
+
+  /** Where the lists of tasks lie. */
+  TaskLists lists() {
+    return tasks.lists();
+  }
+
+  /** Why no task can begin now; null if one can. */
+  @Nullable ControlAnswer refusal() {
+    String reason = tasks.refusal();
+    return reason == null ? null : ControlAnswer.error(HttpResponseStatus.CONFLICT, reason);
   }
 
   private ControlAnswer cancel() {

@@ -1,8 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
-import io.pmfs.metadata.FileName;
-import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -40,7 +39,7 @@ final class VerifyCommand extends TaskCommand {
   }
 
   @Override
-  TaskRequest request(List<FileName> paths) {
+  TaskRequest request(TaskPaths paths) {
     return new TaskRequest.Verify(paths, source, repair);
   }
 }

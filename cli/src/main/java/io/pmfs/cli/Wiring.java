@@ -10,6 +10,7 @@ import io.pmfs.cluster.Cluster;
 import io.pmfs.fs.DatasetTasks;
 import io.pmfs.fs.FileTasks;
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fs.ScratchFiles;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
@@ -222,11 +223,14 @@ final class Wiring implements MountOpener {
       log.info("the last session did not stop cleanly: the tiers are compared with the records");
     }
     stager.recoverTiers();
+    ScratchFiles scratch = scratch(state);
     KeptTasks tasks =
         keptTasks(
             state,
             cluster,
-            new DatasetTasks(fileSystem, namespace, source, copies, stager, Priority::lower));
+            scratch,
+            new DatasetTasks(
+                fileSystem, namespace, source, copies, stager, scratch, Priority::lower));
     opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
     List<Path> pools = new ArrayList<>();
@@ -343,12 +347,19 @@ final class Wiring implements MountOpener {
         && permitted;
   }
 
+  /** What tasks do not keep in memory lies beside the state, or where the control socket is. */
+  private ScratchFiles scratch(Path state) throws MountFailure {
+    return new ScratchFiles(List.of(state, Registry.open(surroundings).directory()));
+  }
+
   /** What is running goes on after this process only if the mount does. */
-  private KeptTasks keptTasks(Path state, @Nullable Cluster cluster, FileTasks tasks) {
+  private KeptTasks keptTasks(
+      Path state, @Nullable Cluster cluster, ScratchFiles scratch, FileTasks tasks) {
     KeptTasks kept =
         new KeptTasks(
             tasks,
-            cluster == null ? null : new PeerTasks(cluster),
+            cluster == null ? null : new PeerTasks(cluster, scratch),
+            new TaskLists(state.resolve("lists"), scratch),
             supervision == null ? null : state.resolve("task.json"));
     if (supervision != null && !supervision.isResumed()) {
       kept.forget();

@@ -252,7 +252,7 @@ final class ControlServerTest {
                 .formatted(body.getBytes(UTF_8).length, body));
 
     assertThat(answer).startsWith("HTTP/1.1 200 OK\r\n").contains("\"state\":\"running\"");
-    assertThat(requests.fakeTasks.last().request().paths())
+    assertThat(requests.fakeTasks.last().paths)
         .containsExactly(FileName.ofLatin1("a\u00ffb"), FileName.of("ä"));
   }
 

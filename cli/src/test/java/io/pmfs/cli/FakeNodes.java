@@ -4,6 +4,7 @@ import io.pmfs.cluster.Member;
 import io.pmfs.cluster.NodeRequests;
 import io.pmfs.cluster.PeerException;
 import io.pmfs.cluster.Peers;
+import io.pmfs.fs.ScratchFiles;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -79,7 +80,13 @@ final class FakeNodes {
     /** Starts a daemon that keeps its task in a file, or in none. */
     void start(@Nullable Path file) {
       fakes = new FakeTasks();
-      tasks = new KeptTasks(fakes, new PeerTasks(this, Duration.ofMillis(20)), file);
+      ScratchFiles scratch = new ScratchFiles(List.of());
+      tasks =
+          new KeptTasks(
+              fakes,
+              new PeerTasks(this, scratch, Duration.ofMillis(20)),
+              new TaskLists(null, scratch),
+              file);
       instance++;
       door = new NodeResource(this::status, tasks);
     }

@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.FileTasks;
 import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
@@ -29,14 +30,30 @@ final class FakeTasks implements FileTasks {
   /** A task of a dataset that does not exist. */
   static final class Task implements FileTask {
     private final TaskRequest request;
+
+    /** Those of the request, whose list goes with the task's end. */
+    final List<FileName> paths;
+
     private final List<TaskFinding> findings;
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile TaskProgress progress;
+    volatile long position;
+    volatile boolean closed;
 
     Task(TaskRequest request, TaskProgress progress, List<TaskFinding> findings) {
       this.request = request;
+      this.paths = all(request.paths());
       this.findings = new ArrayList<>(findings);
       this.progress = progress;
+    }
+
+    private static List<FileName> all(TaskPaths paths) {
+      List<FileName> all = new ArrayList<>();
+      TaskPaths.Cursor cursor = paths.open();
+      for (FileName path; (path = cursor.next()) != null; ) {
+        all.add(path);
+      }
+      return all;
     }
 
     void is(TaskProgress now) {
@@ -54,6 +71,16 @@ final class FakeTasks implements FileTasks {
     @Override
     public TaskProgress progress() {
       return progress;
+    }
+
+    @Override
+    public long position() {
+      return position;
+    }
+
+    @Override
+    public void close() {
+      closed = true;
     }
 
     @Override

@@ -8,7 +8,9 @@ import io.pmfs.metadata.FileName;
 import java.io.ByteArrayInputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,9 +33,22 @@ final class PathListTest {
   }
 
   /** Chars are bytes. */
-  private List<FileName> read(String bytes) throws MountFailure {
+  private List<FileName> read(String bytes) throws Exception {
+    return lines(bytes).stream().flatMap(Optional::stream).toList();
+  }
+
+  private List<Optional<FileName>> lines(String bytes) throws Exception {
     world.in = new ByteArrayInputStream(bytes.getBytes(ISO_8859_1));
-    return PathList.read("--list", "-", world.invocation(), DATASET);
+    List<Optional<FileName>> lines = new ArrayList<>();
+    long count =
+        PathList.read(
+            "--list",
+            "-",
+            world.invocation(),
+            DATASET,
+            path -> lines.add(Optional.ofNullable(path)));
+    assertThat(count).isEqualTo(lines.stream().filter(Optional::isPresent).count());
+    return lines;
   }
 
   private static FileName[] names(String... bytes) {
@@ -53,6 +68,9 @@ final class PathListTest {
   @Test
   void read_carriageReturnsAndEmptyLines_areSkipped() throws Exception {
     assertThat(read("a\r\n\n\r\nb\r\n")).containsExactly(names("a", "b"));
+    assertThat(lines("a\n\nb").stream().map(Optional::isPresent))
+        .as("but counted")
+        .containsExactly(true, false, true);
   }
 
   @Test
@@ -121,13 +139,15 @@ final class PathListTest {
   void read_file_isRelativeToTheWorkingDirectory() throws Exception {
     Files.writeString(world.directory.resolve("list.txt"), "a\n/b\n");
 
-    assertThatThrownBy(() -> PathList.read("--list", "list.txt", world.invocation(), DATASET))
+    assertThatThrownBy(
+            () -> PathList.read("--list", "list.txt", world.invocation(), DATASET, path -> {}))
         .hasMessageStartingWith("list.txt:2: /b: outside of");
   }
 
   @Test
   void read_missingFile_namesTheOption() {
-    assertThatThrownBy(() -> PathList.read("--order", "no.txt", world.invocation(), DATASET))
+    assertThatThrownBy(
+            () -> PathList.read("--order", "no.txt", world.invocation(), DATASET, path -> {}))
         .hasMessage("--order: no.txt: no such file or directory");
   }
 }

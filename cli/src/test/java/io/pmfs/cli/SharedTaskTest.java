@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.cluster.NodeRequests;
 import io.pmfs.cluster.PeerException;
 import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,7 +29,7 @@ final class SharedTaskTest {
 
   private static TaskRequest stage(String... paths) {
     return new TaskRequest.Stage(
-        List.of(paths).stream().map(FileName::of).toList(),
+        TaskPaths.of(List.of(paths).stream().map(FileName::of).toList()),
         new TaskRequest.Limits(0, 0, 0),
         null,
         false,
@@ -296,8 +298,8 @@ final class SharedTaskTest {
     TaskReport report = outcome();
     assertThat(reasons()).isEmpty();
     assertThat(there.fakes.started).hasSizeGreaterThan(1);
-    assertThat(there.fakes.started.stream().flatMap(t -> t.request().paths().stream()).toList())
-        .isEqualTo(stage(paths).paths());
+    assertThat(there.fakes.started.stream().flatMap(t -> t.paths.stream()).toList())
+        .isEqualTo(Stream.of(paths).map(FileName::of).toList());
     assertThat(report.done()).isEqualTo(3 + 2L * there.fakes.started.size());
     assertThat(report.nodes()).isEqualTo(2);
   }

@@ -1,15 +1,19 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.fs.ScratchFiles;
 import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.fs.TaskRequest.Limits;
 import io.pmfs.metadata.FileName;
 import java.io.ByteArrayInputStream;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,6 +42,7 @@ final class TaskCommandTest {
   @TempDir private Path temporary;
   private TestWorld world;
   private FakeTasks tasks;
+  private Path lists;
   private Registration registration;
   private ControlServer server;
 
@@ -68,7 +73,8 @@ final class TaskCommandTest {
     world = new TestWorld(temporary);
     world.makeDirectory("src");
     tasks = new FakeTasks();
-    serve(new KeptTasks(tasks, null));
+    lists = temporary.resolve("lists");
+    serve(new KeptTasks(tasks, null, new TaskLists(lists, new ScratchFiles(List.of())), null));
     tasks.outcome = FakeTasks.progress(State.ENDED, 5, 0, 0, 0);
   }
 
@@ -145,8 +151,7 @@ final class TaskCommandTest {
 
     assertThat(world.execute("stage", "--list", "-", "mnt")).isZero();
 
-    assertThat(tasks.last().request().paths())
-        .containsExactly(FileName.of("a"), FileName.ofLatin1("\u00ff%"));
+    assertThat(tasks.last().paths).containsExactly(FileName.of("a"), FileName.ofLatin1("\u00ff%"));
   }
 
   @Test
@@ -156,9 +161,58 @@ final class TaskCommandTest {
 
     assertThat(world.execute("stage", "--list", "list", "mnt")).isZero();
 
-    assertThat(tasks.last().request().paths())
+    assertThat(tasks.last().paths)
         .hasSize(1_000_000)
         .endsWith(FileName.of("train/n01440764/999999"));
+  }
+
+  @Test
+  void stage_listWithAWrongLine_startsNothingAndLeavesNoFile() throws Exception {
+    Path list = world.directory.resolve("list");
+    Files.write(
+        list,
+        IntStream.rangeClosed(1, 50_000).mapToObj(i -> i == 49_999 ? "/etc" : "f" + i).toList());
+
+    assertThat(world.execute("stage", "--list", "list", "mnt")).isEqualTo(ExitStatus.USAGE);
+
+    assertThat(world.errors()).contains("list:49999: /etc: outside of ");
+    assertThat(tasks.started).isEmpty();
+    await(() -> isEmpty(lists));
+  }
+
+  @Test
+  void stage_listWhileATaskRuns_isRefusedAtOnce() {
+    tasks.outcome = null;
+    world.execute("stage", "--background", "mnt");
+    world.in =
+        new InputStream() {
+          @Override
+          public int read() {
+            return '\n'; // lines without end
+          }
+        };
+
+    assertThat(world.execute("stage", "--list", "-", "mnt")).isEqualTo(ExitStatus.FAILED);
+
+    assertThat(world.errors()).contains("staging is running; --wait waits for it");
+    await(() -> isEmpty(lists));
+  }
+
+  @Test
+  void stage_list_isGoneWhenItsTaskHasEnded() throws Exception {
+    tasks.outcome = null;
+    world.in = new ByteArrayInputStream("a\nb\n".getBytes(UTF_8));
+    assertThat(world.execute("stage", "--background", "--list", "-", "mnt")).isZero();
+    assertThat(lists).isNotEmptyDirectory();
+
+    tasks.last().is(FakeTasks.progress(State.ENDED, 2, 0, 0, 0));
+
+    await(() -> isEmpty(lists));
+  }
+
+  private static boolean isEmpty(Path directory) {
+    String[] names = directory.toFile().list();
+    return names == null || names.length == 0;
   }
 
   @Test
@@ -175,7 +229,7 @@ final class TaskCommandTest {
 
     assertThat(world.execute("stage", "--order=-", "--window=2G", "--jobs=3", "mnt")).isZero();
 
-    assertThat(tasks.last().request())
+    assertThat(tasks.last().request().with(TaskPaths.of(tasks.last().paths)))
         .isEqualTo(
             new TaskRequest.Prefetch(
                 List.of(FileName.of("b"), FileName.of("a")), new Limits(3, 0, 0), 2L << 30));

@@ -28,6 +28,7 @@ final class TaskJsonTest {
         new TaskRequest.Stage(PATHS, new TaskRequest.Limits(0, 0, 0), null, false, false),
         new TaskRequest.Check(PATHS),
         new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30),
+        new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30).from(7),
         new TaskRequest.Verify(PATHS, true, false),
         new TaskRequest.Verify(PATHS, false, true),
         new TaskRequest.Evict(PATHS));
@@ -92,13 +93,14 @@ final class TaskJsonTest {
   @Test
   void read_pathOfMoreBytesThanLinuxTakes_isRefused() throws Exception {
     String fits = "a/".repeat(2047) + "b";
-    assertThat(read("{\"task\":\"evict\",\"paths\":[\"" + fits + "\"]}").paths()).hasSize(1);
+    assertThat(read("{\"task\":\"evict\",\"paths\":[\"" + fits + "\"]}").paths().count())
+        .isEqualTo(1);
 
     assertThatThrownBy(() -> read("{\"task\":\"evict\",\"paths\":[\"" + fits + "b\"]}"))
         .hasMessageContaining("longer than 4095 bytes");
   }
 
   private static TaskRequest read(String json) throws IOException {
-    return TaskJson.read(new JsonReader(new StringReader(json)));
+    return TaskJson.read(new JsonReader(new StringReader(json)), null);
   }
 }

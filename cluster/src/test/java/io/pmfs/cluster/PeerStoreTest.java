@@ -3,6 +3,7 @@ package io.pmfs.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.FileTask;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.RemoteCopies;
@@ -276,7 +277,12 @@ final class PeerStoreTest {
 
   private static TaskRequest.Stage stage(boolean replicated) {
     return new TaskRequest.Stage(
-        List.of(FileName.of("")), new TaskRequest.Limits(4, 0, 0), null, false, false, replicated);
+        TaskPaths.of(List.of(FileName.of(""))),
+        new TaskRequest.Limits(4, 0, 0),
+        null,
+        false,
+        false,
+        replicated);
   }
 
   @Test

@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import io.pmfs.fs.DatasetTasks;
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fs.ScratchFiles;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
@@ -161,7 +162,8 @@ final class TestNodes implements AutoCloseable {
               stager,
               threads,
               () -> Instant.MAX.minus(Duration.ofDays(1)));
-      tasks = new DatasetTasks(fs, namespace, peers, copies, stager, () -> {});
+      ScratchFiles scratch = new ScratchFiles(List.of(directory));
+      tasks = new DatasetTasks(fs, namespace, peers, copies, stager, scratch, () -> {});
       service = new DatasetService(fs, namespace, copies, stager, owners);
     }
 

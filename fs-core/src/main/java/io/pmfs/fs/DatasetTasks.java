@@ -30,6 +30,7 @@ public final class DatasetTasks implements FileTasks {
   private final BackingStore source;
   private final Copies copies;
   private final Stager stager;
+  private final ScratchFiles scratch;
   private final Runnable threadStart;
   private @Nullable RunningTask latest; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
@@ -37,6 +38,7 @@ public final class DatasetTasks implements FileTasks {
   /**
    * Of what the others serve; to be closed before them.
    *
+   * @param scratch where what is to be reported lies
    * @param threadStart what each thread of a task does first
    */
   public DatasetTasks(
@@ -45,12 +47,14 @@ public final class DatasetTasks implements FileTasks {
       BackingStore source,
       Copies copies,
       Stager stager,
+      ScratchFiles scratch,
       Runnable threadStart) {
     this.fileSystem = fileSystem;
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
     this.stager = stager;
+    this.scratch = scratch;
     this.threadStart = threadStart;
   }
 
@@ -62,8 +66,11 @@ public final class DatasetTasks implements FileTasks {
     if (latest != null && !latest.isOver()) {
       throw new IllegalStateException("another task is running; wait for it or cancel it");
     }
-    RunningTask task = new RunningTask(request, threadStart);
+    RunningTask task = new RunningTask(request, scratch, threadStart);
     task.start(work(request, task));
+    if (latest != null) {
+      latest.close();
+    }
     latest = task;
     return task;
   }
@@ -96,7 +103,9 @@ public final class DatasetTasks implements FileTasks {
     Pace pace = pace(prefetch.limits());
     Staging staging = stager.staging(Placement.ANYWHERE, pace, task.counts.bytes::add);
     return withSource(
-        jobs, pace, (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch).run(t));
+        jobs,
+        pace,
+        (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch, System::nanoTime).run(t));
   }
 
   /** Other nodes' files are theirs to copy. */
@@ -158,6 +167,7 @@ public final class DatasetTasks implements FileTasks {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
+      running.close();
     }
   }
 }

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Queue;
+import java.util.function.LongSupplier;
 
 /**
  * The part of an order that is kept in the tiers: files ahead of the reader's position, and some
@@ -16,13 +17,22 @@ import java.util.Queue;
  * <em>margin</em>, a quarter of the window: loader workers run that much ahead of one another. A
  * file that the order names again within the window stays for that.
  *
- * <p>It holds {@value #MOST_FILES} files at most, and remembers as many that left: late readers may
- * fetch these again. Of files ahead of it that are read, for the reader is faster, it remembers as
- * many too, and lets them pass when their turn comes.
+ * <p>It holds {@value #MOST_FILES} files at most, and remembers {@value #REMEMBERED} that left:
+ * late readers may fetch these again. Of files ahead of it that are read, for the reader is faster,
+ * it remembers as many too, and lets them pass when their turn comes.
+ *
+ * <p>What the kernel answers from its cache is read without a word to us. So a window may wait for
+ * reads that never come, while the reader is far ahead of it: {@link #isReaderElsewhere} says when
+ * it is time to look for the files that are read, and {@link #jump} goes there.
  */
 final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   static final int MOST_FILES = 65_536;
   private static final int REMEMBERED = 16_384;
+
+  /** So many other files are read, and none in the window, before the reader is looked for. */
+  static final int FIRST_SUSPICION = 16;
+
+  private static final int LAST_SUSPICION = REMEMBERED / 2;
   private static final int MARGIN_DIVISOR = 4;
   private static final long PATIENCE_MS = 100;
 
@@ -40,9 +50,24 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private long enteredBytes; // GUARDED_BY(this)
   private long position; // GUARDED_BY(this); in bytes of all files before it
   private long positionIndex; // GUARDED_BY(this)
+  private long nextIndex; // GUARDED_BY(this)
+  private int readElsewhere; // GUARDED_BY(this); files, since one in the window was read
+  private int suspicion = FIRST_SUSPICION; // GUARDED_BY(this)
+  private long movedAt; // GUARDED_BY(this)
+  private final LongSupplier nanoTime;
 
-  PrefetchWindow(long windowBytes) {
+  /**
+   * An empty window.
+   *
+   * @param from the index of the first file that will enter
+   * @param nanoTime a clock that only goes forward
+   */
+  PrefetchWindow(long windowBytes, long from, LongSupplier nanoTime) {
     this.windowBytes = windowBytes;
+    this.nanoTime = nanoTime;
+    this.nextIndex = from;
+    this.positionIndex = from;
+    this.movedAt = nanoTime.getAsLong();
   }
 
   private static Map<Long, Reading> bounded() {
@@ -58,6 +83,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private static final class Reading {
     private long bytes;
     private boolean end;
+    private boolean opened;
 
     void add(long offset, int count, long size) {
       bytes += count;
@@ -107,13 +133,21 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     Entry entry =
         new Entry(index, number, size, enteredBytes, before == null ? new Reading() : before);
     enteredBytes += size;
+    nextIndex = index + 1;
+    movedAt = nanoTime.getAsLong();
     entries.add(entry);
     byNumber.computeIfAbsent(number, n -> new ArrayDeque<>()).add(entry);
     if (before != null) {
+      entry.opened = before.opened;
       moveTo(entry);
       endIfRead(entry);
     }
     return true;
+  }
+
+  /** A path of the order that is not a file, or an empty one, is passed over. */
+  synchronized void skip(long index) {
+    nextIndex = Math.max(nextIndex, index + 1);
   }
 
   @Override
@@ -143,7 +177,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     }
     Reading late = left.get(number);
     if (late == null) {
-      ahead.computeIfAbsent(number, n -> new Reading()).add(offset, count, size);
+      readingElsewhere(number).add(offset, count, size);
       return;
     }
     late.add(offset, count, size);
@@ -154,10 +188,23 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     }
   }
 
+  private synchronized Reading readingElsewhere(long number) {
+    Reading known = ahead.get(number);
+    if (known == null) {
+      known = new Reading();
+      ahead.put(number, known);
+      readElsewhere++;
+      notifyAll();
+    }
+    return known;
+  }
+
   @Override
   public synchronized void opened(long number) {
     Deque<Entry> pending = byNumber.get(number);
-    if (pending != null) {
+    if (pending == null && !left.containsKey(number)) {
+      readingElsewhere(number).opened = true;
+    } else if (pending != null) {
       // The one after those that were opened already: nobody says when such a file was read.
       Entry entry = pending.getLast();
       for (Entry each : pending) {
@@ -172,6 +219,9 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   private synchronized void moveTo(Entry entry) {
+    movedAt = nanoTime.getAsLong();
+    readElsewhere = 0;
+    suspicion = FIRST_SUSPICION;
     if (entry.index > positionIndex) {
       positionIndex = entry.index;
       position = entry.start;
@@ -211,6 +261,58 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     }
     usedBytes -= byNumber.containsKey(entry.number) ? 0 : entry.size;
     notifyAll();
+  }
+
+  /**
+   * Whether so many other files were read since one in the window was that the reader is likely to
+   * be further on.
+   *
+   * @param rest how many paths of the order have not entered
+   */
+  synchronized boolean isReaderElsewhere(long rest) {
+    return rest > 0 && readElsewhere >= Math.min(suspicion, rest);
+  }
+
+  /** How many files that are read have to be close to each other for the reader to be there. */
+  synchronized int evidence(long rest) {
+    return (int) Math.max(1, Math.min(suspicion, rest) / 2);
+  }
+
+  /** Whether a file was read that is neither in the window nor behind it. */
+  synchronized boolean isReadElsewhere(long number) {
+    return ahead.containsKey(number);
+  }
+
+  /** The reader was not found: those files are not in the order any more. */
+  synchronized void notFound() {
+    readElsewhere = 0;
+    suspicion = Math.min(LAST_SUSPICION, 2 * suspicion);
+  }
+
+  /** All that is in it leaves: the reader was found at an index further on. */
+  synchronized void jump(long index) {
+    while (!entries.isEmpty()) {
+      end(entries.element());
+    }
+    nextIndex = index;
+    movedAt = nanoTime.getAsLong();
+  }
+
+  /** A file that is gone does not hold the window up. */
+  synchronized void gone(long number) {
+    for (Deque<Entry> pending; (pending = byNumber.get(number)) != null; ) {
+      end(pending.element());
+    }
+  }
+
+  /** All before this index have left. */
+  synchronized long firstIndex() {
+    return entries.isEmpty() ? nextIndex : entries.element().index;
+  }
+
+  /** For how long no file in it was read, and none entered. */
+  synchronized long restNanos() {
+    return nanoTime.getAsLong() - movedAt;
   }
 
   /** A file that is to be dropped; 0 if there is none. */

@@ -1,20 +1,29 @@
 package io.pmfs.fs;
 
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Staging;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Staging ahead of a reader whose order is known: what the {@link PrefetchWindow} takes in is
- * copied, and what leaves it is dropped, unless it is pinned.
+ * copied, and what leaves it is dropped, unless it is pinned. It ends when the last file was read
+ * or the reader has stopped: docs/decisions/0037.
  */
 final class PrefetchWork implements RunningTask.Work {
-  /** Paths that are looked up at once. */
-  private static final int BATCH = 4096;
+  /** Threads that look ahead for what is not a file. */
+  private static final int CHECKERS = 2;
+
+  /** A reader that reads nothing of a full window for so long has stopped. */
+  static final Duration STOPPED = Duration.ofHours(6);
+
+  /** The same when all that is left to be read is in the window. */
+  static final Duration STOPPED_AT_THE_END = Duration.ofMinutes(10);
 
   /** A file that cannot be copied now is tried again, so often and so long after each other. */
   private static final int ATTEMPTS = 20;
@@ -24,26 +33,32 @@ final class PrefetchWork implements RunningTask.Work {
   private final TaskSource source;
   private final PmfsFileSystem fileSystem;
   private final Staging staging;
-  private final List<FileName> order;
+  private final TaskRequest.Prefetch request;
   private final PrefetchWindow window;
   private final FileQueue queue = new FileQueue();
 
   PrefetchWork(
-      TaskSource source, PmfsFileSystem fileSystem, Staging staging, TaskRequest.Prefetch request) {
+      TaskSource source,
+      PmfsFileSystem fileSystem,
+      Staging staging,
+      TaskRequest.Prefetch request,
+      LongSupplier nanoTime) {
     this.source = source;
     this.fileSystem = fileSystem;
     this.staging = staging;
-    this.order = request.paths();
-    this.window = new PrefetchWindow(request.windowBytes());
+    this.request = request;
+    this.window = new PrefetchWindow(request.windowBytes(), request.from(), nanoTime);
   }
 
   @Override
   public void run(RunningTask task) throws InterruptedException {
     task.whenCancelled(staging::cancel);
     task.whenCancelled(queue::stop);
-    task.counts.totalFiles.add(order.size());
+    task.counts.totalFiles.add(request.paths().count());
     fileSystem.observe(window);
     try {
+      OrderReader order = new OrderReader(source, task, request.paths(), request.from());
+      List<Thread> checkers = order.startChecking(CHECKERS);
       List<Thread> threads =
           task.startThreads(
               source.jobs(),
@@ -55,66 +70,95 @@ final class PrefetchWork implements RunningTask.Work {
                   task.cancel();
                 }
               });
-      for (int from = 0; from < order.size() && !task.isCancelled(); from += BATCH) {
-        enter(task, from, find(task, order.subList(from, Math.min(order.size(), from + BATCH))));
-      }
-      task.totalsAreFinal();
+      enterAll(task, order);
       queue.close();
-      while (!window.isRead() && !task.isCancelled()) {
+      while (!window.isRead() && !hasRested(STOPPED_AT_THE_END) && !task.isCancelled()) {
         window.awaitChange();
-        drop();
+        drop(task);
       }
       task.join(threads);
-      drop();
+      task.join(checkers);
+      drop(task);
     } finally {
       fileSystem.observe(null);
     }
   }
 
-  private long[] find(RunningTask task, List<FileName> paths) throws InterruptedException {
-    long[] numbers = new long[paths.size()];
-    AtomicInteger next = new AtomicInteger();
-    task.join(
-        task.startThreads(
-            Math.min(source.jobs(), numbers.length),
-            "find",
-            () -> {
-              for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
-                numbers[i] = RequestedFiles.find(task, source.tree(), paths.get(i));
-              }
-            }));
-    return numbers;
+  private boolean hasRested(Duration limit) {
+    return window.restNanos() > limit.toNanos();
   }
 
-  /** Takes files in as the reader moves on. */
-  private void enter(RunningTask task, int from, long[] numbers) throws InterruptedException {
-    for (int i = 0; i < numbers.length && !task.isCancelled(); i++) {
-      Inode inode = numbers[i] == 0 ? null : source.tree().inode(numbers[i]);
-      if (inode == null || inode.attributes().type() != FileType.REGULAR) {
-        task.counts.files.increment();
+  /** Takes files in as the reader moves on, until the last is in or the reader has stopped. */
+  private void enterAll(RunningTask task, OrderReader order) throws InterruptedException {
+    passed(task, order.position());
+    for (OrderReader.Entry entry; !task.isCancelled() && (entry = order.next()) != null; ) {
+      Inode inode = entry.number() == 0 ? null : source.tree().inode(entry.number());
+      if (inode == null
+          || inode.attributes().type() != FileType.REGULAR
+          || inode.attributes().size() == 0) {
+        window.skip(entry.place().position());
+        pass(task, inode, order);
         continue;
       }
-      long size = inode.attributes().size();
-      task.counts.totalBytes.add(size);
-      if (size == 0) {
-        task.counts.present.increment();
-        task.counts.files.increment();
-        continue;
+      drop(task);
+      long reader = enter(task, order, entry.place().position(), inode);
+      if (reader >= 0) {
+        passed(task, reader - order.position());
+        window.jump(reader);
+        order.skipTo(reader);
+      } else if (hasRested(STOPPED)) {
+        String reason = "nothing was read for six hours: the reader stopped before this file";
+        task.report(entry.place().path(), TaskFinding.Kind.FAILED, entry.place().reason(reason));
+        return;
+      } else {
+        task.isIn(source.tree().path(inode.parent()));
+        queue.put(inode.number());
+        order.pass();
       }
-      drop();
-      while (!window.enter((long) from + i, inode.number(), size) && !task.isCancelled()) {
-        window.awaitChange();
-        drop();
-      }
-      task.isIn(source.tree().path(inode.parent()));
-      queue.put(inode.number());
     }
   }
 
-  private void drop() {
+  /** An empty file, or what is reported as not a file. */
+  private static void pass(RunningTask task, @Nullable Inode inode, OrderReader order) {
+    if (inode != null && inode.attributes().type() == FileType.REGULAR) {
+      task.counts.present.increment();
+    }
+    task.counts.files.increment();
+    order.pass();
+  }
+
+  /** Waits for room in the window; where the reader is if it is further on, else -1. */
+  private long enter(RunningTask task, OrderReader order, long position, Inode inode)
+      throws InterruptedException {
+    while (!window.enter(position, inode.number(), inode.attributes().size())
+        && !hasRested(STOPPED)
+        && !task.isCancelled()) {
+      if (window.isReaderElsewhere(order.rest())) {
+        long reader = order.findReader(window);
+        if (reader >= 0) {
+          return reader;
+        }
+        window.notFound();
+      }
+      window.awaitChange();
+      drop(task);
+    }
+    return -1;
+  }
+
+  /** The reader was there without us. */
+  private static void passed(RunningTask task, long files) {
+    task.counts.present.add(files);
+    task.counts.files.add(files);
+  }
+
+  private void drop(RunningTask task) {
+    // Taken first: what has left by then is dropped when the position is told.
+    long first = window.firstIndex();
     for (long number; (number = window.takeLeaving()) != 0; ) {
       staging.drop(number);
     }
+    task.isAt(first);
   }
 
   private void stage(RunningTask task, long number) {
@@ -124,6 +168,11 @@ final class PrefetchWork implements RunningTask.Work {
       try {
         Staging.Outcome outcome = stagePatiently(task, number);
         moved = outcome.movedBytes();
+        if (outcome.result() == Staging.Outcome.Result.SOURCE_FAILED && isWanted(task, number)) {
+          Inode now = source.lookAgain(number);
+          outcome = staging.stageIf(now, () -> isWanted(task, number));
+          moved += outcome.movedBytes();
+        }
         if ((isNoRoom(outcome) || isCancelled(outcome)) && !window.contains(number)) {
           // The reader was faster.
           task.counts.present.increment();
@@ -131,6 +180,9 @@ final class PrefetchWork implements RunningTask.Work {
           task.count(source.tree().path(number), outcome);
         }
       } catch (FsException e) {
+        if (e.errno() == Errno.ENOENT || e.errno() == Errno.ESTALE) {
+          window.gone(number);
+        }
         task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
       }
       // It may have left while it was copied, and then nobody else drops it.

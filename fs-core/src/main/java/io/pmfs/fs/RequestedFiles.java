@@ -1,13 +1,12 @@
 package io.pmfs.fs;
 
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.InodeBytes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -17,24 +16,29 @@ import org.jspecify.annotations.Nullable;
 /**
  * The files that the paths of a request stand for, each once: a directory stands for all that is
  * below it, but for what the request names itself, which is taken in its own turn.
+ *
+ * <p>The paths are passed over as often as needed and never kept: what is known of them is a byte
+ * for each inode, and a bit for each path that was not found.
  */
 final class RequestedFiles {
+  // Marks of an inode.
   private static final byte NAMED = 1;
+  private static final byte COUNTED = 2;
+  private static final byte TAKEN = 4;
 
   private final RunningTask task;
   private final Tree tree;
-  private final InodeBytes named = new InodeBytes();
-  private final long[] roots;
+  private final TaskPaths paths;
   private final Predicate<Inode> included;
+  private final InodeBytes marks = new InodeBytes();
+  private final BitSet notFound = new BitSet(); // GUARDED_BY(notFound); by position
+  private volatile boolean namesDirectories;
 
-  private RequestedFiles(RunningTask task, Tree tree, long[] numbers, Predicate<Inode> included) {
+  private RequestedFiles(RunningTask task, Tree tree, Predicate<Inode> included) {
     this.task = task;
     this.tree = tree;
+    this.paths = task.request().paths();
     this.included = included;
-    this.roots =
-        Arrays.stream(numbers)
-            .filter(number -> number != 0 && named.compareAndSet(number, (byte) 0, NAMED))
-            .toArray();
   }
 
   /** Looks all paths up, by several threads, and reports those that are not there. */
@@ -45,37 +49,71 @@ final class RequestedFiles {
   /** The same, but for files that are not included. */
   static RequestedFiles find(RunningTask task, Tree tree, int threads, Predicate<Inode> included)
       throws InterruptedException {
-    List<FileName> paths = task.request().paths();
-    long[] numbers = new long[paths.size()];
-    AtomicInteger next = new AtomicInteger();
+    RequestedFiles files = new RequestedFiles(task, tree, included);
+    TaskPaths.Cursor cursor = files.paths.open();
     task.join(
         task.startThreads(
-            Math.min(threads, paths.size()),
-            "find",
-            () -> {
-              for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
-                numbers[i] = find(task, tree, paths.get(i));
-              }
-            }));
-    return new RequestedFiles(task, tree, numbers, included);
+            (int) Math.min(threads, files.paths.count()), "find", () -> files.mark(cursor)));
+    return files;
+  }
+
+  private void mark(TaskPaths.Cursor cursor) {
+    for (TaskPaths.Place place; !task.isCancelled() && (place = TaskPaths.next(cursor)) != null; ) {
+      long number = find(task, tree, place);
+      if (number == 0) {
+        synchronized (notFound) {
+          notFound.set((int) place.position());
+        }
+      } else if (mark(number, NAMED)) {
+        countNamed(number);
+      }
+    }
+  }
+
+  private void countNamed(long number) {
+    Inode inode = tree.inode(number);
+    if (inode == null || inode.attributes().type() == FileType.REGULAR) {
+      count(number);
+    } else if (inode.attributes().type() == FileType.DIRECTORY) {
+      namesDirectories = true;
+    }
+  }
+
+  /** Gives an inode a mark; false if it had that. */
+  private boolean mark(long number, byte mark) {
+    while (true) {
+      byte before = marks.get(number);
+      if ((before & mark) != 0) {
+        return false;
+      }
+      if (marks.compareAndSet(number, before, (byte) (before | mark))) {
+        return true;
+      }
+    }
   }
 
   /** Looks one path up; 0, and it is reported, if it is not there. */
-  static long find(RunningTask task, Tree tree, FileName path) {
+  private static long find(RunningTask task, Tree tree, TaskPaths.Place place) {
     try {
-      return tree.find(path);
+      return tree.find(place.path());
     } catch (FsException e) {
-      if (e.errno() == Errno.ENOENT) {
-        task.report(path, TaskFinding.Kind.NOT_FOUND, "there is no such path");
-      } else if (e.errno() == Errno.ENOTDIR) {
-        task.report(
-            path,
-            TaskFinding.Kind.NOT_FOUND,
-            "a part of it is not a directory; symbolic links are not followed");
-      } else if (!task.isCancelled()) {
-        task.report(path, TaskFinding.Kind.FAILED, String.valueOf(e.getMessage()));
-      }
+      report(task, place, e);
       return 0;
+    }
+  }
+
+  /** Reports a path that could not be looked up. */
+  static void report(RunningTask task, TaskPaths.Place place, FsException e) {
+    TaskFinding.Kind kind = TaskFinding.Kind.NOT_FOUND;
+    String reason = "there is no such path";
+    if (e.errno() == Errno.ENOTDIR) {
+      reason = "a part of it is not a directory; symbolic links are not followed";
+    } else if (e.errno() != Errno.ENOENT) {
+      kind = TaskFinding.Kind.FAILED;
+      reason = String.valueOf(e.getMessage());
+    }
+    if (!task.isCancelled()) {
+      task.report(place.path(), kind, place.reason(reason));
     }
   }
 
@@ -118,8 +156,12 @@ final class RequestedFiles {
   private void walk(FileQueue queue, Visitor visitor) {
     OrderedWalk show = new OrderedWalk(queue, visitor);
     Walk walk = new Walk(tree, show, task::isCancelled);
-    for (int i = 0; i < roots.length && !task.isCancelled(); i++) {
-      long root = roots[i];
+    TaskPaths.Cursor cursor = paths.open();
+    for (TaskPaths.Place place; !task.isCancelled() && (place = TaskPaths.next(cursor)) != null; ) {
+      long root = isNotFound(place) ? 0 : find(task, tree, place);
+      if (root == 0 || !mark(root, TAKEN)) {
+        continue;
+      }
       Inode inode = tree.inode(root);
       FileType type = inode == null ? FileType.REGULAR : inode.attributes().type();
       switch (type) {
@@ -130,6 +172,12 @@ final class RequestedFiles {
       }
     }
     queue.close();
+  }
+
+  private boolean isNotFound(TaskPaths.Place place) {
+    synchronized (notFound) {
+      return notFound.get((int) place.position());
+    }
   }
 
   private final class OrderedWalk implements Walk.Visitor {
@@ -186,14 +234,14 @@ final class RequestedFiles {
   List<Thread> startCounting(int threads) {
     SharedDirectories shared = new SharedDirectories(threads);
     task.whenCancelled(shared::stop);
-    AtomicInteger nextRoot = new AtomicInteger();
+    TaskPaths.Cursor named = namesDirectories ? paths.open() : null;
     AtomicInteger counting = new AtomicInteger(threads);
     return task.startThreads(
         threads,
         "count",
         () -> {
           try {
-            count(nextRoot, shared);
+            countBelow(named, shared);
             if (counting.decrementAndGet() == 0) {
               task.totalsAreFinal();
             }
@@ -203,19 +251,29 @@ final class RequestedFiles {
         });
   }
 
-  private void count(AtomicInteger nextRoot, SharedDirectories shared) throws InterruptedException {
-    CountingWalk counting = new CountingWalk(shared);
-    Walk walk = new Walk(tree, counting, task::isCancelled);
-    for (int i; (i = nextRoot.getAndIncrement()) < roots.length && !task.isCancelled(); ) {
-      Inode inode = tree.inode(roots[i]);
-      if (inode != null && inode.attributes().type() == FileType.DIRECTORY) {
-        walk.below(roots[i]);
-      } else if (inode != null && inode.attributes().type() == FileType.REGULAR) {
-        counting.count(roots[i]);
+  private void countBelow(TaskPaths.@Nullable Cursor named, SharedDirectories shared)
+      throws InterruptedException {
+    Walk walk = new Walk(tree, new CountingWalk(shared), task::isCancelled);
+    for (TaskPaths.Place place;
+        named != null && !task.isCancelled() && (place = TaskPaths.next(named)) != null; ) {
+      long number = isNotFound(place) ? 0 : known(place);
+      Inode inode = number == 0 ? null : tree.inode(number);
+      boolean isDirectory = inode != null && inode.attributes().type() == FileType.DIRECTORY;
+      if (isDirectory && mark(number, COUNTED)) {
+        walk.below(number);
       }
     }
     for (long directory; (directory = shared.take()) != SharedDirectories.NONE; ) {
       walk.below(directory);
+    }
+  }
+
+  /** Looks a path up that was found; 0 if it is gone, which the walk reports. */
+  private long known(TaskPaths.Place place) {
+    try {
+      return tree.find(place.path());
+    } catch (FsException e) {
+      return 0;
     }
   }
 
@@ -237,12 +295,11 @@ final class RequestedFiles {
         count(number);
       }
     }
+  }
 
-    private void count(long number) {
-      Inode inode = tree.inode(number);
-      if (!isIncluded(inode)) {
-        return;
-      }
+  private void count(long number) {
+    Inode inode = tree.inode(number);
+    if (isIncluded(inode)) {
       task.counts.totalFiles.increment();
       task.counts.totalBytes.add(inode == null ? 0 : inode.attributes().size());
     }
@@ -255,7 +312,7 @@ final class RequestedFiles {
 
   /** Whether the request names that file or directory itself. */
   boolean isNamed(long number) {
-    return named.get(number) == NAMED;
+    return (marks.get(number) & NAMED) != 0;
   }
 
   /** Whether the request stands for what is in a directory, by its name or by one above. */

@@ -17,14 +17,14 @@ import org.slf4j.LoggerFactory;
  * A task's state: its counts, its findings, its threads and its end. What it does is told by the
  * {@link Work} it runs.
  *
- * <p>Of the findings the first {@value #FINDINGS} are kept; all are counted. A task that was
- * cancelled counts as ended when its threads have come back, or after two seconds: those that wait
- * for the source then are left behind, and stop when it answers.
+ * <p>Of the {@link Findings} the first are kept; all are counted. A task that was cancelled counts
+ * as ended when its threads have come back, or after two seconds: those that wait for the source
+ * then are left behind, and stop when it answers. An ended task keeps no paths but those of its
+ * findings.
  */
 final class RunningTask implements FileTask {
   private static final Logger log = LoggerFactory.getLogger(RunningTask.class);
 
-  static final int FINDINGS = 100_000;
   private static final long GRACE_NANOS = 2_000_000_000L;
   private static final long PATIENCE_MS = 20;
 
@@ -45,10 +45,10 @@ final class RunningTask implements FileTask {
     final LongAdder failed = new LongAdder();
   }
 
-  private final TaskRequest request;
+  private volatile TaskRequest request;
   private final Runnable threadStart;
   final Counts counts = new Counts();
-  private final List<TaskFinding> findings = new ArrayList<>(); // GUARDED_BY(findings)
+  private final Findings findings;
   private final List<Runnable> whenCancelled = new CopyOnWriteArrayList<>();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final long startNanos = System.nanoTime();
@@ -58,15 +58,18 @@ final class RunningTask implements FileTask {
   private volatile boolean totalsAreFinal;
   private volatile FileName directory = FileName.of("");
   private volatile @Nullable String failure;
+  private volatile long position;
 
   /**
    * A task that has not started.
    *
    * @param threadStart what each of its threads does first
    */
-  RunningTask(TaskRequest request, Runnable threadStart) {
+  RunningTask(TaskRequest request, ScratchFiles scratch, Runnable threadStart) {
     this.request = request;
+    this.findings = new Findings(scratch);
     this.threadStart = threadStart;
+    this.position = request instanceof TaskRequest.Prefetch prefetch ? prefetch.from() : 0;
   }
 
   void start(Work work) {
@@ -83,6 +86,8 @@ final class RunningTask implements FileTask {
           } finally {
             endNanos = System.nanoTime();
             ended.countDown();
+            request = request.with(TaskPaths.NONE);
+            whenCancelled.clear();
           }
         });
   }
@@ -156,17 +161,20 @@ final class RunningTask implements FileTask {
 
   void report(FileName path, TaskFinding.Kind kind, String reason) {
     (kind == TaskFinding.Kind.NO_ROOM ? counts.noRoom : counts.failed).increment();
-    synchronized (findings) {
-      if (findings.size() < FINDINGS) {
-        findings.add(new TaskFinding(path, kind, reason));
-      }
-    }
+    findings.add(new TaskFinding(path, kind, reason));
+  }
+
+  /** So many paths of its request need not be looked at again by whoever goes on with it. */
+  void isAt(long paths) {
+    position = paths;
   }
 
   /** It cannot go on. */
   private void fail(RuntimeException e) {
-    log.error("{} failed", request.getClass().getSimpleName(), e);
-    if (!cancelled) {
+    if (cancelled) {
+      log.debug("after its end: {}", e.toString());
+    } else {
+      log.error("{} failed", request.getClass().getSimpleName(), e);
       failure = String.valueOf(e.getMessage());
     }
     cancel();
@@ -218,10 +226,17 @@ final class RunningTask implements FileTask {
 
   @Override
   public List<TaskFinding> findings(long from, int limit) {
-    synchronized (findings) {
-      int start = (int) Math.min(Math.max(0, from), findings.size());
-      return List.copyOf(findings.subList(start, Math.min(findings.size(), start + limit)));
-    }
+    return findings.list(from, limit);
+  }
+
+  @Override
+  public long position() {
+    return position;
+  }
+
+  @Override
+  public void close() {
+    findings.close();
   }
 
   @Override

@@ -9,7 +9,10 @@ import org.jspecify.annotations.Nullable;
  */
 public sealed interface TaskRequest {
   /** In this order; a directory stands for all that is below it. */
-  List<FileName> paths();
+  TaskPaths paths();
+
+  /** The same with other paths. */
+  TaskRequest with(TaskPaths other);
 
   /**
    * Copies files to the tiers.
@@ -20,17 +23,13 @@ public sealed interface TaskRequest {
    * @param replicated whether also the files that other nodes hold
    */
   record Stage(
-      List<FileName> paths,
+      TaskPaths paths,
       Limits limits,
       @Nullable String tier,
       boolean pin,
       boolean metadataOnly,
       boolean replicated)
       implements TaskRequest {
-    public Stage {
-      paths = List.copyOf(paths);
-    }
-
     /** Of this node's own files. */
     public Stage(
         List<FileName> paths,
@@ -38,7 +37,12 @@ public sealed interface TaskRequest {
         @Nullable String tier,
         boolean pin,
         boolean metadataOnly) {
-      this(paths, limits, tier, pin, metadataOnly, false);
+      this(TaskPaths.of(paths), limits, tier, pin, metadataOnly, false);
+    }
+
+    @Override
+    public Stage with(TaskPaths other) {
+      return new Stage(other, limits, tier, pin, metadataOnly, replicated);
     }
   }
 
@@ -47,27 +51,48 @@ public sealed interface TaskRequest {
    *
    * @param replicated whether also of the files that other nodes hold
    */
-  record Check(List<FileName> paths, boolean replicated) implements TaskRequest {
-    public Check {
-      paths = List.copyOf(paths);
-    }
-
+  record Check(TaskPaths paths, boolean replicated) implements TaskRequest {
     /** Of this node's own files. */
     public Check(List<FileName> paths) {
-      this(paths, false);
+      this(TaskPaths.of(paths), false);
+    }
+
+    @Override
+    public Check with(TaskPaths other) {
+      return new Check(other, replicated);
     }
   }
 
   /**
    * Keeps so many bytes of files ahead of the reader's position in the order of the paths, and
-   * drops what was read behind it. Ends when the last was read.
+   * drops what was read behind it. Ends when the last was read, or the reader has stopped.
+   *
+   * @param from how many paths the reader has passed already
    */
-  record Prefetch(List<FileName> paths, Limits limits, long windowBytes) implements TaskRequest {
+  record Prefetch(TaskPaths paths, Limits limits, long windowBytes, long from)
+      implements TaskRequest {
     public Prefetch {
-      paths = List.copyOf(paths);
       if (windowBytes < 1) {
         throw new IllegalArgumentException("window must be above 0");
       }
+      if (from < 0) {
+        throw new IllegalArgumentException("from must not be negative");
+      }
+    }
+
+    /** Of a few files, from the first. */
+    public Prefetch(List<FileName> paths, Limits limits, long windowBytes) {
+      this(TaskPaths.of(paths), limits, windowBytes, 0);
+    }
+
+    @Override
+    public Prefetch with(TaskPaths other) {
+      return new Prefetch(other, limits, windowBytes, from);
+    }
+
+    /** The same for a reader that is further on. */
+    public Prefetch from(long position) {
+      return new Prefetch(paths, limits, windowBytes, position);
     }
   }
 
@@ -77,16 +102,28 @@ public sealed interface TaskRequest {
    * @param withSource whether also with the source's bytes
    * @param repair whether bad copies are dropped
    */
-  record Verify(List<FileName> paths, boolean withSource, boolean repair) implements TaskRequest {
-    public Verify {
-      paths = List.copyOf(paths);
+  record Verify(TaskPaths paths, boolean withSource, boolean repair) implements TaskRequest {
+    /** Of a few paths. */
+    public Verify(List<FileName> paths, boolean withSource, boolean repair) {
+      this(TaskPaths.of(paths), withSource, repair);
+    }
+
+    @Override
+    public Verify with(TaskPaths other) {
+      return new Verify(other, withSource, repair);
     }
   }
 
   /** Drops copies, pinned ones too. */
-  record Evict(List<FileName> paths) implements TaskRequest {
-    public Evict {
-      paths = List.copyOf(paths);
+  record Evict(TaskPaths paths) implements TaskRequest {
+    /** Of a few paths. */
+    public Evict(List<FileName> paths) {
+      this(TaskPaths.of(paths));
+    }
+
+    @Override
+    public Evict with(TaskPaths other) {
+      return new Evict(other);
     }
   }
 

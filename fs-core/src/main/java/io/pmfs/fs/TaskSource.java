@@ -97,7 +97,8 @@ final class TaskSource implements AutoCloseable {
   }
 
   SourceSequence sequence(int index, ByteBuffer window) throws FsException {
-    return source.sequence(index, window);
+    pace.await(1, 0, cancelled);
+    return source.sequence(index, window, () -> pace.await(1, 0, cancelled));
   }
 
   /** What is known of a file's copies. */

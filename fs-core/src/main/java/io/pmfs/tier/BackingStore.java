@@ -75,8 +75,11 @@ public interface BackingStore extends AutoCloseable {
    * A pass over the files of one sequence, from the first; together they have all regular files.
    *
    * @param window memory to read through, direct; the sequence's until it is closed
+   * @param beforeRequest called before each request for the sequence's bytes: who passes over it
+   *     has a pace
    */
-  default SourceSequence sequence(int index, ByteBuffer window) throws FsException {
+  default SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
     throw new IndexOutOfBoundsException(index);
   }
 

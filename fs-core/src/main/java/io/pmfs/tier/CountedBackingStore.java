@@ -148,8 +148,9 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
-  public SourceSequence sequence(int index, ByteBuffer window) throws FsException {
-    return new CountedSequence(store.sequence(index, window));
+  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
+    return new CountedSequence(store.sequence(index, window, beforeRequest));
   }
 
   @Override

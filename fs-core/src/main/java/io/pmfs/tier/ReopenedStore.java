@@ -243,8 +243,9 @@ public final class ReopenedStore implements BackingStore {
   }
 
   @Override
-  public SourceSequence sequence(int index, ByteBuffer window) throws FsException {
-    return store(FileName.of("")).sequence(index, window);
+  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
+    return store(FileName.of("")).sequence(index, window, beforeRequest);
   }
 
   /** Does not wait for an attempt that hangs. */

@@ -74,7 +74,7 @@ final class Dataset implements AutoCloseable {
     copies = openCopies();
     stager = openStager(EvictionPolicy.NONE);
     fs = openFileSystem();
-    tasks = new DatasetTasks(fs, namespace, source, copies, stager, () -> {});
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager, scratch(), () -> {});
   }
 
   /** Changes a source. */
@@ -124,8 +124,12 @@ final class Dataset implements AutoCloseable {
     stager = openStager(eviction);
     stager.recoverTiers();
     fs = openFileSystem();
-    tasks = new DatasetTasks(fs, namespace, source, copies, stager, () -> {});
+    tasks = new DatasetTasks(fs, namespace, source, copies, stager, scratch(), () -> {});
     before = source.operations();
+  }
+
+  private ScratchFiles scratch() {
+    return new ScratchFiles(List.of(directory));
   }
 
   private void unmount() throws Exception {
@@ -202,6 +206,13 @@ final class Dataset implements AutoCloseable {
 
   List<String> names(String path) throws FsException {
     return list(path).stream().map(entry -> entry.name().toString()).toList();
+  }
+
+  /** Looks at every name, so that the source need not be asked for it again. */
+  void readNames() throws FsException {
+    for (FileName path : store.paths()) {
+      fs.inode(number(path));
+    }
   }
 
   /** Walks and reads everything; the numbers by path. */

@@ -14,7 +14,11 @@ import io.pmfs.tier.FakeStore.Operation;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.FsException;
+import java.io.OutputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -139,6 +143,51 @@ final class DatasetTasksTest {
       assertThat(task.progress().isComplete()).isFalse();
       assertThat(findings(task)).containsExactly("NOT_FOUND a/one/x", "NOT_FOUND gone");
       assertThat(dataset.asked().bytes()).isEqualTo(2L * BLOCK);
+    }
+  }
+
+  @Test
+  void stage_ofAList_namesTheLinesThatAreNotThereAndKeepsNoPaths() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      Path file = directory.resolve("list");
+      try (OutputStream out = Files.newOutputStream(file)) {
+        PathFile.Writer list = new PathFile.Writer(out);
+        for (String path : new String[] {"a", "", "a/b/less", "gone", "a", "a/one/x"}) {
+          list.add(path.isEmpty() ? null : FileName.of(path));
+        }
+        list.end();
+      }
+      TaskPaths list = PathFile.open(FileChannel.open(file, StandardOpenOption.READ), file, 0);
+      FileTask task =
+          ended(dataset.tasks, new TaskRequest.Stage(list, NO_LIMITS, null, false, false, false));
+
+      assertThat(task.progress().done()).isEqualTo(3);
+      assertThat(task.progress().totalFiles()).isEqualTo(3);
+      assertThat(task.findings(0, 9).stream().map(TaskFinding::reason))
+          .containsExactlyInAnyOrder(
+              "line 4: there is no such path",
+              "line 6: a part of it is not a directory; symbolic links are not followed");
+      assertThat(task.request().paths().count()).isZero();
+    }
+  }
+
+  @Test
+  void stage_ofAListThatCannotBeReadAnyMore_fails() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      Path file = directory.resolve("list");
+      try (OutputStream out = Files.newOutputStream(file)) {
+        PathFile.Writer list = new PathFile.Writer(out);
+        list.add(FileName.of("a"));
+        list.end();
+      }
+      TaskPaths list = PathFile.open(FileChannel.open(file, StandardOpenOption.READ), file, 0);
+      list.close();
+      FileTask task =
+          dataset.tasks.start(new TaskRequest.Stage(list, NO_LIMITS, null, false, false, false));
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      assertThat(task.progress().state()).isEqualTo(State.FAILED);
+      assertThat(task.progress().reason()).contains("the list of paths cannot be read");
     }
   }
 

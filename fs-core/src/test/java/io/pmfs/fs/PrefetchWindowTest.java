@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** Windows of 100 bytes over files of 10, whose inode is their name; the margin is 25 bytes. */
 final class PrefetchWindowTest {
   private static final int SIZE = 10;
-  private final PrefetchWindow window = new PrefetchWindow(100);
+  private final AtomicLong now = new AtomicLong();
+  private final PrefetchWindow window = new PrefetchWindow(100, 0, now::get);
   private long next;
 
   /** Lets in what there is room for of an order; how many entered so far. */
@@ -185,12 +187,119 @@ final class PrefetchWindowTest {
 
   @Test
   void manyTinyFiles_areBounded() {
-    PrefetchWindow large = new PrefetchWindow(Long.MAX_VALUE);
+    PrefetchWindow large = new PrefetchWindow(Long.MAX_VALUE, 0, now::get);
     long entered = 0;
     while (large.enter(entered, entered + 1, 1)) {
       entered++;
     }
 
     assertThat(entered).isEqualTo(PrefetchWindow.MOST_FILES);
+  }
+
+  private void readElsewhere(int files) {
+    for (int i = 0; i < files; i++) {
+      window.read(5000L + i, SIZE, 0, 1);
+      window.read(5000L + i, SIZE, 1, 1);
+    }
+  }
+
+  @Test
+  void reader_ofSixteenOtherFiles_isElsewhere() {
+    enter(order(50));
+    readElsewhere(PrefetchWindow.FIRST_SUSPICION - 1);
+    assertThat(window.isReaderElsewhere(1000)).isFalse();
+    readElsewhere(PrefetchWindow.FIRST_SUSPICION);
+
+    assertThat(window.isReaderElsewhere(1000)).isTrue();
+    assertThat(window.isReaderElsewhere(0)).as("there is nothing else").isFalse();
+  }
+
+  @Test
+  void reader_atTheVeryEndOfTheOrder_isElsewhereSooner() {
+    enter(order(50));
+    readElsewhere(2);
+
+    assertThat(window.isReaderElsewhere(2)).isTrue();
+  }
+
+  @Test
+  void reader_whoReadsOneOfTheWindow_isThere() {
+    enter(order(50));
+    readElsewhere(100);
+    window.read(1001, SIZE, 0, 1);
+
+    assertThat(window.isReaderElsewhere(1000)).isFalse();
+  }
+
+  @Test
+  void reader_notFound_isLookedForLater() {
+    enter(order(50));
+    readElsewhere(PrefetchWindow.FIRST_SUSPICION);
+    window.notFound();
+    assertThat(window.isReaderElsewhere(1000)).isFalse();
+    for (int i = 0; i < 2 * PrefetchWindow.FIRST_SUSPICION; i++) {
+      assertThat(window.isReaderElsewhere(1000)).isFalse();
+      window.read(7000L + i, SIZE, 0, 1);
+    }
+
+    assertThat(window.isReaderElsewhere(1000)).isTrue();
+  }
+
+  @Test
+  void opened_filesElsewhere_countToo() {
+    enter(order(50));
+    for (int i = 0; i < PrefetchWindow.FIRST_SUSPICION; i++) {
+      window.opened(5000L + i);
+    }
+
+    assertThat(window.isReaderElsewhere(1000)).isTrue();
+    assertThat(window.isReadElsewhere(5003)).isTrue();
+    assertThat(window.isReadElsewhere(1003)).isFalse();
+  }
+
+  @Test
+  void jump_leavesAllAndGoesOnThere() {
+    enter(order(50));
+    window.jump(30);
+
+    assertThat(left()).hasSize(10);
+    assertThat(window.firstIndex()).isEqualTo(30);
+    next = 30;
+    assertThat(enter(order(50))).isEqualTo(40);
+    assertThat(window.firstIndex()).isEqualTo(30);
+  }
+
+  @Test
+  void firstIndex_isThatOfTheFirstThatHasNotLeft() {
+    assertThat(window.firstIndex()).isZero();
+    enter(order(50));
+    readWhole(1001);
+    assertThat(window.firstIndex()).isZero();
+    readWhole(1000);
+    assertThat(window.firstIndex()).isEqualTo(2);
+  }
+
+  @Test
+  void fileThatIsGone_leavesWithAllItsEntries() {
+    long[] order = {7, 8, 7};
+    enter(order);
+    window.gone(7);
+    readWhole(8);
+
+    assertThat(left()).containsExactlyInAnyOrder(7L, 8L);
+    assertThat(window.usedBytes()).isZero();
+    assertThat(window.isRead()).isTrue();
+  }
+
+  @Test
+  void rest_isTheTimeSinceAFileOfTheWindowWasReadOrEntered() {
+    now.set(100);
+    enter(order(5));
+    assertThat(window.restNanos()).isZero();
+    now.set(150);
+    window.read(5000, SIZE, 0, 1);
+    assertThat(window.restNanos()).isEqualTo(50);
+    window.read(1000, SIZE, 0, 1);
+    assertThat(window.restNanos()).isZero();
   }
 }

@@ -4,10 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.metadata.FileName;
+import io.pmfs.stage.Pace;
+import io.pmfs.stage.Placement;
+import io.pmfs.stage.Staging;
 import io.pmfs.tier.Await;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FsException;
+import java.io.OutputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -19,6 +28,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -237,6 +247,174 @@ final class PrefetchWorkTest {
 
       assertThat(reads).hasValue(1);
       assertThat(task.progress().noRoom()).isZero();
+    }
+  }
+
+  /** What the kernel has in its cache is read without a word to us. */
+  @Test
+  void prefetch_ofFilesThatTheKernelAnswers_jumpsToTheReader() throws Exception {
+    List<Integer> order = shuffled(1, 5);
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, order);
+      Await.until("the window is full", () -> task.progress().done() == 20);
+      for (int i = 100; i < FILES; i++) {
+        read(dataset, order.get(i));
+      }
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(task.progress().files()).isEqualTo(FILES);
+      dataset.awaitIdle();
+      assertThat(isThere(dataset, order.get(3))).as("what was skipped is dropped").isFalse();
+      assertThat(dataset.store.bytesRead(name(order.get(50)))).as("and not copied").isZero();
+    }
+  }
+
+  @Test
+  void prefetch_whileOtherFilesAreRead_staysWhereItIs() throws Exception {
+    List<Integer> order = shuffled(1, 6).subList(0, 100);
+    List<Integer> others = shuffled(1, 6).subList(100, FILES);
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = start(dataset, order);
+      Await.until("the window is full", () -> task.progress().done() == 20);
+      for (int i : others) {
+        read(dataset, i);
+      }
+      for (int i : order) {
+        Await.until("it is ahead", () -> isThere(dataset, i));
+        read(dataset, i);
+      }
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+
+      assertThat(task.progress().done()).isEqualTo(100);
+    }
+  }
+
+  @Test
+  void prefetch_fromAPosition_leavesOutWhatIsBeforeIt() throws Exception {
+    List<Integer> order = shuffled(1, 7);
+    try (Dataset dataset = dataset(1L << 30)) {
+      TaskRequest.Prefetch request =
+          new TaskRequest.Prefetch(
+              order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW);
+      FileTask first = dataset.tasks.start(request);
+      for (int i : order.subList(0, 150)) {
+        Await.until("it is ahead", () -> isThere(dataset, i));
+        read(dataset, i);
+      }
+      Await.until("the position", () -> first.position() == 150);
+      first.cancel();
+      assertThat(first.await(Duration.ofSeconds(20))).isTrue();
+
+      FileTask task = dataset.tasks.start(request.from(first.position()));
+      for (int i : order.subList(150, FILES)) {
+        Await.until("it is ahead", () -> isThere(dataset, i));
+        read(dataset, i);
+      }
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+
+      assertThat(task.progress().isComplete()).isTrue();
+      assertThat(task.progress().files()).isEqualTo(FILES);
+      assertThat(dataset.store.bytesRead(name(order.get(0)))).isEqualTo(SIZE);
+      Await.until("all are dropped", () -> dataset.copyCount() == 0);
+    }
+  }
+
+  @Test
+  void prefetch_ofDirectoriesAndUnknownPaths_reportsTheirLinesAtOnce() throws Exception {
+    try (Dataset dataset = dataset(1L << 30)) {
+      Path file = directory.resolve("order");
+      try (OutputStream out = Files.newOutputStream(file)) {
+        PathFile.Writer list = new PathFile.Writer(out);
+        for (int i = 0; i < 100; i++) {
+          list.add(i == 98 ? null : FileName.of(i == 97 ? "d" : i == 99 ? "gone" : name(i)));
+        }
+        list.end();
+      }
+      PathFile list = PathFile.open(FileChannel.open(file, StandardOpenOption.READ), file, 0);
+      FileTask task = dataset.tasks.start(new TaskRequest.Prefetch(list, LIMITS, WINDOW, 0));
+      Await.until("both are reported, far ahead", () -> task.progress().failed() == 2);
+
+      assertThat(task.findings(0, 9).stream().map(f -> f.path() + ": " + f.reason()))
+          .containsExactlyInAnyOrder(
+              "d: line 98: it is a directory; an order names files",
+              "gone: line 100: there is no such path");
+      assertThat(task.progress().state()).isEqualTo(State.RUNNING);
+      task.cancel();
+      assertThat(task.await(Duration.ofSeconds(20))).isTrue();
+    }
+  }
+
+  @Test
+  void prefetch_ofFilesThatVanish_ends() throws Exception {
+    try (Dataset dataset = dataset(1L << 30)) {
+      for (int i = 0; i < 3; i++) {
+        dataset.inode(name(i));
+      }
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.OPEN || operation == Operation.STATUS) {
+              throw new FsException(Errno.ENOENT, path.toString());
+            }
+          });
+      FileTask task = start(dataset, List.of(0, 1, 2));
+
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+      assertThat(task.progress().failed()).isEqualTo(3);
+    }
+  }
+
+  /** In the clock that a test steps. */
+  private FileTask startWithClock(Dataset dataset, List<Integer> order, AtomicLong now) {
+    TaskRequest.Prefetch request =
+        new TaskRequest.Prefetch(
+            order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW);
+    RunningTask task = new RunningTask(request, new ScratchFiles(List.of(directory)), () -> {});
+    Staging staging =
+        dataset.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, task.counts.bytes::add);
+    task.start(
+        t -> {
+          try (TaskSource by =
+              new TaskSource(
+                  dataset.fs,
+                  dataset.namespace,
+                  dataset.source,
+                  3,
+                  Pace.UNLIMITED,
+                  t::isCancelled)) {
+            new PrefetchWork(by, dataset.fs, staging, request, now::get).run(t);
+          }
+        });
+    return task;
+  }
+
+  @Test
+  void prefetch_readerThatStopsForGood_endsAndSaysWhere() throws Exception {
+    AtomicLong now = new AtomicLong();
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = startWithClock(dataset, shuffled(1, 8), now);
+      Await.until("the window is full", () -> task.progress().done() == 20);
+      now.set(PrefetchWork.STOPPED.toNanos() + 1);
+
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+      assertThat(task.progress().state()).isEqualTo(State.ENDED);
+      assertThat(task.progress().isComplete()).isFalse();
+      assertThat(task.findings(0, 9))
+          .singleElement()
+          .satisfies(f -> assertThat(f.reason()).contains("the reader stopped before this file"));
+    }
+  }
+
+  @Test
+  void prefetch_lastFilesThatTheKernelAnswers_endsInTime() throws Exception {
+    AtomicLong now = new AtomicLong();
+    try (Dataset dataset = dataset(1L << 30)) {
+      FileTask task = startWithClock(dataset, List.of(0, 1, 2), now);
+      Await.until("all are there", () -> task.progress().done() == 3);
+      now.set(PrefetchWork.STOPPED_AT_THE_END.toNanos() + 1);
+
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+      assertThat(task.progress().isComplete()).isTrue();
     }
   }
 

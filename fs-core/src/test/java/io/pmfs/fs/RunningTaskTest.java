@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.metadata.FileName;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -14,7 +15,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 final class RunningTaskTest {
   private RunningTask task =
-      new RunningTask(new TaskRequest.Check(List.of(FileName.of(""))), () -> {});
+      new RunningTask(
+          new TaskRequest.Check(List.of(FileName.of(""))),
+          new ScratchFiles(List.of(Path.of(System.getProperty("java.io.tmpdir")))),
+          () -> {});
 
   private TaskProgress run(RunningTask.Work work) throws InterruptedException {
     task.start(work);
@@ -28,13 +32,13 @@ final class RunningTaskTest {
     TaskProgress progress =
         run(
             t -> {
-              for (int i = 0; i < RunningTask.FINDINGS + 10; i++) {
+              for (int i = 0; i < Findings.MOST + 10; i++) {
                 t.report(path, TaskFinding.Kind.MISSING, "");
               }
             });
 
-    assertThat(progress.failed()).isEqualTo(RunningTask.FINDINGS + 10L);
-    assertThat(task.findings(0, Integer.MAX_VALUE)).hasSize(RunningTask.FINDINGS);
+    assertThat(progress.failed()).isEqualTo(Findings.MOST + 10L);
+    assertThat(task.findings(0, Integer.MAX_VALUE)).hasSize(Findings.MOST);
     assertThat(progress.isComplete()).isFalse();
   }
 
@@ -84,7 +88,7 @@ final class RunningTaskTest {
             });
     assertThat(counted.totalsAreFinal()).isTrue();
 
-    task = new RunningTask(task.request(), () -> {});
+    task = new RunningTask(task.request(), new ScratchFiles(List.of()), () -> {});
     TaskProgress cancelled =
         run(
             t -> {

@@ -136,4 +136,22 @@ final class SequencePassTest {
       assertThat(task.progress().files()).isEqualTo(FILES + 1L);
     }
   }
+
+  /** A sequence's requests are spaced as others are: 20 files and 3 sequences, here one each. */
+  @Test
+  void stage_ofSequencesAtAPace_countsTheirRequests() throws Exception {
+    try (Dataset dataset = packed(ROOM)) {
+      dataset.readNames();
+      long start = System.nanoTime();
+      FileTask task =
+          dataset.tasks.start(
+              new TaskRequest.Stage(
+                  List.of(FileName.of("")), new TaskRequest.Limits(4, 0, 20), null, false, false));
+      assertThat(task.await(Duration.ofSeconds(60))).isTrue();
+
+      assertThat(task.progress().isComplete()).isTrue();
+      Duration took = Duration.ofNanos(System.nanoTime() - start);
+      assertThat(took).isGreaterThan(Duration.ofSeconds(1));
+    }
+  }
 }

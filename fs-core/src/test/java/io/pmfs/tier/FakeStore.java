@@ -396,13 +396,16 @@ public final class FakeStore implements BackingStore {
   }
 
   @Override
-  public synchronized SourceSequence sequence(int index, ByteBuffer window) {
+  public synchronized SourceSequence sequence(
+      int index, ByteBuffer window, Runnable beforeRequest) {
     List<FileName> files =
         paths().stream().filter(path -> require(path).type == FileType.REGULAR).sorted().toList();
     int perSequence = (files.size() + sequenceCount - 1) / sequenceCount;
     int from = Math.min(files.size(), index * perSequence);
     return new Sequence(
-        index, files.subList(from, Math.min(files.size(), from + perSequence)).iterator());
+        index,
+        files.subList(from, Math.min(files.size(), from + perSequence)).iterator(),
+        beforeRequest);
   }
 
   private final class Sequence implements SourceSequence {
@@ -410,7 +413,10 @@ public final class FakeStore implements BackingStore {
     private final Iterator<FileName> files;
     private @Nullable FileName current;
 
-    Sequence(int index, Iterator<FileName> files) {
+    private final Runnable beforeRequest;
+
+    Sequence(int index, Iterator<FileName> files, Runnable beforeRequest) {
+      this.beforeRequest = beforeRequest;
       this.name = FileName.of("sequence " + index);
       this.files = files;
     }
@@ -425,6 +431,7 @@ public final class FakeStore implements BackingStore {
     @Override
     public SourceFile open() throws FsException {
       FileName path = Objects.requireNonNull(current);
+      beforeRequest.run();
       hook.before(Operation.OPEN_NEXT, path, 0);
       synchronized (FakeStore.this) {
         openFiles.incrementAndGet();

@@ -13,6 +13,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -132,10 +134,11 @@ final class StageIT {
           stage(mount, "--list", list.toString(), "--report", report.toString()).expect(4);
 
       assertThat(staged.out()).contains("staged 12 files, 1 file failed");
-      assertThat(staged.errorLines()).containsExactly("pmfs: no/such: there is no such path");
+      assertThat(staged.errorLines())
+          .containsExactly("pmfs: no/such: line 5: there is no such path");
       assertThat(lines(report))
           .containsExactly(
-              "{\"path\":\"no/such\",\"outcome\":\"not-found\",\"reason\":\"there is no such path\"}");
+              "{\"path\":\"no/such\",\"outcome\":\"not-found\",\"reason\":\"line 5: there is no such path\"}");
     }
   }
 
@@ -304,6 +307,82 @@ final class StageIT {
       assertThat(status.text("tiers.0.state")).isEqualTo("on");
       assertThat(status.number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
     }
+  }
+
+  @Test
+  void stage_orderDaemonKilled_goesOnWhereTheReaderIs() {
+    Machine.requireRoot();
+    List<Item> shuffled = new ArrayList<>(dataset.items());
+    Collections.shuffle(shuffled, new Random(8));
+    Path order =
+        write("order", shuffled.stream().map(Item::name).collect(Collectors.joining("\n")));
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier() + ":1M")) {
+      Process client = start(mount, "--order", order.toString(), "--window", "500K");
+      awaitMiddle();
+      List<Item> first = shuffled.subList(0, COUNT / 2);
+      first.forEach(item -> Dataset.assertEqualBelow(mount.mountpoint(), item));
+      Await.until("the position is kept", PATIENCE, () -> position() >= first.size());
+      Command.run("kill", "-KILL", Long.toString(mount.daemon())).expect(0);
+      Await.until("the next goes on", PATIENCE, () -> bytesInTier() >= 4L * SIZE);
+      long bytes = mount.status().number("sourceOperations.bytes");
+      for (Item item : shuffled.subList(COUNT / 2, COUNT)) {
+        Dataset.assertEqualBelow(mount.mountpoint(), item);
+      }
+
+      assertThat(awaitExit(client)).as(new String(Dataset.read(output()), UTF_8)).isZero();
+      assertThat(bytes).as("what was read is not staged again").isLessThan(dataset.bytes() / 2);
+    }
+  }
+
+  /** How many paths of its order a prefetch has passed, by what is kept for the next daemon. */
+  private long position() {
+    for (Path file : Installation.files(pmfs.state())) {
+      if (file.getFileName().toString().equals("task.json")) {
+        Matcher from =
+            Pattern.compile("\"from\":(\\d+)").matcher(new String(Dataset.read(file), UTF_8));
+        return from.find() ? Long.parseLong(from.group(1)) : -1;
+      }
+    }
+    return -1;
+  }
+
+  /** ImageNet's list, twice: what it takes must not add up. The daemon has its usual heap. */
+  @Test
+  void stage_orderOfImageNetsLengthTwice_isTakenAndLeavesNothing() {
+    int lines = 1_281_167;
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < lines; i++) {
+      text.append(dataset.items().get(i % COUNT).name()).append('\n');
+    }
+    Path order = write("order", text.toString());
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier() + ":1M")) {
+      for (int round = 0; round < 2; round++) {
+        Process client = start(mount, "--order", order.toString(), "--window", "500K");
+        Await.until(
+            "it runs",
+            PATIENCE,
+            () ->
+                mount.status().text("task.state").equals("running")
+                    && mount.status().number("task.totalFiles") == lines
+                    && bytesInTier() >= 4L * SIZE);
+        assertThat(lists()).hasSize(1);
+        client.destroy(); // SIGTERM, as Ctrl-C
+        awaitExit(client);
+        Await.until(
+            "it is cancelled",
+            PATIENCE,
+            () -> mount.status().text("task.state").equals("cancelled"));
+      }
+
+      Await.until("the lists are gone", PATIENCE, () -> lists().isEmpty());
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  private List<Path> lists() {
+    return Installation.files(pmfs.state()).stream()
+        .filter(file -> file.getParent().endsWith("lists"))
+        .toList();
   }
 
   @Test

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 final class ReadWindow implements SourceFile {
   private final SourceFile file;
   private final ByteBuffer window;
+  private final Runnable beforeRequest;
   private long start;
 
   /** Of the file after the window was filled; null before it ever was. */
@@ -23,9 +24,11 @@ final class ReadWindow implements SourceFile {
    *
    * @param file stays open when this is closed
    * @param window as large as what is to be read at once; direct
+   * @param beforeRequest called before the file is asked for something
    */
-  ReadWindow(SourceFile file, ByteBuffer window) {
+  ReadWindow(SourceFile file, ByteBuffer window, Runnable beforeRequest) {
     this.file = file;
+    this.beforeRequest = beforeRequest;
     this.window = window.clear().limit(0);
   }
 
@@ -39,7 +42,9 @@ final class ReadWindow implements SourceFile {
         start = at;
         int count = 0;
         try {
+          beforeRequest.run();
           count = file.read(at, window);
+          beforeRequest.run();
           status = file.status();
         } finally {
           window.position(0).limit(count);

@@ -17,11 +17,15 @@ final class ShardSequence implements SourceSequence {
   private boolean closed;
 
   ShardSequence(
-      ShardStore store, OpenShards.OpenShard shard, ShardIndex.Order order, ByteBuffer window) {
+      ShardStore store,
+      OpenShards.OpenShard shard,
+      ShardIndex.Order order,
+      ByteBuffer window,
+      Runnable beforeRequest) {
     this.store = store;
     this.shard = shard;
     this.order = order;
-    this.window = new ReadWindow(shard.file(), window);
+    this.window = new ReadWindow(shard.file(), window, beforeRequest);
   }
 
   @Override

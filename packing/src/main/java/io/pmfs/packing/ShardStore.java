@@ -147,9 +147,10 @@ public final class ShardStore implements BackingStore {
   }
 
   @Override
-  public SourceSequence sequence(int number, ByteBuffer window) throws FsException {
+  public SourceSequence sequence(int number, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
     OpenShards.OpenShard shard = open.acquire(index.shards().get(number));
-    return new ShardSequence(this, shard, index.order(number), window);
+    return new ShardSequence(this, shard, index.order(number), window, beforeRequest);
   }
 
   @Nullable FileName next(ShardIndex.Order order) throws FsException {

@@ -19,6 +19,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -229,10 +230,11 @@ final class ShardStoreTest {
     BackingStores.build(directory, new IndexForm(true, false), index, "1.tar", "2.tar");
     List<String> seen = new ArrayList<>();
     ByteBuffer window = ByteBuffer.allocateDirect(8 << 20);
+    AtomicInteger paced = new AtomicInteger();
     try (ShardStore store = new ShardStore(files, ShardIndex.open(index))) {
       assertThat(store.sequenceCount()).isEqualTo(2);
       for (int number = 0; number < 2; number++) {
-        try (SourceSequence sequence = store.sequence(number, window)) {
+        try (SourceSequence sequence = store.sequence(number, window, paced::incrementAndGet)) {
           for (FileName path = sequence.next(); path != null; path = sequence.next()) {
             seen.add(path.toString());
             try (SourceFile file = sequence.open()) {
@@ -249,6 +251,7 @@ final class ShardStoreTest {
     assertThat(seen).hasSize(101).doesNotHaveDuplicates();
     assertThat(files.operations().reads()).as("of 5 MB in windows of 8 MiB").isEqualTo(2);
     assertThat(files.operations().opens()).isEqualTo(2);
+    assertThat(paced).as("each a read and a look at the shard").hasValue(2 * 2);
     assertThat(files.operations().stats()).as("of shards, not of members").isLessThan(10);
   }
 
@@ -256,7 +259,7 @@ final class ShardStoreTest {
   void sequence_ofAShardThatChanges_tellsItAfterReading() throws Exception {
     Shell.run(directory, "echo one > a; echo two > b; tar -cf t.tar a b");
     try (ShardStore store = store(new IndexForm(true, false), "t.tar");
-        SourceSequence sequence = store.sequence(0, ByteBuffer.allocateDirect(1 << 20))) {
+        SourceSequence sequence = store.sequence(0, ByteBuffer.allocateDirect(1 << 20), () -> {})) {
       sequence.next();
       try (SourceFile file = sequence.open()) {
         file.status();

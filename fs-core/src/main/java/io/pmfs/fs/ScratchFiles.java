@@ -1,0 +1,33 @@
+package io.pmfs.fs;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+
+/** Files without a name, gone with whoever has them open, in the first directory that takes one. */
+public record ScratchFiles(List<Path> directories) {
+  public ScratchFiles {
+    directories = List.copyOf(directories);
+  }
+
+  /** Opens a new file for reading and writing. */
+  public FileChannel create() throws IOException {
+    IOException failure = new IOException("there is no directory for it");
+    for (Path directory : directories) {
+      try {
+        Path path = Files.createTempFile(directory, ".pmfs-", null);
+        try {
+          return FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        } finally {
+          Files.delete(path);
+        }
+      } catch (IOException e) {
+        failure = e;
+      }
+    }
+    throw failure;
+  }
+}
