@@ -23,6 +23,7 @@ import picocli.CommandLine.Option;
       "  pmfs stage /mnt/dataset/train /mnt/dataset/labels.csv",
       "  pmfs stage --list files.txt --report problems.jsonl /mnt/dataset",
       "  pmfs stage --check /mnt/dataset              what is missing or stale",
+      "  pmfs stage --check --deep /mnt/dataset       the same, and every byte is compared",
       "  pmfs stage --max-rate 500M --max-iops 2000 --background /mnt/dataset",
       "  pmfs stage --wait /mnt/dataset               for what runs in the background",
       "  pmfs stage --replicate all /mnt/dataset/val  on every node of a cluster",
@@ -54,8 +55,17 @@ final class StageCommand extends TaskCommand {
   @Option(names = "--metadata-only", description = "Import names and attributes only, no contents.")
   private boolean metadataOnly;
 
-  @Option(names = "--check", description = "Copy nothing; say what is missing or stale.")
+  @Option(
+      names = "--check",
+      description =
+          "Copy nothing; look into the tiers and say what is missing or stale. Status 0 if every"
+              + " byte can be read with the source away.")
   private boolean check;
+
+  @Option(
+      names = "--deep",
+      description = "With --check: read the copies and compare them with their checksums.")
+  private boolean deep;
 
   @Option(
       names = "--tier",
@@ -92,7 +102,10 @@ final class StageCommand extends TaskCommand {
   @Override
   void checkOptions() throws MountFailure {
     exclude("--wait", HOW_TO_COPY);
-    exclude("--wait", "--check");
+    exclude("--wait", "--check", "--deep");
+    if (deep && !check) {
+      throw MountFailure.usage("--deep belongs to --check; pmfs verify compares copies by itself");
+    }
     exclude("--check", HOW_TO_COPY);
     exclude("--order", "--list", "--tier", "--pin", "--metadata-only");
     exclude("--metadata-only", "--tier", "--pin", "--replicate");
@@ -113,7 +126,7 @@ final class StageCommand extends TaskCommand {
   @Override
   TaskRequest request(TaskPaths paths) throws MountFailure {
     if (check) {
-      return new TaskRequest.Check(paths, isReplicated());
+      return new TaskRequest.Check(paths, isReplicated(), deep);
     }
     TaskRequest.Limits limits =
         new TaskRequest.Limits(

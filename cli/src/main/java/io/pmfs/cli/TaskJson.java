@@ -45,6 +45,10 @@ final class TaskJson {
       out.name("replicated").value(stage.replicated());
     } else if (request instanceof TaskRequest.Check check) {
       out.name("replicated").value(check.replicated());
+      if (check.deep()) {
+        // Older nodes of a cluster do not know it.
+        out.name("deep").value(true);
+      }
     } else if (request instanceof TaskRequest.Prefetch prefetch) {
       write(prefetch.limits(), out);
       out.name("windowBytes").value(prefetch.windowBytes());
@@ -83,6 +87,7 @@ final class TaskJson {
     private long from;
     private boolean source;
     private boolean repair;
+    private boolean deep;
     private final List<String> others = new ArrayList<>();
 
     void read(String name, JsonReader in) throws IOException {
@@ -106,6 +111,7 @@ final class TaskJson {
         case "from" -> from = in.nextLong();
         case "source" -> source = in.nextBoolean();
         case "repair" -> repair = in.nextBoolean();
+        case "deep" -> deep = in.nextBoolean();
         default -> throw new IllegalArgumentException("unknown field " + name);
       }
     }
@@ -133,8 +139,8 @@ final class TaskJson {
           return new TaskRequest.Verify(given, source, repair);
         }
         case "check" -> {
-          allow("replicated");
-          return new TaskRequest.Check(given, replicated);
+          allow("replicated", "deep");
+          return new TaskRequest.Check(given, replicated, deep);
         }
         case "evict" -> {
           allow();

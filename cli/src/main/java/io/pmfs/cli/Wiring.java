@@ -220,9 +220,11 @@ final class Wiring implements MountOpener {
     opened.push(requests);
     bridge.tell(requests);
     if (!namespace.stoppedCleanly()) {
-      log.info("the last session did not stop cleanly: the tiers are compared with the records");
+      log.info(
+          "the last session did not stop cleanly: tiers take copies after they were compared with"
+              + " the records");
     }
-    stager.recoverTiers();
+    stager.compareTiers();
     ScratchFiles scratch = scratch(state);
     KeptTasks tasks =
         keptTasks(

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import java.io.IOException;
@@ -27,6 +28,7 @@ final class TaskJsonTest {
         new TaskRequest.Stage(PATHS, LIMITS, null, false, true),
         new TaskRequest.Stage(PATHS, new TaskRequest.Limits(0, 0, 0), null, false, false),
         new TaskRequest.Check(PATHS),
+        new TaskRequest.Check(TaskPaths.of(PATHS), true, true),
         new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30),
         new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30).from(7),
         new TaskRequest.Verify(PATHS, true, false),

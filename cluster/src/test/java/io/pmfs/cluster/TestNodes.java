@@ -153,7 +153,7 @@ final class TestNodes implements AutoCloseable {
               new StagerSettings(2, 8 << 20, 10_000),
               new ClusterShare(owners, namespace, remoteCopies),
               () -> {});
-      stager.recoverTiers();
+      stager.compareTiers();
       fs =
           new PmfsFileSystem(
               namespace,

@@ -84,12 +84,17 @@ public final class DatasetTasks implements FileTasks {
       Staging staging = stager.staging(placement, pace, task.counts.bytes::add);
       Predicate<Inode> included = included(stage.replicated() || stage.metadataOnly());
       return withSource(
-          jobs, pace, (by, t) -> new StageWork(by, staging, stage.metadataOnly(), included).run(t));
+          jobs,
+          pace,
+          (by, t) -> new StageWork(by, copies, staging, stage.metadataOnly(), included).run(t));
     }
     if (request instanceof TaskRequest.Check check) {
       Predicate<Inode> included = included(check.replicated());
+      int jobs = check.deep() ? VERIFY_THREADS : DEFAULT_JOBS;
       return withSource(
-          DEFAULT_JOBS, Pace.UNLIMITED, (by, t) -> new CheckWork(by, copies, included).run(t));
+          jobs,
+          Pace.UNLIMITED,
+          (by, t) -> new CheckWork(by, copies, included, check.deep()).run(t));
     }
     if (request instanceof TaskRequest.Evict) {
       return new EvictWork(new Tree(namespace, fileSystem.importer(), null, () -> false), stager);

@@ -1,6 +1,7 @@
 package io.pmfs.fs;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.stage.Copies;
 import io.pmfs.stage.InodeBytes;
 import io.pmfs.stage.Staging;
 import io.pmfs.tier.FsException;
@@ -14,6 +15,7 @@ import java.util.function.Predicate;
  */
 final class StageWork implements RunningTask.Work {
   private final TaskSource source;
+  private final Copies copies;
   private final Staging staging;
   private final boolean metadataOnly;
   private final Predicate<Inode> included;
@@ -26,8 +28,14 @@ final class StageWork implements RunningTask.Work {
    *
    * @param metadataOnly whether only names and attributes are imported
    */
-  StageWork(TaskSource source, Staging staging, boolean metadataOnly, Predicate<Inode> included) {
+  StageWork(
+      TaskSource source,
+      Copies copies,
+      Staging staging,
+      boolean metadataOnly,
+      Predicate<Inode> included) {
     this.source = source;
+    this.copies = copies;
     this.staging = staging;
     this.metadataOnly = metadataOnly;
     this.included = included;
@@ -39,6 +47,7 @@ final class StageWork implements RunningTask.Work {
     RequestedFiles files = RequestedFiles.find(task, source.tree(), source.jobs(), included);
     List<Thread> counting = files.startCounting(source.jobs());
     if (!metadataOnly) {
+      copies.keepDictionaries();
       new SequencePass(source, staging, task, files, stagedInSequence).run();
     }
     files.forEach(source.jobs(), new Visitor(task), staging::help);

@@ -50,16 +50,17 @@ public sealed interface TaskRequest {
    * Says which files have no copy, or one of another version; copies nothing.
    *
    * @param replicated whether also of the files that other nodes hold
+   * @param deep whether copies are read and compared with their checksums
    */
-  record Check(TaskPaths paths, boolean replicated) implements TaskRequest {
-    /** Of this node's own files. */
+  record Check(TaskPaths paths, boolean replicated, boolean deep) implements TaskRequest {
+    /** Of this node's own files; nothing is read. */
     public Check(List<FileName> paths) {
-      this(TaskPaths.of(paths), false);
+      this(TaskPaths.of(paths), false, false);
     }
 
     @Override
     public Check with(TaskPaths other) {
-      return new Check(other, replicated);
+      return new Check(other, replicated, deep);
     }
   }
 

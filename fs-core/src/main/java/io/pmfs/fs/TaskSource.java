@@ -1,6 +1,5 @@
 package io.pmfs.fs;
 
-import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Pace;
@@ -9,7 +8,6 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import java.nio.ByteBuffer;
-import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
@@ -99,11 +97,6 @@ final class TaskSource implements AutoCloseable {
   SourceSequence sequence(int index, ByteBuffer window) throws FsException {
     pace.await(1, 0, cancelled);
     return source.sequence(index, window, () -> pace.await(1, 0, cancelled));
-  }
-
-  /** What is known of a file's copies. */
-  List<CopyRecord> copies(long number) {
-    return namespace.copies(number);
   }
 
   void readSymbolicLink(long number) throws FsException {

@@ -41,7 +41,7 @@ final class VerifyWork implements RunningTask.Work {
     long size = source.knownSize(number);
     Comparison comparison = new Comparison(task, number);
     try {
-      List<CopyRecord> records = source.copies(number);
+      List<CopyRecord> records = copies.records(number);
       if (!records.isEmpty()) {
         comparison.compare(records);
       }

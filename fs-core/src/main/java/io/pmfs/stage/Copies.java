@@ -233,19 +233,58 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Compares a whole copy with its checksums, though it may have been compared before; says what is
-   * wrong with it, or null if nothing is or it went away.
+   * The copies of a file that are recorded in these tiers. Records of a tier that is not configured
+   * stay, for the session in which it is again, and say nothing of the file.
+   */
+  public List<CopyRecord> records(long number) {
+    return namespace.copies(number).stream()
+        .filter(copy -> index.tierIndex(copy.tier()) < tiers.size())
+        .toList();
+  }
+
+  /**
+   * Compares the copies of a file with their checksums until one is good, and drops those that are
+   * not; says what is wrong with the last, or null if there is a good one.
+   *
+   * @param goesOn is told how many bytes were compared, as they are; false ends it
+   */
+  public @Nullable String compareAny(Inode inode, IntPredicate goesOn) {
+    String problem = "there is no copy";
+    for (CopyRecord copy : records(inode.number())) {
+      if (copy.version().equals(inode.attributes().version()) && has(inode)) {
+        try {
+          String found = compare(inode, copy, goesOn);
+          if (found == null) {
+            return null;
+          }
+          problem = "in tier " + copy.tier() + ": " + found;
+          reject(inode, copy, found, true);
+        } catch (IOException e) {
+          problem = "in tier " + copy.tier() + ": the tier failed: " + e.getMessage();
+        }
+      }
+    }
+    return problem;
+  }
+
+  /** Has the dictionaries that copies need be where the next session looks for them. */
+  public void keepDictionaries() {
+    formats.forEach(CopyFormat::keepDictionary);
+  }
+
+  /**
+   * Compares a whole copy of {@link #records} with its checksums, though it may have been compared
+   * before; says what is wrong with it, or null if nothing is or it went away.
    *
    * @param goesOn is told how many bytes were compared, as they are; false ends it
    * @throws IOException if the tier failed
    */
   public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
       throws IOException {
-    int place = index.tierIndex(copy.tier());
-    if (place == tiers.size()) {
-      return "there is no such tier any more";
+    Tier tier = tiers.get(index.tierIndex(copy.tier()));
+    if (tier.hasFailed()) {
+      throw new IOException(String.valueOf(tier.status().reason()));
     }
-    Tier tier = tiers.get(place);
     try (NoSink sink = new NoSink(memory.store());
         OpenCopy fresh = open(inode, tier, false)) {
       if (fresh == null) {
@@ -292,6 +331,28 @@ public final class Copies implements AutoCloseable {
   /** Whether the copy there was of a file is of another version than the file. */
   public boolean isOutdated(long number) {
     return index.known(number) == Whereabouts.OUTDATED;
+  }
+
+  /**
+   * Whether there is a copy from which all of the file can be read, as far as can be told without
+   * reading it: what is known is compared with what is in the tiers, and forgotten if it is not
+   * there.
+   */
+  public boolean isThere(Inode inode) {
+    return isThere(inode, Placement.ANYWHERE);
+  }
+
+  /** The same of a copy where the placement wants it. */
+  boolean isThere(Inode inode, Placement placement) {
+    if (has(inode, placement)) {
+      index.confirm(inode);
+    }
+    return has(inode, placement);
+  }
+
+  /** Compares a tier with the records, both ways, while both are used. */
+  void compareWithRecords(Tier tier, BooleanSupplier stopping) {
+    new TierComparison(namespace, index, tier, format(tier)).run(stopping);
   }
 
   /** Whether a copy is known where the placement wants it. */
@@ -350,34 +411,24 @@ public final class Copies implements AutoCloseable {
    */
   private void missing(Inode inode, Tier tier) {
     index.forget(inode.number());
-    // The record goes before the file and comes after it: only if it was there all the time is the
-    // file what is missing.
     CopyRecord record = namespace.copy(inode.number(), tier.name());
-    if (!tier.hasFailed()
-        && record != null
-        && !isThere(inode, tier, record)
-        && record.equals(namespace.copy(inode.number(), tier.name()))) {
-      dropBad(inode, tier, "its file is not there");
-    }
-  }
-
-  private static boolean isThere(Inode inode, Tier tier, CopyRecord record) {
-    try (CopyReader reader = tier.open(inode.number(), record.extent())) {
-      return reader != null;
-    } catch (IOException e) {
-      // The tier has failed, and says so.
-      return true;
+    if (record != null && !tier.hasFailed() && index.lose(inode.number(), record)) {
+      countBad(inode, tier, "its file is not there");
     }
   }
 
   private void dropBad(Inode inode, Tier tier, String why) {
+    countBad(inode, tier, why);
+    evict(inode.number(), tier);
+  }
+
+  private void countBad(Inode inode, Tier tier, String why) {
     mismatches.computeIfAbsent(tier, key -> new LongAdder()).increment();
     log.warn(
         "the copy of {} in tier {} is dropped: {}; it is read from the source again",
         namespace.path(inode.number()),
         tier.name(),
         why);
-    evict(inode.number(), tier);
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {

@@ -6,7 +6,6 @@ import io.pmfs.compression.SeekTable;
 import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
-import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.DirectMemory;
@@ -40,7 +39,12 @@ public final class CopyFormat implements AutoCloseable {
   private final Executor trainer;
   private final ZstdCodec plain;
   private final @Nullable DictionaryTraining training;
+  private volatile @Nullable Dictionary dictionary;
   private volatile @Nullable ZstdCodec withDictionary;
+
+  /** While the tier's copies of earlier sessions may need a dictionary that is lost. */
+  private volatile boolean isCompared = true;
+
   private final AtomicLong contentBytes;
 
   /**
@@ -58,15 +62,16 @@ public final class CopyFormat implements AutoCloseable {
       Executor trainer,
       @Nullable Long contentBytes) {
     int level = Math.max(1, compression.level());
-    Dictionary dictionary = directory == null ? null : DictionaryFile.load(directory);
+    Dictionary loaded = directory == null ? null : DictionaryFile.load(directory);
     this.compression = compression;
     this.bundling = bundling;
     this.directory = directory;
     this.trainer = trainer;
     this.plain = new ZstdCodec(level);
-    this.withDictionary = dictionary == null ? null : new ZstdCodec(level, dictionary);
+    this.dictionary = loaded;
+    this.withDictionary = loaded == null ? null : new ZstdCodec(level, loaded);
     this.training =
-        directory == null || dictionary != null || compression.mode() == Compression.Mode.NONE
+        directory == null || loaded != null || compression.mode() == Compression.Mode.NONE
             ? null
             : new DictionaryTraining(level, bundling.unitBytes());
     this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
@@ -126,7 +131,7 @@ public final class CopyFormat implements AutoCloseable {
       return best;
     }
     DictionaryTraining samples = training;
-    if (samples != null && samples.offer(content)) {
+    if (samples != null && isCompared && samples.offer(content)) {
       trainer.execute(() -> train(samples));
     }
     return plain;
@@ -141,9 +146,10 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   private void useTrained(DictionaryTraining samples) {
-    Dictionary dictionary = samples.train(plain);
-    if (dictionary != null && directory != null && DictionaryFile.save(directory, dictionary)) {
-      withDictionary = new ZstdCodec(compression.level(), dictionary);
+    Dictionary trained = samples.train(plain);
+    if (trained != null && directory != null && DictionaryFile.save(directory, trained)) {
+      dictionary = trained;
+      withDictionary = new ZstdCodec(compression.level(), trained);
       log.info("small files are copied to {} with a dictionary from now on", directory);
     }
   }
@@ -181,6 +187,15 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   private static boolean isReadable(CopyRecord copy, Inode inode) {
+    return isKnown(copy) && copy.version().equals(inode.attributes().version());
+  }
+
+  /** Whether what a record names could be read by this version with what the tier has. */
+  boolean canRead(CopyRecord copy) {
+    return isKnown(copy) && (copy.codec() == RAW || byNumber(copy.codec()) != null);
+  }
+
+  private static boolean isKnown(CopyRecord copy) {
     int blockSize = copy.blockSize();
     boolean knownCodec =
         switch (copy.codec()) {
@@ -189,26 +204,30 @@ public final class CopyFormat implements AutoCloseable {
               blockSize > 0 && Blocks.SIZE % blockSize == 0;
           default -> false;
         };
-    return knownCodec
-        && copy.version().equals(inode.attributes().version())
-        && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
+    return knownCodec && copy.checksums().count() == Frames.count(copy.version().size(), blockSize);
   }
 
-  /** Counts what the tier's copies hold, if that is not known; while it takes none. */
-  void countContent(Namespace namespace, String tier) {
-    if (contentBytes() >= 0) {
-      return;
+  /**
+   * The tier is going to be compared with the records: until then no dictionary is made, which
+   * would be taken for the one that older copies need.
+   */
+  void isToBeCompared() {
+    isCompared = false;
+  }
+
+  /** The tier was compared with the records, and its copies hold so much. */
+  void counted(long bytes) {
+    contentBytes.set(bytes);
+    isCompared = true;
+  }
+
+  /** Writes the dictionary again if somebody removed its file. */
+  void keepDictionary() {
+    Dictionary needed = dictionary;
+    if (needed != null && directory != null && !DictionaryFile.isThere(directory, needed)) {
+      log.warn("the dictionary in {} was removed; it is written again", directory);
+      DictionaryFile.save(directory, needed);
     }
-    AtomicLong bytes = new AtomicLong();
-    namespace.listCopies(
-        Namespace.ROOT,
-        (number, copy) -> {
-          if (copy.tier().equals(tier)) {
-            bytes.addAndGet(copy.version().size());
-          }
-          return true;
-        });
-    contentBytes.set(bytes.get());
   }
 
   /** Content that came or, below zero, went. */

@@ -44,6 +44,9 @@ final class CopyIndex {
    */
   private final Striped<Lock> recordLocks = Striped.lock(64);
 
+  /** What is told of each change; GUARDED_BY(any of recordLocks), set with all of them held. */
+  private @Nullable TierComparison comparison;
+
   private volatile LongConsumer dropListener = number -> {};
 
   /**
@@ -90,6 +93,115 @@ final class CopyIndex {
     where.set(number, Whereabouts.NOWHERE);
     whenChanged.accept(number);
     dropListener.accept(number);
+  }
+
+  /**
+   * Looks whether the copies are there that a file is read from, and forgets those that are not:
+   * what is known is no proof.
+   */
+  void confirm(Inode inode) {
+    for (CopyRecord copy : namespace.copies(inode.number())) {
+      if (serves(copy, inode) && !isThere(inode.number(), copy)) {
+        lose(inode.number(), copy);
+      }
+    }
+  }
+
+  /** Whether a copy is there whole and can be read, as far as can be told without reading it. */
+  boolean isThere(long number, CopyRecord copy) {
+    Tier tier = tiers.get(tierIndex(copy.tier()));
+    if (!format(tier).canRead(copy)) {
+      return false;
+    }
+    try {
+      return tier.has(number, copy.extent(), copy.storedSize());
+    } catch (IOException e) {
+      // The tier has said so in the log and in its status; what it holds may serve the next
+      // session.
+      return true;
+    }
+  }
+
+  /**
+   * Forgets a copy that was found not to be there, if that is still so; says whether it was
+   * forgotten.
+   */
+  boolean lose(long number, CopyRecord copy) {
+    Tier tier = tiers.get(tierIndex(copy.tier()));
+    Lock lock = lockRecords(number);
+    try {
+      if (!copy.equals(namespace.copy(number, copy.tier()))
+          || tier.hasFailed()
+          || isThere(number, copy)) {
+        return false;
+      }
+      remove(number, tier, copy, Whereabouts.UNKNOWN);
+    } finally {
+      lock.unlock();
+    }
+    dropListener.accept(number);
+    return true;
+  }
+
+  /** The record first: a crash in between leaves a file too many, and no record too many. */
+  private void remove(long number, Tier tier, CopyRecord copy, byte now) {
+    // GUARDED_BY(recordLocks)
+    namespace.removeCopy(number, copy.tier());
+    tier.remove(number, copy.extent(), copy.storedSize());
+    where.set(number, now);
+    changed(number, tier, copy, null);
+  }
+
+  /** That a file's copy in a tier is another now; null stands for none. */
+  private void changed(
+      long number, Tier tier, @Nullable CopyRecord before, @Nullable CopyRecord after) {
+    // GUARDED_BY(recordLocks)
+    format(tier).count(size(after) - size(before));
+    whenChanged.accept(number);
+    TierComparison watching = comparison;
+    if (watching != null) {
+      watching.changed(number, tier, before, after);
+    }
+  }
+
+  private static long size(@Nullable CopyRecord copy) {
+    return copy == null ? 0 : copy.version().size();
+  }
+
+  /** Runs something while no record, and nothing that a tier has of them, changes. */
+  void whileNothingChanges(Runnable action) {
+    int locked = 0;
+    try {
+      while (locked < recordLocks.size()) {
+        recordLocks.getAt(locked).lock();
+        locked++;
+      }
+      action.run();
+    } finally {
+      while (locked > 0) {
+        recordLocks.getAt(--locked).unlock();
+      }
+    }
+  }
+
+  /** Tells a comparison of each change from now on; none, if it is null. */
+  void watch(@Nullable TierComparison next) {
+    whileNothingChanges(() -> comparison = next);
+  }
+
+  /** Has a file of a tier discarded if no record names it; says whether none did. */
+  boolean discardUnrecorded(long number, Tier tier, Tier.Census census) throws IOException {
+    Lock lock = lockRecords(number);
+    try {
+      CopyRecord copy = namespace.copy(number, tier.name());
+      if (copy != null && copy.extent() == null) {
+        return false;
+      }
+      census.discard(number);
+      return true;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Whether a copy is known where the placement wants it. */
@@ -184,21 +296,30 @@ final class CopyIndex {
         return false;
       }
       Tier tier = writer.tier();
-      CopyRecord placed = copy.at(writer.commit());
       CopyRecord replaced = namespace.copy(number, tier.name());
-      namespace.putCopy(number, placed);
-      format(tier).count(copy.version().size());
       if (replaced != null) {
-        format(tier).count(-replaced.version().size());
-        if (replaced.extent() != null || placed.extent() != null) {
-          tier.remove(number, replaced.extent());
-        }
+        remove(number, tier, replaced, Whereabouts.UNKNOWN);
       }
-      whenChanged.accept(number);
+      CopyRecord placed = copy.at(writer.commit());
+      record(number, tier, placed);
       where.set(number, Whereabouts.written(placed, tiers.indexOf(tier)));
+      changed(number, tier, null, placed);
       return true;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Writes the record of what was committed, which is not kept if that fails. */
+  private void record(long number, Tier tier, CopyRecord placed) { // GUARDED_BY(recordLocks)
+    boolean recorded = false;
+    try {
+      namespace.putCopy(number, placed);
+      recorded = true;
+    } finally {
+      if (!recorded) {
+        tier.remove(number, placed.extent(), placed.storedSize());
+      }
     }
   }
 
@@ -229,10 +350,10 @@ final class CopyIndex {
       for (CopyRecord copy : records) {
         int index = tierIndex(copy.tier());
         if (index < tiers.size()) {
-          tiers.get(index).remove(number, copy.extent());
-          format(tiers.get(index)).count(-copy.version().size());
+          remove(number, tiers.get(index), copy, why);
+        } else {
+          namespace.removeCopy(number, copy.tier());
         }
-        namespace.removeCopy(number, copy.tier());
       }
       if (!records.isEmpty()) {
         where.set(number, why);
@@ -254,13 +375,12 @@ final class CopyIndex {
     Lock lock = lockRecords(number);
     try {
       CopyRecord copy = namespace.copy(number, tier.name());
-      namespace.removeCopy(number, tier.name());
-      where.set(number, Whereabouts.UNKNOWN);
-      if (copy != null) {
-        format(tier).count(-copy.version().size());
-        tier.remove(number, copy.extent());
+      if (copy == null) {
+        where.set(number, Whereabouts.UNKNOWN);
+        whenChanged.accept(number);
+      } else {
+        remove(number, tier, copy, Whereabouts.UNKNOWN);
       }
-      whenChanged.accept(number);
     } finally {
       lock.unlock();
     }
@@ -309,14 +429,15 @@ final class CopyIndex {
       CopyRecord copy = namespace.copy(number, tier.name());
       Extent from = copy == null ? null : copy.extent();
       Extent to = copy == null || from == null || !isIn(bundles, copy) ? null : move(tier, from);
-      if (copy == null || to == null) {
+      if (copy == null || from == null || to == null) {
         return false;
       }
-      namespace.putCopy(number, copy.at(to));
+      CopyRecord moved = copy.at(to);
+      namespace.putCopy(number, moved);
       // What was read from the old place is compared where it is now.
       where.set(number, Whereabouts.UNKNOWN);
-      tier.remove(number, from);
-      whenChanged.accept(number);
+      tier.remove(number, from, from.size());
+      changed(number, tier, copy, moved);
       return true;
     } finally {
       lock.unlock();

@@ -47,6 +47,10 @@ final class DictionaryFile {
     return file.endsWith(name(bytes)) ? Dictionary.of(bytes) : null;
   }
 
+  static boolean isThere(Path directory, Dictionary dictionary) {
+    return Files.exists(directory.resolve(name(dictionary.bytes())));
+  }
+
   /** Says whether it is there now. */
   static boolean save(Path directory, Dictionary dictionary) {
     byte[] bytes = dictionary.bytes();

@@ -1,14 +1,14 @@
 package io.pmfs.stage;
 
 import io.pmfs.metadata.Inode;
-import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierStatus;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
@@ -19,15 +19,18 @@ import java.util.concurrent.atomic.LongAdder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What is done behind the readers: fetching the rest of their files, verifying, recovering. */
+/**
+ * What is done behind the readers: fetching the rest of their files, verifying, comparing tiers
+ * with the records.
+ */
 final class FetchThreads {
   private static final Logger log = LoggerFactory.getLogger(FetchThreads.class);
 
-  private final Namespace namespace;
   private final Copies copies;
   private final Fetches fetches;
   private final int queueLength;
   private final ThreadPoolExecutor threads;
+  private final ExecutorService comparing;
   private final BufferPool memory;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
@@ -35,13 +38,7 @@ final class FetchThreads {
   /** Inodes of large copies that a thread verifies, or will. */
   private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
 
-  FetchThreads(
-      Namespace namespace,
-      Copies copies,
-      Fetches fetches,
-      StagerSettings settings,
-      Runnable threadStart) {
-    this.namespace = namespace;
+  FetchThreads(Copies copies, Fetches fetches, StagerSettings settings, Runnable threadStart) {
     this.copies = copies;
     this.fetches = fetches;
     this.memory = copies.memory().fetch();
@@ -56,6 +53,7 @@ final class FetchThreads {
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
             named("fetch", threadStart));
+    this.comparing = Executors.newSingleThreadExecutor(named("compare", threadStart));
   }
 
   /** Has someone fetch what is left of a file; false, and it ends, if too many wait. */
@@ -127,18 +125,18 @@ final class FetchThreads {
     }
   }
 
-  /** Compares tiers with the records where that has to be done. */
-  void recoverTiers() {
-    for (Tier tier : copies.tiers()) {
-      if (tier.status().state() == TierStatus.State.RECOVERING) {
-        threads.execute(() -> guarded("recovering " + tier.name(), () -> recover(tier)));
-      }
-    }
-  }
-
-  private void recover(Tier tier) {
-    copies.format(tier).countContent(namespace, tier.name());
-    tier.recover(new RecordedCopies(namespace, tier.name()));
+  /** Compares the tiers with the records, one after the other; nothing waits for it. */
+  void compareTiers() {
+    copies.formats().forEach(CopyFormat::isToBeCompared);
+    comparing.execute(
+        () -> {
+          for (Tier tier : copies.tiers()) {
+            guarded(
+                "comparing " + tier.name(),
+                () -> copies.compareWithRecords(tier, fetches::isStopping));
+          }
+        });
+    comparing.shutdown();
   }
 
   /** Files that wait for a thread. */
@@ -177,10 +175,12 @@ final class FetchThreads {
   void stop() {
     threads.getQueue().clear();
     threads.shutdown();
+    comparing.shutdown();
   }
 
   boolean awaitStop(Duration timeout) throws InterruptedException {
-    return threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
+    return threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS)
+        && comparing.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
   }
 
   void abandon() {

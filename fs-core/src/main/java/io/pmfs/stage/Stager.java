@@ -84,15 +84,16 @@ public final class Stager implements AutoCloseable {
     this.guests = new Guests(share, namespace);
     this.evictor = new Evictor(namespace, copies, eviction, guests, storeThreads);
     this.fetches = new Fetches(namespace, sources, copies, evictor, guests);
-    this.fetchThreads = new FetchThreads(namespace, copies, fetches, settings, threadStart);
+    this.fetchThreads = new FetchThreads(copies, fetches, settings, threadStart);
   }
 
   /**
-   * After an unclean stop: compares each tier with the records, in the background; until then it
-   * takes no copies.
+   * Compares each tier with the records, in the background: what is not there is forgotten, what is
+   * not recorded removed, the rest counted. After an unclean stop a tier takes no copies before
+   * that. To be called once.
    */
-  public void recoverTiers() {
-    fetchThreads.recoverTiers();
+  public void compareTiers() {
+    fetchThreads.compareTiers();
   }
 
   /**

@@ -81,9 +81,9 @@ public final class Staging {
     }
   }
 
-  /** Whether a file has a copy where one is wanted, or is empty and needs none. */
+  /** Whether a file has a copy where one is wanted, seen there now, or is empty and needs none. */
   public boolean has(Inode inode) {
-    return inode.attributes().size() == 0 || copies.has(inode, placement);
+    return inode.attributes().size() == 0 || copies.isThere(inode, placement);
   }
 
   /** Sees to it that a file has a copy. */
@@ -118,7 +118,7 @@ public final class Staging {
     String problem = "its copy went away again and again";
     long bytes = 0;
     for (int round = 0; round < ROUNDS; round++) {
-      if (copies.has(inode, placement)) {
+      if (round == 0 ? copies.isThere(inode, placement) : copies.has(inode, placement)) {
         if (copies.place(inode, placement)) {
           return new Outcome(there, "", bytes);
         }

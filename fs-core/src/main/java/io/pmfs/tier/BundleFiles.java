@@ -1,6 +1,6 @@
 package io.pmfs.tier;
 
-import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
 import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
@@ -9,7 +9,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -46,7 +48,8 @@ final class BundleFiles implements BundleStore {
       for (Path file : files) {
         long number = number(file);
         if (number > 0) {
-          bundles.add(new BundleFile(file, number, Files.size(file)));
+          BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
+          bundles.add(new BundleFile(file, number, found.size(), found.fileKey()));
           lastNumber = Math.max(lastNumber, number);
         }
       }
@@ -58,7 +61,7 @@ final class BundleFiles implements BundleStore {
   @Override
   public StoredBundle create() throws IOException {
     lastNumber++;
-    BundleFile bundle = new BundleFile(directory.resolve(name(lastNumber)), lastNumber, 0);
+    BundleFile bundle = new BundleFile(directory.resolve(name(lastNumber)), lastNumber, 0, null);
     bundle.create();
     return bundle;
   }
@@ -83,16 +86,47 @@ final class BundleFiles implements BundleStore {
     private final Path path;
     private final long number;
     private final long size;
+    private @Nullable Object identity; // GUARDED_BY(this); device and inode number
     private @Nullable FileChannel file; // GUARDED_BY(this)
 
-    BundleFile(Path path, long number, long size) {
+    BundleFile(Path path, long number, long size, @Nullable Object identity) {
       this.path = path;
       this.number = number;
       this.size = size;
+      this.identity = identity;
     }
 
     synchronized void create() throws IOException {
-      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE), DirectoryTier.FILE_MODE);
+      try {
+        createFile();
+      } catch (NoSuchFileException e) {
+        // Empty for long, and removed by somebody; the tier's own directory must be there.
+        Files.createDirectory(directory, DirectoryTier.DIRECTORY_MODE);
+        createFile();
+      }
+    }
+
+    private void createFile() throws IOException { // GUARDED_BY(this)
+      file = FileChannel.open(path, Set.of(READ, WRITE, CREATE_NEW), DirectoryTier.FILE_MODE);
+      identity = attributes().fileKey();
+    }
+
+    private BasicFileAttributes attributes() throws IOException {
+      return Files.readAttributes(path, BasicFileAttributes.class);
+    }
+
+    @Override
+    public long found() throws IOException {
+      try {
+        BasicFileAttributes now = attributes();
+        return isSame(now.fileKey()) ? now.size() : -1;
+      } catch (NoSuchFileException e) {
+        return -1;
+      }
+    }
+
+    private synchronized boolean isSame(@Nullable Object now) {
+      return identity != null && identity.equals(now);
     }
 
     @Override

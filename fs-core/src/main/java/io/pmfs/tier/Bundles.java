@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,10 +31,11 @@ final class Bundles implements AutoCloseable {
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
   private @Nullable Bundle newest; // GUARDED_BY(this); what is appended to
 
-  private boolean counted; // GUARDED_BY(this); whether it is known what is wanted
+  /** Of earlier sessions, of which it is not known what is wanted. */
+  private final Set<Long> uncounted = new HashSet<>(); // GUARDED_BY(this)
 
   /**
-   * Finds what is there; {@link #count} must be called before anything is appended.
+   * Finds what is there. Of these bundles none is appended to or goes before {@link #count}.
    *
    * @param store not used by anybody else
    * @param fullBytes a bundle of so many bytes or more is not appended to
@@ -43,8 +44,11 @@ final class Bundles implements AutoCloseable {
     this.store = store;
     this.fullBytes = fullBytes;
     this.room = room;
-    for (StoredBundle bundle : store.list()) {
-      bundles.put(bundle.number(), new Bundle(bundle));
+    for (StoredBundle stored : store.list()) {
+      Bundle bundle = new Bundle(stored);
+      bundles.put(bundle.number, bundle);
+      uncounted.add(bundle.number);
+      room.found(bundle.charge());
     }
   }
 
@@ -54,43 +58,36 @@ final class Bundles implements AutoCloseable {
   }
 
   /**
-   * Takes over how many bytes of each bundle are wanted, and removes those of which none are.
-   *
-   * @return the bytes that the others take
+   * Takes over how many bytes are wanted of each bundle that was found, and removes those of which
+   * none are.
    */
-  synchronized long count(Map<Long, Long> wantedBytes) throws IOException {
-    counted = true;
-    long bytes = 0;
-    for (Bundle bundle : List.copyOf(bundles.values())) {
-      bundle.wanted = wantedBytes.getOrDefault(bundle.number, 0L);
-      if (bundle.wanted > 0) {
-        bytes += bundle.charge();
-        newest = bundle;
-      } else {
-        bundles.remove(bundle.number);
-        bundle.delete();
+  synchronized void count(Map<Long, Long> wantedBytes) {
+    for (long number : uncounted) {
+      Bundle bundle = bundles.get(number);
+      if (bundle == null) {
+        continue;
+      }
+      bundle.wanted = wantedBytes.getOrDefault(number, 0L);
+      if (bundle.wanted == 0) {
+        discard(bundle);
       }
     }
-    return bytes;
-  }
-
-  /** The numbers of all. */
-  synchronized Set<Long> numbers() {
-    return Set.copyOf(bundles.keySet());
-  }
-
-  /** What they take. */
-  synchronized long bytes() {
-    return bundles.values().stream().mapToLong(Bundle::charge).sum();
-  }
-
-  /** How many bytes of each bundle are wanted; none if that is not known. */
-  synchronized Map<Long, Long> wantedBytes() {
-    Map<Long, Long> wanted = new HashMap<>();
-    if (counted) {
-      bundles.forEach((number, bundle) -> wanted.put(number, bundle.wanted));
+    if (newest == null && !bundles.isEmpty()) {
+      newest = bundles.lastEntry().getValue();
     }
-    return wanted;
+    uncounted.clear();
+  }
+
+  /** Whether the bundle of a copy is where it was, and reaches to the copy's end. */
+  boolean has(Extent extent) throws IOException {
+    Bundle bundle;
+    synchronized (this) {
+      bundle = bundles.get(extent.bundle());
+      if (bundle == null || extent.end() > bundle.end) {
+        return false;
+      }
+    }
+    return bundle.stored.found() >= extent.end();
   }
 
   /**
@@ -120,6 +117,9 @@ final class Bundles implements AutoCloseable {
     boolean written = false;
     try {
       bundle.stored.write(extent.offset(), copy);
+      synchronized (this) {
+        bundle.written = Math.max(bundle.written, extent.end());
+      }
       written = true;
       return extent;
     } finally {
@@ -135,7 +135,10 @@ final class Bundles implements AutoCloseable {
 
   private @Nullable Bundle appendable(int size) throws IOException { // GUARDED_BY(this)
     Bundle current = newest;
-    if (current != null && current.end < fullBytes && current.fits(size)) {
+    if (current != null
+        && current.end < fullBytes
+        && current.fits(size)
+        && current.stored.found() >= current.written) {
       return current;
     }
     StoredBundle made = store.create();
@@ -177,19 +180,23 @@ final class Bundles implements AutoCloseable {
   /** A copy is not wanted any more; says whether its bundle was there. */
   synchronized boolean drop(Extent extent) {
     Bundle bundle = bundles.get(extent.bundle());
-    if (bundle == null || !counted) {
+    if (bundle == null || uncounted.contains(bundle.number)) {
       return bundle != null;
     }
     bundle.wanted = Math.max(0, bundle.wanted - extent.size());
     if (bundle.wanted == 0) {
-      bundles.remove(bundle.number);
-      if (newest == bundle) {
-        newest = null;
-      }
-      room.free(bundle.charge());
-      bundle.delete();
+      discard(bundle);
     }
     return true;
+  }
+
+  private void discard(Bundle bundle) { // GUARDED_BY(this)
+    bundles.remove(bundle.number);
+    if (newest == bundle) {
+      newest = null;
+    }
+    room.free(bundle.charge());
+    bundle.delete();
   }
 
   /**
@@ -197,7 +204,7 @@ final class Bundles implements AutoCloseable {
    * no more than fills one.
    */
   synchronized Set<Long> sparse() {
-    List<Bundle> sparse = new ArrayList<>(counted ? bundles.values() : List.of());
+    List<Bundle> sparse = new ArrayList<>(uncounted.isEmpty() ? bundles.values() : List.of());
     sparse.removeIf(
         bundle ->
             (bundle == newest && bundle.end < fullBytes)
@@ -273,6 +280,10 @@ final class Bundles implements AutoCloseable {
 
     // GUARDED_BY(Bundles.this)
     long end;
+
+    /** Without what is being written; a file that is shorter lost what was in it. */
+    long written;
+
     long wanted;
     int users;
     boolean retired;
@@ -281,6 +292,7 @@ final class Bundles implements AutoCloseable {
       this.stored = stored;
       this.number = stored.number();
       this.end = stored.size();
+      this.written = stored.size();
     }
 
     long charge() {

@@ -15,10 +15,11 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongConsumer;
 import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are files of their own, raw from byte 0 or in a format of somebody else's. One is
@@ -26,16 +27,45 @@ import java.util.function.LongPredicate;
  * is never seen half written. Safe for use by many threads.
  */
 final class CopyFiles {
+  private final Path directory;
+  private final Object identity;
   private final Path copies;
   private final Path incoming;
   private final AtomicLong serial = new AtomicLong();
 
   /** Makes the directories if they are not there. */
   CopyFiles(Path directory) throws IOException {
+    this.directory = directory;
     this.copies = directory.resolve("copies");
     this.incoming = directory.resolve("incoming");
     Files.createDirectories(copies, DirectoryTier.DIRECTORY_MODE);
     Files.createDirectories(incoming, DirectoryTier.DIRECTORY_MODE);
+    this.identity = identity();
+  }
+
+  /** Device and inode number of the tier's directory. */
+  private Object identity() throws IOException {
+    return Objects.requireNonNull(
+        Files.readAttributes(directory, BasicFileAttributes.class).fileKey());
+  }
+
+  /**
+   * Returns if the tier's directory is the one that was opened.
+   *
+   * @throws IOException if it is not: it was removed, or its disk was unmounted
+   */
+  void checkPlace() throws IOException {
+    Object now;
+    try {
+      now = identity();
+    } catch (NoSuchFileException e) {
+      throw new IOException(
+          directory + " is not there any more: removed, or its disk unmounted", e);
+    }
+    if (!now.equals(identity)) {
+      throw new IOException(
+          directory + " is another directory than before: made anew, or its disk unmounted");
+    }
   }
 
   /** Drops what was left half written. */
@@ -81,8 +111,18 @@ final class CopyFiles {
     return incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
   }
 
-  /** Makes a file in {@link #incoming}. */
-  static FileChannel create(Path path) throws IOException {
+  /** Makes a file in {@link #incoming}, and that too if somebody removed it. */
+  FileChannel create(Path path) throws IOException {
+    try {
+      return createFile(path);
+    } catch (NoSuchFileException e) {
+      checkPlace();
+      Files.createDirectory(incoming, DirectoryTier.DIRECTORY_MODE);
+      return createFile(path);
+    }
+  }
+
+  private static FileChannel createFile(Path path) throws IOException {
     return FileChannel.open(
         path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), DirectoryTier.FILE_MODE);
   }
@@ -93,33 +133,36 @@ final class CopyFiles {
     try {
       Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
     } catch (NoSuchFileException e) {
+      checkPlace();
       Files.createDirectories(target.getParent(), DirectoryTier.DIRECTORY_MODE);
       Files.move(path, target, StandardCopyOption.ATOMIC_MOVE);
     }
   }
 
-  /** Removes a copy; its size in bytes, or -1 if there is none. */
-  long remove(long number) throws IOException {
+  /** The size of a copy in bytes, or -1 if there is none. */
+  long size(long number) throws IOException {
     Path path = path(number);
-    // Most often there is none, and an exception for that costs more than looking.
+    // Most often there is none when this is asked, and an exception for that costs more than
+    // looking.
     if (!Files.exists(path)) {
       return -1;
     }
     try {
-      long size = Files.size(path);
-      return Files.deleteIfExists(path) ? size : -1;
+      BasicFileAttributes found = Files.readAttributes(path, BasicFileAttributes.class);
+      return found.isRegularFile() ? found.size() : -1;
     } catch (NoSuchFileException e) {
       return -1;
     }
   }
 
-  /**
-   * Goes through all of them.
-   *
-   * @param known whether a copy of that inode is recorded; what is not is removed
-   * @param sizes is told the size of each other, in bytes
-   */
-  void forEach(LongPredicate known, LongConsumer sizes) throws IOException {
+  /** Removes a copy; says whether there was one. */
+  boolean remove(long number) throws IOException {
+    Path path = path(number);
+    return Files.exists(path) && Files.deleteIfExists(path);
+  }
+
+  /** Shows the inode numbers of all of them until one is declined, and removes other files. */
+  void forEach(LongPredicate visitor) throws IOException {
     Files.walkFileTree(
         copies,
         new SimpleFileVisitor<>() {
@@ -127,21 +170,30 @@ final class CopyFiles {
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
               throws IOException {
             long number = number(file);
-            if (number > 0 && known.test(number)) {
-              sizes.accept(attributes.size());
-            } else {
-              Files.deleteIfExists(file);
+            if (number > 0 && attributes.isRegularFile()) {
+              return visitor.test(number) ? FileVisitResult.CONTINUE : FileVisitResult.TERMINATE;
             }
+            Files.deleteIfExists(file);
             return FileVisitResult.CONTINUE;
           }
 
           @Override
           public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
-            if (e instanceof NoSuchFileException) {
-              return FileVisitResult.CONTINUE;
-            }
-            throw e;
+            return skipMissing(e);
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path made, @Nullable IOException e)
+              throws IOException {
+            return e == null ? FileVisitResult.CONTINUE : skipMissing(e);
           }
         });
+  }
+
+  private static FileVisitResult skipMissing(IOException e) throws IOException {
+    if (e instanceof NoSuchFileException) {
+      return FileVisitResult.CONTINUE;
+    }
+    throw e;
   }
 }

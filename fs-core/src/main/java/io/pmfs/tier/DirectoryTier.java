@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,8 +40,6 @@ public final class DirectoryTier implements Tier {
 
   /** How long a full disk is left alone before it is asked for room again. */
   private static final long FULL_RETRY_NANOS = 10_000_000_000L;
-
-  private static final int COUNTING_ATTEMPTS = 5;
 
   /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
   private static final int WRITE_BYTES = 256 << 10;
@@ -68,8 +67,9 @@ public final class DirectoryTier implements Tier {
 
   private final boolean synced;
 
-  private final AtomicLong copyCount;
-  private long removedInRecovery; // GUARDED_BY(this)
+  // Estimates until a census was taken.
+  private long fileBytes; // GUARDED_BY(this)
+  private final AtomicLong copyCount = new AtomicLong();
 
   private volatile TierStatus.State state;
   private final LongAdder errors = new LongAdder();
@@ -85,8 +85,8 @@ public final class DirectoryTier implements Tier {
    * Opens the directory, making it if it is not there, and drops what an earlier session left half
    * written.
    *
-   * @param usage what the last clean stop counted; null to count anew, for which {@link #recover}
-   *     must be called
+   * @param usage what the last clean stop counted, with which it takes copies at once; null if that
+   *     is not known: then it takes none before a {@link Tier.Census} was taken
    * @throws IOException if the directory cannot be made, read or written
    */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage, DaxFiles daxFiles)
@@ -108,14 +108,15 @@ public final class DirectoryTier implements Tier {
             new BundleFiles(settings.directory().resolve("bundles"), synced),
             bundleBytes(settings.capacityBytes()),
             room);
-    boolean counted = usage != null || (files.isEmpty() && bundles.isEmpty());
-    this.copyCount = new AtomicLong(usage == null ? 0 : usage.copies());
-    if (counted) {
-      room.found(usage == null ? 0 : usage.fileBytes());
-      room.found(bundles.count(usage == null ? Map.of() : usage.bundles()));
+    boolean noFiles = files.isEmpty();
+    boolean isEmpty = noFiles && bundles.isEmpty();
+    if (usage != null && !isEmpty) {
+      copyCount.set(usage.copies());
+      fileBytes = noFiles ? 0 : usage.fileBytes();
+      room.found(fileBytes);
     }
-    this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
-    this.reason = counted ? null : "not yet compared with the records";
+    this.state = usage != null || isEmpty ? TierStatus.State.ON : TierStatus.State.RECOVERING;
+    this.reason = state == TierStatus.State.ON ? null : "not yet compared with the records";
   }
 
   private static long bundleBytes(long capacityBytes) {
@@ -133,17 +134,13 @@ public final class DirectoryTier implements Tier {
       return null;
     }
     if (extent != null) {
-      try {
-        return bundles.open(extent);
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
+      return openBundled(extent);
     }
     FileChannel file;
     try {
       file = FileChannel.open(files.path(number), READ);
     } catch (NoSuchFileException e) {
+      checkPlace();
       return null;
     } catch (IOException e) {
       failed(e);
@@ -156,6 +153,48 @@ public final class DirectoryTier implements Tier {
       failed(e);
       throw e;
     }
+  }
+
+  private @Nullable CopyReader openBundled(Extent extent) throws IOException {
+    CopyReader reader;
+    try {
+      reader = bundles.open(extent);
+    } catch (IOException e) {
+      failed(e);
+      throw e;
+    }
+    if (reader == null) {
+      checkPlace();
+    }
+    return reader;
+  }
+
+  /** Whether what is missing is missing alone, or with all of the tier's directory. */
+  private void checkPlace() throws IOException {
+    try {
+      files.checkPlace();
+    } catch (IOException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  @Override
+  public boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException {
+    if (state == TierStatus.State.FAILED) {
+      return false;
+    }
+    boolean isThere;
+    try {
+      isThere = extent == null ? files.size(number) == sizeBytes : bundles.has(extent);
+    } catch (IOException e) {
+      failed(e);
+      throw e;
+    }
+    if (!isThere) {
+      checkPlace();
+    }
+    return isThere;
   }
 
   @Override
@@ -175,6 +214,7 @@ public final class DirectoryTier implements Tier {
     }
     long charge = Room.charge(sizeBytes);
     try {
+      files.checkPlace();
       return room.reserve(charge) ? new IncomingCopy(number, charge) : null;
     } catch (IOException e) {
       failed(e);
@@ -183,32 +223,28 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
-  public synchronized void remove(long number, @Nullable Extent extent) {
+  public synchronized void remove(long number, @Nullable Extent extent, long sizeBytes) {
     if (state == TierStatus.State.FAILED) {
       return;
     }
-    if (extent != null) {
-      bundles.drop(extent);
-      countRemoved(0);
-      return;
-    }
     try {
-      long size = files.remove(number);
-      if (size >= 0) {
-        countRemoved(Room.charge(size));
+      if (extent != null) {
+        bundles.drop(extent);
+      } else {
+        files.remove(number);
+        freed(Room.charge(sizeBytes));
       }
+      copyCount.updateAndGet(count -> Math.max(0, count - 1));
     } catch (IOException e) {
       failed(e);
     }
   }
 
-  private synchronized void countRemoved(long bytes) {
-    if (state == TierStatus.State.RECOVERING) {
-      removedInRecovery++;
-    } else {
-      room.free(bytes);
-      copyCount.decrementAndGet();
-    }
+  /** Of an estimate no more goes than there is. */
+  private void freed(long bytes) { // GUARDED_BY(this)
+    long known = Math.min(bytes, fileBytes);
+    fileBytes -= known;
+    room.free(known);
   }
 
   @Override
@@ -310,73 +346,78 @@ public final class DirectoryTier implements Tier {
   }
 
   @Override
-  public void recover(CopyRecords records) {
-    if (state != TierStatus.State.RECOVERING) {
-      // It takes copies, which are there before they are known.
-      return;
-    }
-    // What is removed while the files are counted may be in the count or not: count again then.
-    for (int attempt = 1; ; attempt++) {
-      long removedBefore;
-      synchronized (this) {
-        removedBefore = removedInRecovery;
-      }
-      Usage usage;
+  public Census census() {
+    return new Count();
+  }
+
+  /** A count of what is there. */
+  private final class Count implements Census {
+    private long bytes;
+    private long copies;
+    private final Map<Long, Long> wanted = new HashMap<>();
+
+    @Override
+    public void forEachFile(LongPredicate visitor) throws IOException {
       try {
-        usage = count(records);
+        files.forEach(visitor);
       } catch (IOException e) {
         failed(e);
-        return;
+        throw e;
       }
-      synchronized (this) {
-        if (removedInRecovery == removedBefore || attempt == COUNTING_ATTEMPTS) {
-          if (state == TierStatus.State.RECOVERING) {
-            take(usage);
-          }
+    }
+
+    @Override
+    public void discard(long number) throws IOException {
+      try {
+        files.remove(number);
+      } catch (IOException e) {
+        failed(e);
+        throw e;
+      }
+    }
+
+    @Override
+    public void add(@Nullable Extent extent, long sizeBytes) {
+      count(extent, sizeBytes, 1);
+    }
+
+    @Override
+    public void subtract(@Nullable Extent extent, long sizeBytes) {
+      count(extent, sizeBytes, -1);
+    }
+
+    private void count(@Nullable Extent extent, long sizeBytes, int by) {
+      copies += by;
+      if (extent == null) {
+        bytes += by * Room.charge(sizeBytes);
+      } else {
+        wanted.merge(extent.bundle(), by * extent.size(), Long::sum);
+      }
+    }
+
+    @Override
+    public void take() {
+      synchronized (DirectoryTier.this) {
+        if (hasFailed()) {
           return;
+        }
+        room.found(bytes - fileBytes);
+        fileBytes = bytes;
+        copyCount.set(copies);
+        bundles.count(wanted);
+        if (state == TierStatus.State.RECOVERING) {
+          reason = null;
+          state = TierStatus.State.ON;
         }
       }
     }
   }
 
-  private synchronized void take(Usage usage) {
-    try {
-      room.found(usage.fileBytes());
-      room.found(bundles.count(usage.bundles()));
-      copyCount.addAndGet(usage.copies());
-      reason = null;
-      state = TierStatus.State.ON;
-    } catch (IOException e) {
-      failed(e);
-    }
-  }
-
-  /** What is there; what is not known is removed, but for bundles. */
-  private Usage count(CopyRecords records) throws IOException {
-    AtomicLong bytes = new AtomicLong();
-    AtomicLong count = new AtomicLong();
-    files.forEach(
-        records::hasFile,
-        size -> {
-          bytes.addAndGet(Room.charge(size));
-          count.incrementAndGet();
-        });
-    Map<Long, Long> wanted = new HashMap<>();
-    records.forEachExtent(
-        extent -> {
-          wanted.merge(extent.bundle(), extent.size(), Long::sum);
-          count.incrementAndGet();
-        });
-    return new Usage(bytes.get(), count.get(), wanted);
-  }
-
   @Override
   public synchronized @Nullable Usage usage() {
-    if (state != TierStatus.State.ON && state != TierStatus.State.FULL) {
-      return null;
-    }
-    return new Usage(
-        room.used() - bundles.bytes(), copyCount.get(), Map.copyOf(bundles.wantedBytes()));
+    return state == TierStatus.State.ON || state == TierStatus.State.FULL
+        ? new Usage(fileBytes, copyCount.get())
+        : null;
   }
 
   @Override
@@ -520,7 +561,7 @@ public final class DirectoryTier implements Tier {
       checkOpen();
       FileChannel channel = file;
       if (channel == null) {
-        channel = CopyFiles.create(path);
+        channel = files.create(path);
         file = channel;
       }
       return channel;
@@ -539,16 +580,15 @@ public final class DirectoryTier implements Tier {
     public synchronized @Nullable Extent commit() throws IOException {
       if (extent == null) {
         commitFile();
-        room.settle(charge);
       } else {
         checkOpen();
+        copyCount.incrementAndGet();
       }
       committed = true;
-      copyCount.incrementAndGet();
       return extent;
     }
 
-    private void commitFile() throws IOException {
+    private void commitFile() throws IOException { // GUARDED_BY(this)
       try {
         FileChannel whole = channel();
         if (synced) {
@@ -556,8 +596,16 @@ public final class DirectoryTier implements Tier {
         }
         // Together, so that of two copies of one inode the replaced one is always accounted for.
         synchronized (DirectoryTier.this) {
-          remove(number, null);
+          long replaced = files.size(number);
+          files.remove(number);
           files.put(path, number);
+          if (replaced >= 0) {
+            freed(Room.charge(replaced));
+          } else {
+            copyCount.incrementAndGet();
+          }
+          fileBytes += charge;
+          room.settle(charge);
         }
       } catch (IOException e) {
         failed(e);

@@ -1,6 +1,8 @@
 package io.pmfs.tier;
 
 import io.pmfs.metadata.Extent;
+import java.io.IOException;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /** A tier that could not be opened under a mount that goes on: it has failed from the beginning. */
@@ -33,7 +35,12 @@ public final class MissingTier implements Tier {
   }
 
   @Override
-  public void remove(long number, @Nullable Extent extent) {}
+  public boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException {
+    throw new IOException(reason);
+  }
+
+  @Override
+  public void remove(long number, @Nullable Extent extent, long sizeBytes) {}
 
   @Override
   public boolean couldHold(long sizeBytes) {
@@ -48,8 +55,11 @@ public final class MissingTier implements Tier {
     return true;
   }
 
+  /** There is nothing to count: a failed tier is not compared. */
   @Override
-  public void recover(CopyRecords records) {}
+  public Census census() {
+    return new NothingToCount();
+  }
 
   @Override
   public TierStatus status() {
@@ -58,4 +68,23 @@ public final class MissingTier implements Tier {
 
   @Override
   public void close() {}
+
+  private final class NothingToCount implements Census {
+    @Override
+    public void forEachFile(LongPredicate visitor) throws IOException {
+      throw new IOException(reason);
+    }
+
+    @Override
+    public void discard(long number) {}
+
+    @Override
+    public void add(@Nullable Extent extent, long sizeBytes) {}
+
+    @Override
+    public void subtract(@Nullable Extent extent, long sizeBytes) {}
+
+    @Override
+    public void take() {}
+  }
 }

@@ -35,12 +35,14 @@ final class Pool {
   private final PoolSpace space; // GUARDED_BY(this)
   private final BitSet slots = new BitSet(); // GUARDED_BY(this); taken
 
+  private final UUID id;
   private PoolSuperblock superblock; // GUARDED_BY(this)
   private long nextSerial; // GUARDED_BY(this)
   private int nextSlot; // GUARDED_BY(this)
 
   private Pool(MappedMemory memory, PoolSuperblock superblock) {
     this.memory = memory;
+    this.id = superblock.id();
     this.superblock = superblock;
     this.nextSerial = superblock.nextSerial();
     this.table = new PoolTable(memory, superblock);
@@ -167,6 +169,22 @@ final class Pool {
   private synchronized void noteSerials() throws IOException {
     superblock = superblock.next(PoolTable.serial(nextSerial + SERIALS));
     write(memory, superblock);
+  }
+
+  /**
+   * Returns if the memory still says that it is this pool.
+   *
+   * @throws IOException if it does not: another program formatted it
+   */
+  synchronized void check() throws IOException {
+    memory.check(0, PoolSuperblock.PLACES[1] + PoolSuperblock.SIZE, false);
+    for (long place : PoolSuperblock.PLACES) {
+      PoolSuperblock found = PoolSuperblock.decode(memory.slice(place, PoolSuperblock.SIZE));
+      if (found != null && found.id().equals(id)) {
+        return;
+      }
+    }
+    throw new IOException("the memory is not this pool any more: another program wrote to it");
   }
 
   private synchronized void readTable() {

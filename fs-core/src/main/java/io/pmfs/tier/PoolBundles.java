@@ -130,6 +130,11 @@ final class PoolBundles implements BundleStore {
     }
 
     @Override
+    public long found() {
+      return pool.find(allocation.number()) == null ? -1 : allocation.length();
+    }
+
+    @Override
     public void write(long offset, ByteBuffer source) throws IOException {
       memory.write(allocation, offset, source);
     }

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongPredicate;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -30,7 +31,6 @@ public final class PoolTier implements Tier {
 
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
   private static final long LARGEST_BUNDLE_BYTES = 64 << 20;
-  private static final int COUNTING_ATTEMPTS = 5;
 
   private final Settings settings;
   private final TierStatus.Dax dax;
@@ -46,7 +46,6 @@ public final class PoolTier implements Tier {
 
   // LOCK ORDER: PoolTier < Bundles < PoolBundles < Pool.
   private final Map<Long, Readers> open = new HashMap<>(); // GUARDED_BY(this)
-  private long removedInRecovery; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
   private volatile TierStatus.State state;
@@ -67,8 +66,8 @@ public final class PoolTier implements Tier {
    * Opens a pool, or makes one if the memory is empty.
    *
    * @param memory taken over; closed when this is, and the last reader
-   * @param usage what the last clean stop counted; null to count anew, for which {@link #recover}
-   *     must be called
+   * @param usage what the last clean stop counted, with which it takes copies at once; null if that
+   *     is not known: then it takes none before a {@link Tier.Census} was taken
    * @throws PoolException if the memory is not to be written to, for a reason in its message
    * @throws IOException if it could not be written
    */
@@ -89,14 +88,11 @@ public final class PoolTier implements Tier {
       boolean isEmpty = pool.isEmpty();
       this.bundles = new Bundles(spares, bundleBytes, room);
       spares.keepSpare();
-      long alone = aloneBytes();
-      boolean counted = isEmpty || (usage != null && isOf(usage, alone));
-      if (counted) {
-        room.found(alone + bundles.count(usage == null || isEmpty ? Map.of() : usage.bundles()));
-        copyCount.set(usage == null || isEmpty ? 0 : usage.copies());
-      }
-      this.state = counted ? TierStatus.State.ON : TierStatus.State.RECOVERING;
-      this.reason = counted ? null : "not yet compared with the records";
+      room.found(aloneBytes());
+      copyCount.set(usage == null || isEmpty ? 0 : usage.copies());
+      boolean isKnown = usage != null || isEmpty;
+      this.state = isKnown ? TierStatus.State.ON : TierStatus.State.RECOVERING;
+      this.reason = isKnown ? null : "not yet compared with the records";
       opened = true;
     } finally {
       if (!opened) {
@@ -121,11 +117,6 @@ public final class PoolTier implements Tier {
     return bytes[0];
   }
 
-  /** Whether what was counted is what is there: somebody may have changed it since. */
-  private boolean isOf(Usage usage, long alone) {
-    return usage.fileBytes() == alone && bundles.numbers().equals(usage.bundles().keySet());
-  }
-
   @Override
   public String name() {
     return settings.name();
@@ -139,6 +130,7 @@ public final class PoolTier implements Tier {
     synchronized (this) {
       Allocation allocation = closed ? null : pool.find(extent.bundle());
       if (allocation == null) {
+        checkPool();
         return null;
       }
       if (!allocation.isBundle()) {
@@ -146,6 +138,34 @@ public final class PoolTier implements Tier {
       }
     }
     return bundles.open(extent);
+  }
+
+  @Override
+  public synchronized boolean has(long number, @Nullable Extent extent, long sizeBytes)
+      throws IOException {
+    if (extent == null || closed || state == TierStatus.State.FAILED) {
+      return false;
+    }
+    Allocation allocation = pool.find(extent.bundle());
+    if (allocation == null) {
+      checkPool();
+      return false;
+    }
+    return allocation.isBundle()
+        ? bundles.has(extent)
+        : extent.offset() == 0 && allocation.size() == extent.size();
+  }
+
+  /** Whether what is missing is missing alone, or with all of the pool. */
+  private void checkPool() throws IOException { // GUARDED_BY(this)
+    try {
+      if (!closed) {
+        pool.check();
+      }
+    } catch (IOException e) {
+      failed(e);
+      throw e;
+    }
   }
 
   private synchronized AloneReader openAlone(Allocation allocation) throws IOException {
@@ -161,6 +181,9 @@ public final class PoolTier implements Tier {
     }
     long charge = Room.charge(sizeBytes);
     try {
+      synchronized (this) {
+        checkPool();
+      }
       if (!room.reserve(charge)) {
         return null;
       }
@@ -178,10 +201,11 @@ public final class PoolTier implements Tier {
   }
 
   @Override
-  public synchronized void remove(long number, @Nullable Extent extent) {
+  public synchronized void remove(long number, @Nullable Extent extent, long sizeBytes) {
     if (extent == null || closed || state == TierStatus.State.FAILED) {
       return;
     }
+    copyCount.updateAndGet(count -> Math.max(0, count - 1));
     Allocation allocation = pool.find(extent.bundle());
     if (allocation == null) {
       return;
@@ -190,12 +214,7 @@ public final class PoolTier implements Tier {
       bundles.drop(extent);
     } else {
       withdraw(allocation);
-    }
-    if (state == TierStatus.State.RECOVERING) {
-      removedInRecovery++;
-    } else {
-      room.free(allocation.isBundle() ? 0 : allocation.length());
-      copyCount.decrementAndGet();
+      room.free(allocation.length());
     }
     keepSpare();
   }
@@ -292,75 +311,78 @@ public final class PoolTier implements Tier {
   }
 
   @Override
-  public void recover(CopyRecords records) {
-    // What is removed while it is counted may be in the count or not: count again then.
-    for (int attempt = 1; state == TierStatus.State.RECOVERING; attempt++) {
-      long removedBefore;
-      synchronized (this) {
-        removedBefore = removedInRecovery;
-      }
-      Recorded recorded = new Recorded();
-      records.forEachExtent(recorded::add);
-      synchronized (this) {
-        if (removedInRecovery == removedBefore || attempt == COUNTING_ATTEMPTS) {
-          take(recorded);
-        }
-      }
-    }
+  public Census census() {
+    return new Count();
   }
 
-  private void take(Recorded recorded) { // GUARDED_BY(this)
-    if (closed || state != TierStatus.State.RECOVERING) {
-      return;
-    }
-    pool.forEach(
-        allocation -> {
-          if (allocation.isBundle()) {
-            return;
-          }
-          if (recorded.slots.get(PoolTable.slot(allocation.number()))) {
-            room.found(allocation.length());
-          } else {
-            withdraw(allocation);
-          }
-        });
-    try {
-      room.found(bundles.count(recorded.wanted));
-      copyCount.addAndGet(recorded.copies);
-      reason = null;
-      state = TierStatus.State.ON;
-    } catch (IOException e) {
-      failed(e);
-    }
-    keepSpare();
-  }
+  /** A count of the allocations that are wanted. */
+  private final class Count implements Census {
+    private long copies;
+    private final BitSet slots = new BitSet();
+    private final Map<Long, Long> wanted = new HashMap<>();
 
-  /** What the records name of what is there. */
-  private final class Recorded {
-    final BitSet slots = new BitSet();
-    final Map<Long, Long> wanted = new HashMap<>();
-    long copies;
+    /** None is a file. */
+    @Override
+    public void forEachFile(LongPredicate visitor) {}
 
-    void add(Extent extent) {
+    @Override
+    public void discard(long number) {}
+
+    @Override
+    public void add(@Nullable Extent extent, long sizeBytes) {
+      count(extent, 1);
+    }
+
+    @Override
+    public void subtract(@Nullable Extent extent, long sizeBytes) {
+      count(extent, -1);
+    }
+
+    /** What is no bundle has one copy, so that the slot says whether it is wanted. */
+    private void count(@Nullable Extent extent, int by) {
+      if (extent == null) {
+        return;
+      }
+      copies += by;
       Allocation allocation = pool.find(extent.bundle());
       if (allocation == null) {
         return;
       }
-      copies++;
       if (allocation.isBundle()) {
-        wanted.merge(extent.bundle(), extent.size(), Long::sum);
+        wanted.merge(extent.bundle(), by * extent.size(), Long::sum);
       } else {
-        slots.set(PoolTable.slot(extent.bundle()));
+        slots.set(PoolTable.slot(extent.bundle()), by > 0);
+      }
+    }
+
+    @Override
+    public void take() throws IOException {
+      synchronized (PoolTier.this) {
+        if (closed || hasFailed()) {
+          return;
+        }
+        checkPool();
+        pool.forEach(
+            allocation -> {
+              if (!allocation.isBundle() && !slots.get(PoolTable.slot(allocation.number()))) {
+                withdraw(allocation);
+                room.free(allocation.length());
+              }
+            });
+        bundles.count(wanted);
+        copyCount.set(copies);
+        if (state == TierStatus.State.RECOVERING) {
+          reason = null;
+          state = TierStatus.State.ON;
+        }
+        keepSpare();
       }
     }
   }
 
   @Override
   public synchronized @Nullable Usage usage() {
-    return state == TierStatus.State.ON
-        ? new Usage(
-            room.used() - bundles.bytes(), copyCount.get(), Map.copyOf(bundles.wantedBytes()))
-        : null;
+    return state == TierStatus.State.ON ? new Usage(0, copyCount.get()) : null;
   }
 
   @Override

@@ -20,6 +20,9 @@ interface StoredBundle {
   /** What it takes of the tier's room with so many bytes in it. */
   long charge(long sizeBytes);
 
+  /** How many bytes of it are where the next session will look for it; -1 if it is gone. */
+  long found() throws IOException;
+
   /** Writes all remaining bytes at an offset, to stay. */
   void write(long offset, ByteBuffer source) throws IOException;
 

@@ -4,9 +4,8 @@ import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,11 +49,23 @@ public interface Tier extends AutoCloseable {
   @Nullable CopyWriter create(long number, long sizeBytes);
 
   /**
-   * Removes a copy if it is there. Open readers go on.
+   * Whether a copy is there whole, as far as can be told without reading it; whatever is open or
+   * was read before is no proof.
    *
    * @param extent where it is; null if it is a file
+   * @param sizeBytes what it takes
+   * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
    */
-  void remove(long number, @Nullable Extent extent);
+  boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException;
+
+  /**
+   * Removes a copy, and gives its room back also if its file was taken away before. Open readers go
+   * on.
+   *
+   * @param extent where it is; null if it is a file
+   * @param sizeBytes what it took when it was committed
+   */
+  void remove(long number, @Nullable Extent extent, long sizeBytes);
 
   /**
    * Bundles of which so little is wanted that moving it elsewhere makes room; a removal makes none
@@ -98,20 +109,36 @@ public interface Tier extends AutoCloseable {
   boolean hasFailed();
 
   /**
-   * Compares what is there with what is known after an unclean stop: removes copies that are not
-   * known, counts the rest, then takes new copies again.
-   *
-   * @param records the copies that are known
+   * Begins to count the copies that are there, while the tier serves. Until the count is taken
+   * nothing is moved, and no bundle of an earlier session is appended to or goes.
    */
-  void recover(CopyRecords records);
+  Census census();
 
-  /** What is recorded of a tier's copies. */
-  interface CopyRecords {
-    /** Whether a copy that is a file is recorded. */
-    boolean hasFile(long number);
+  /**
+   * A count of the copies that are there. Its caller keeps the records, shows it each copy once,
+   * and tells it what changes among those that it has shown already. By one thread at a time.
+   */
+  interface Census {
+    /**
+     * Shows the inode numbers of all copies that are files, in no order. Other files in their place
+     * are removed. The visitor may {@link #discard} what it is shown; false ends it.
+     */
+    void forEachFile(LongPredicate visitor) throws IOException;
 
-    /** Shows the places of all copies in bundles. */
-    void forEachExtent(Consumer<Extent> visitor);
+    /** Removes a file that no record names. */
+    void discard(long number) throws IOException;
+
+    /** A copy is there; {@code extent} is null if it is a file. */
+    void add(@Nullable Extent extent, long sizeBytes);
+
+    /** A copy that was added is there no more. */
+    void subtract(@Nullable Extent extent, long sizeBytes);
+
+    /**
+     * All copies were added, and none comes or goes while this runs: from now on the tier's numbers
+     * are these, and what is in it besides them is removed.
+     */
+    void take() throws IOException;
   }
 
   TierStatus status();
@@ -126,10 +153,9 @@ public interface Tier extends AutoCloseable {
    *
    * @param fileBytes what those take that are not in bundles with others
    * @param copies how many there are, in bundles too
-   * @param bundles the bytes that are wanted of each bundle
    */
-  record Usage(long fileBytes, long copies, Map<Long, Long> bundles) {
-    public static final Usage NONE = new Usage(0, 0, Map.of());
+  record Usage(long fileBytes, long copies) {
+    public static final Usage NONE = new Usage(0, 0);
   }
 
   @Override

@@ -122,7 +122,7 @@ final class Dataset implements AutoCloseable {
     namespace = openNamespace();
     copies = openCopies();
     stager = openStager(eviction);
-    stager.recoverTiers();
+    stager.compareTiers();
     fs = openFileSystem();
     tasks = new DatasetTasks(fs, namespace, source, copies, stager, scratch(), () -> {});
     before = source.operations();

@@ -217,7 +217,7 @@ final class ModelTest {
             case OPEN -> chance < 50 ? Fault.CORRUPT : chance < 100 ? Fault.SHORT : Fault.NONE;
             case READ -> chance < 50 ? Fault.SHORT : Fault.NONE;
             case CREATE, MOVE -> chance < 200 ? Fault.FAIL : Fault.NONE;
-            case WRITE, COMMIT, CLOSE -> Fault.NONE;
+            case HAS, WRITE, COMMIT, CLOSE -> Fault.NONE;
           };
         });
   }

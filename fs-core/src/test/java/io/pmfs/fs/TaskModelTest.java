@@ -10,10 +10,14 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.stage.Bundling;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -89,6 +93,79 @@ final class TaskModelTest {
       dataset.readAll();
     } finally {
       readers.shutdownNow();
+    }
+  }
+
+  /**
+   * Copies are deleted and cut short at random between tasks: what {@code stage} then calls there
+   * is read with a source that answers nothing.
+   */
+  @ParameterizedTest(name = "seed {0}")
+  @MethodSource("seeds")
+  void stage_afterCopiesWereHarmed_allIsReadWithoutTheSource(long seed) throws Exception {
+    Random random = new Random(seed);
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            seed % 2 == 0 ? Bundling.NONE : Bundling.ALL,
+            store -> grow(store, random),
+            3L * BLOCK,
+            64L * BLOCK)) {
+      for (int round = 0; round < 12; round++) {
+        if (random.nextInt(4) == 0) {
+          dataset.remount(store -> {});
+        }
+        for (int i = random.nextInt(4); i > 0; i--) {
+          runOne(dataset, random);
+        }
+        harm(random);
+        assertStagedIsThere(dataset, "-Dpmfs.model.seed=" + seed + ", round " + round);
+      }
+    }
+  }
+
+  private void assertStagedIsThere(Dataset dataset, String at) throws Exception {
+    List<FileName> all = List.of(FileName.of(""));
+    FileTask stage =
+        dataset.tasks.start(
+            new TaskRequest.Stage(all, new TaskRequest.Limits(4, 0, 0), null, false, false));
+    assertThat(stage.await(Duration.ofSeconds(60))).as(at).isTrue();
+    assertThat(stage.progress().isComplete()).as("%s: %s", at, stage.findings(0, 9)).isTrue();
+    FileTask check = dataset.tasks.start(new TaskRequest.Check(TaskPaths.of(all), false, true));
+    assertThat(check.await(Duration.ofSeconds(60))).as(at).isTrue();
+    assertThat(check.progress().isComplete()).as("%s: %s", at, check.findings(0, 9)).isTrue();
+    dataset.store.before(
+        (operation, path, offset) -> {
+          throw new FsException(Errno.EIO, "the source is away");
+        });
+    for (FileName path : files(dataset)) {
+      assertThat(dataset.read(dataset.number(path), 0, 3 * BLOCK))
+          .as("%s: %s", at, path)
+          .isEqualTo(dataset.store.expected(path, 0, 3 * BLOCK));
+    }
+    dataset.store.before(null);
+  }
+
+  /** As scratch purgers do, and file systems that lose what they had. */
+  private void harm(Random random) throws IOException {
+    List<Path> files;
+    try (Stream<Path> all = Files.walk(directory)) {
+      files =
+          all.filter(file -> file.toString().matches(".*/tier./(copies|bundles)/.*"))
+              .filter(Files::isRegularFile)
+              .sorted()
+              .toList();
+    }
+    for (Path file : files) {
+      switch (random.nextInt(6)) {
+        case 0 -> Files.deleteIfExists(file);
+        case 1 -> {
+          try (FileChannel open = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            open.truncate(random.nextLong(open.size() + 1));
+          }
+        }
+        default -> {}
+      }
     }
   }
 

@@ -3,6 +3,7 @@ package io.pmfs.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DirectPool;
 import io.pmfs.tier.Errno;
@@ -102,6 +103,54 @@ final class VerifyWorkTest {
       }
 
       assertThat(DirectPool.bytes() - direct).isLessThan(16 << 20);
+    }
+  }
+
+  /** A tier that an earlier mount had and this one has not. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void verify_withRecordsOfATierThatIsNotConfigured_looksAtTheOthers(boolean repair)
+      throws Exception {
+    try (Dataset dataset = staged()) {
+      for (String path : List.of("d/f0", "other")) {
+        CopyRecord copy =
+            dataset.namespace.copies(dataset.number("d/f0")).stream().findFirst().orElseThrow();
+        dataset.namespace.putCopy(
+            dataset.number(path),
+            new CopyRecord(
+                "gone:/tier",
+                copy.codec(),
+                dataset.inode(path).attributes().version(),
+                copy.storedSize(),
+                copy.blockSize(),
+                copy.checksums(),
+                false,
+                null));
+      }
+      FileTask task = verify(dataset, false, repair);
+
+      assertThat(findings(task)).isEmpty();
+      assertThat(task.progress().done()).isEqualTo(FILES);
+      dataset.asked();
+      assertThat(dataset.read("d/f0"))
+          .isEqualTo(dataset.store.expected(FileName.of("d/f0"), 0, BLOCK));
+      assertThat(dataset.asked().reads()).as("its good copy is used").isZero();
+      assertThat(dataset.namespace.copy(dataset.number("other"), "gone:/tier"))
+          .as("kept for a mount that has the tier again")
+          .isNotNull();
+    }
+  }
+
+  @Test
+  void verify_ofATierThatFailed_saysSo() throws Exception {
+    try (Dataset dataset = staged()) {
+      dataset.tiers.get(0).fail("it smokes");
+      FileTask task = verify(dataset, false, false);
+
+      assertThat(task.progress().done()).isZero();
+      assertThat(task.findings(0, 10))
+          .hasSize(FILES)
+          .allMatch(finding -> finding.reason().equals("the tier failed: it smokes"));
     }
   }
 

@@ -272,6 +272,32 @@ final class CompressedCopiesTest {
   }
 
   @Test
+  void dictionary_fileTakenAway_isWrittenAgainOrItsCopiesAreNotThere() throws Exception {
+    List<byte[]> samples = new ArrayList<>();
+    for (int i = 0; i < 400; i++) {
+      samples.add(json(i).getBytes(UTF_8));
+    }
+    Dictionary dictionary = Objects.requireNonNull(Dictionary.train(samples, 16_000, 3));
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Path tier = directory.resolve("tier0");
+      assertThat(DictionaryFile.save(tier, dictionary)).isTrue();
+      stage.with(ZSTD);
+      Inode inode = stage.file("f", -1, 5000);
+      stage.stage(inode);
+      Path file = dictionaries(tier).get(0);
+      Files.delete(file);
+      stage.copies.keepDictionaries();
+      assertThat(file).hasBinaryContent(dictionary.bytes());
+      assertThat(stage.copies.isThere(inode)).isTrue();
+
+      Files.delete(file);
+      stage.restart();
+      assertThat(stage.copies.isThere(inode)).isFalse();
+      assertThat(stage.tiers.get(0).status().copies()).isZero();
+    }
+  }
+
+  @Test
   void dictionary_lost_dropsTheCopiesThatNeedItAndServesTheSource() throws Exception {
     List<byte[]> samples = new ArrayList<>();
     for (int i = 0; i < 400; i++) {
@@ -358,10 +384,7 @@ final class CompressedCopiesTest {
       assertThat(counted.contentBytes()).isZero();
       stage.stage(one);
       stage.restart();
-      stage
-          .copies
-          .format(stage.tiers.get(0))
-          .countContent(stage.namespace, stage.tiers.get(0).name());
+      stage.copies.compareWithRecords(stage.tiers.get(0), () -> false);
       assertThat(stage.copies.formats().get(0).contentBytes()).isEqualTo(10_000);
     }
   }

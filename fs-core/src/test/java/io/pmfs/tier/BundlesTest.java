@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -83,20 +82,6 @@ final class BundlesTest {
     }
   }
 
-  private static Tier.CopyRecords records(Extent... extents) {
-    return new Tier.CopyRecords() {
-      @Override
-      public boolean hasFile(long number) {
-        return false;
-      }
-
-      @Override
-      public void forEachExtent(Consumer<Extent> visitor) {
-        List.of(extents).forEach(visitor);
-      }
-    };
-  }
-
   @Test
   void append_smallCopies_lieOneBehindTheOther() throws Exception {
     DirectoryTier tier = newTier();
@@ -144,17 +129,17 @@ final class BundlesTest {
     Extent second = put(tier, 8, content(2, 30_000));
     Extent other = put(tier, 9, content(3, 10));
     try (CopyReader open = Objects.requireNonNull(tier.open(8, second))) {
-      tier.remove(7, first);
+      tier.remove(7, first, first.size());
       assertThat(tier.status().copies()).isEqualTo(2);
       assertThat(tier.status().usedBytes()).isEqualTo(21 * 4096);
-      tier.remove(8, second);
+      tier.remove(8, second, second.size());
 
       assertThat(tier.status().usedBytes()).isEqualTo(4096);
       assertThat(files()).hasSize(1);
       assertThat(tier.open(8, second)).isNull();
       assertThat(bytes(open.read(0, 30_000))).isEqualTo(content(2, 30_000));
     }
-    tier.remove(9, other);
+    tier.remove(9, other, other.size());
     assertThat(tier.status().usedBytes()).isZero();
     assertThat(tier.status().copies()).isZero();
     assertThat(files()).isEmpty();
@@ -165,7 +150,7 @@ final class BundlesTest {
   void append_afterTheLastBundleWent_isNeverInAnExtentOfBefore() throws Exception {
     DirectoryTier tier = newTier();
     Extent before = put(tier, 7, content(1, 100));
-    tier.remove(7, before);
+    tier.remove(7, before, before.size());
     Extent after = put(tier, 8, content(2, 100));
 
     assertThat(after).isNotEqualTo(before);
@@ -221,7 +206,7 @@ final class BundlesTest {
     DirectoryTier tier = newTier();
     Extent kept = put(tier, 7, content(1, 40_000));
     Extent removed = put(tier, 8, content(2, 10_000));
-    tier.remove(8, removed);
+    tier.remove(8, removed, removed.size());
     Tier.Usage usage = tier.usage();
 
     tier = open(usage);
@@ -229,9 +214,10 @@ final class BundlesTest {
     assertThat(tier.status().usedBytes()).isEqualTo(13 * 4096);
     assertThat(tier.status().copies()).isEqualTo(1);
     assertThat(get(tier, kept)).isEqualTo(content(1, 40_000));
+    Recount.of(tier, kept);
     assertThat(put(tier, 9, content(3, 10))).isEqualTo(new Extent(1, 50_000, 10));
-    tier.remove(9, new Extent(1, 50_000, 10));
-    tier.remove(7, kept);
+    tier.remove(9, new Extent(1, 50_000, 10), new Extent(1, 50_000, 10).size());
+    tier.remove(7, kept, kept.size());
     assertThat(tier.status().usedBytes()).isZero();
   }
 
@@ -249,17 +235,16 @@ final class BundlesTest {
     assertThat(get(tier, first)).isEqualTo(content(1, FULL));
     assertThat(tier.create(11, 1)).isNull();
     assertThat(tier.usage()).isNull();
-    tier.recover(records(first, fourth));
+    Recount.of(tier, first, fourth);
 
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(tier.status().copies()).isEqualTo(2);
     assertThat(tier.status().usedBytes()).isEqualTo(FULL + 4096);
     assertThat(tier.open(8, second)).isNull();
-    assertThat(Objects.requireNonNull(tier.usage()).bundles())
-        .isEqualTo(Map.of(1L, (long) FULL, 3L, 1000L));
+    assertThat(tier.usage()).isEqualTo(new Tier.Usage(0, 2));
     assertThat(get(tier, fourth)).isEqualTo(content(4, 1000));
     assertThat(third.bundle()).isEqualTo(3);
-    tier.remove(10, fourth);
+    tier.remove(10, fourth, fourth.size());
     assertThat(tier.status().usedBytes()).isEqualTo(FULL);
   }
 
@@ -288,8 +273,59 @@ final class BundlesTest {
     assertThat(tier.open(7, first)).isNull();
     assertThat(tier.open(7, new Extent(99, 0, 10))).isNull();
     assertThat(tier.status().usedBytes()).isZero();
-    tier.remove(7, first);
+    tier.remove(7, first, first.size());
     assertThat(tier.hasFailed()).isFalse();
+  }
+
+  @Test
+  void has_bundleGoneOrCutShortWhileOpen_isFalse() throws Exception {
+    DirectoryTier tier = newTier();
+    Extent first = put(tier, 7, content(1, 1000));
+    Extent second = put(tier, 8, content(2, 1000));
+    assertThat(tier.has(8, second, 1000)).isTrue();
+    try (FileChannel file = FileChannel.open(files().get(0), StandardOpenOption.WRITE)) {
+      file.truncate(1500);
+    }
+
+    assertThat(tier.has(7, first, 1000)).isTrue();
+    assertThat(tier.has(8, second, 1000)).isFalse();
+    Files.delete(files().get(0));
+    assertThat(tier.has(7, first, 1000)).isFalse();
+    assertThat(tier.hasFailed()).isFalse();
+    tier.remove(7, first, 1000);
+    tier.remove(8, second, 1000);
+    assertThat(tier.status().usedBytes()).isZero();
+  }
+
+  @Test
+  void append_newestBundleGoneOrCutShort_goesToAnother() throws Exception {
+    DirectoryTier tier = newTier();
+    put(tier, 7, content(1, 1000));
+    Files.delete(files().get(0));
+    Extent second = put(tier, 8, content(2, 1000));
+    assertThat(second).isEqualTo(new Extent(2, 0, 1000));
+    assertThat(tier.has(8, second, 1000)).isTrue();
+    try (FileChannel file = FileChannel.open(files().get(0), StandardOpenOption.WRITE)) {
+      file.truncate(500);
+    }
+
+    assertThat(put(tier, 9, content(3, 10))).isEqualTo(new Extent(3, 0, 10));
+  }
+
+  @Test
+  void append_beforeTheCount_leavesWhatWasThereAlone() throws Exception {
+    DirectoryTier tier = newTier();
+    Extent before = put(tier, 7, content(1, 1000));
+    tier = open(tier.usage());
+    Extent meanwhile = put(tier, 8, content(2, 1000));
+    assertThat(meanwhile).isEqualTo(new Extent(2, 0, 1000));
+    tier.remove(7, before, 1000);
+    assertThat(tier.status().usedBytes()).isEqualTo(2 * 4096);
+    Recount.of(tier, meanwhile);
+
+    assertThat(tier.status().usedBytes()).isEqualTo(4096);
+    assertThat(get(tier, meanwhile)).isEqualTo(content(2, 1000));
+    assertThat(put(tier, 9, content(3, 10))).isEqualTo(new Extent(2, 1000, 10));
   }
 
   @Test
@@ -321,7 +357,7 @@ final class BundlesTest {
     // Of the first five bundles one copy of eight is left, of the others all.
     for (int i = 0; i < 40; i++) {
       if (i % 8 != 0) {
-        tier.remove(i + 1, extents.get(i));
+        tier.remove(i + 1, extents.get(i), 8192);
       }
     }
     long before = tier.status().usedBytes();
@@ -329,7 +365,7 @@ final class BundlesTest {
     for (int i = 0; i < 40; i += 8) {
       Extent to =
           Objects.requireNonNull(tier.move(extents.get(i), ByteBuffer.allocateDirect(1 << 20)));
-      tier.remove(i + 1, extents.get(i));
+      tier.remove(i + 1, extents.get(i), 8192);
       assertThat(get(tier, to)).isEqualTo(content(i, 8192));
     }
 
@@ -345,7 +381,7 @@ final class BundlesTest {
     CopyWriter rest = Objects.requireNonNull(tier.create(2, CAPACITY - 4096));
     Extent to = Objects.requireNonNull(tier.move(extent, ByteBuffer.allocateDirect(1 << 20)));
     assertThat(get(tier, to)).isEqualTo(content(1, 1000));
-    tier.remove(1, extent);
+    tier.remove(1, extent, extent.size());
     rest.close();
 
     assertThat(tier.status().usedBytes()).isEqualTo(4096);
@@ -368,7 +404,7 @@ final class BundlesTest {
                 if (old != null) {
                   assertThat(get(tier, old))
                       .isEqualTo(content(number, Math.toIntExact(old.size())));
-                  tier.remove(number, old);
+                  tier.remove(number, old, old.size());
                 }
                 CopyWriter writer = tier.create(number, 3000);
                 if (writer != null) {
@@ -387,7 +423,7 @@ final class BundlesTest {
     for (Map.Entry<Long, Extent> copy : there.entrySet()) {
       assertThat(get(tier, copy.getValue()))
           .isEqualTo(content(copy.getKey(), Math.toIntExact(copy.getValue().size())));
-      tier.remove(copy.getKey(), copy.getValue());
+      tier.remove(copy.getKey(), copy.getValue(), copy.getValue().size());
     }
     assertThat(tier.status().usedBytes()).isZero();
     assertThat(tier.status().copies()).isZero();

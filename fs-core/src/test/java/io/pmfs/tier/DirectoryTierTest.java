@@ -4,21 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
-import java.util.function.LongPredicate;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class DirectoryTierTest extends TierContract {
   private static final Tier.Usage EMPTY = Tier.Usage.NONE;
@@ -119,7 +119,7 @@ final class DirectoryTierTest extends TierContract {
     assertThat(second.status().usedBytes()).isEqualTo(3 * 4096);
     assertThat(second.status().copies()).isEqualTo(2);
     assertThat(get(second, 7)).isEqualTo(content(1, 5000));
-    second.remove(7, null);
+    second.remove(7, null, 5000);
     assertThat(second.status().usedBytes()).isEqualTo(4096);
   }
 
@@ -149,7 +149,7 @@ final class DirectoryTierTest extends TierContract {
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.RECOVERING);
     assertThat(get(tier, 9)).isEqualTo(content(9, 5000));
     assertThat(tier.create(10, 1)).isNull();
-    tier.recover(files(number -> number != 8));
+    Recount.of(tier, number -> number != 8);
 
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(tier.status().reason()).isNull();
@@ -160,39 +160,141 @@ final class DirectoryTierTest extends TierContract {
   }
 
   @Test
-  void recover_copiesRemovedMeanwhile_doesNotFailAndCountsWhatIsLeft() throws Exception {
-    DirectoryTier first = newTier(64 << 20);
+  void forEachFile_copiesRemovedMeanwhile_doesNotFail() throws Exception {
+    DirectoryTier tier = newTier(64 << 20);
     for (long number = 1; number <= 600; number++) {
-      put(first, number, content(number, 10));
+      put(tier, number, content(number, 10));
     }
-    DirectoryTier tier = open(64 << 20, 0, null);
-    AtomicBoolean removed = new AtomicBoolean();
-    tier.recover(
-        files(
+    List<Long> seen = new ArrayList<>();
+    tier.census()
+        .forEachFile(
             number -> {
               // The walk has read some names by now, which are gone when it looks at them.
-              if (removed.compareAndSet(false, true)) {
-                for (long other = 1; other <= 500; other++) {
-                  tier.remove(other, null);
-                }
+              for (long other = 1; other <= 500 && seen.isEmpty(); other++) {
+                tier.remove(other, null, 10);
               }
+              seen.add(number);
               return true;
-            }));
+            });
 
-    assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
+    assertThat(seen).containsAll(LongStream.rangeClosed(501, 600).boxed().toList());
     assertThat(tier.status().copies()).isEqualTo(100);
     assertThat(tier.status().usedBytes()).isEqualTo(100 * 4096);
+    assertThat(tier.hasFailed()).isFalse();
   }
 
   @Test
-  void recover_afterCleanStop_touchesNothing() throws Exception {
+  void take_afterCleanStop_correctsWhatWasKept() throws Exception {
+    DirectoryTier first = newTier(1 << 20);
+    put(first, 7, content(1, 5000));
+    put(first, 8, content(2, 5000));
+    Tier.Usage usage = first.usage();
+    Files.delete(file("00/00/000007"));
+
+    DirectoryTier tier = open(1 << 20, 0, usage);
+    assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
+    assertThat(tier.status().usedBytes()).as("not compared yet").isEqualTo(4 * 4096);
+    put(tier, 9, content(3, 1));
+    Recount.of(tier, number -> true);
+
+    assertThat(tier.status().copies()).isEqualTo(2);
+    assertThat(tier.status().usedBytes()).isEqualTo(3 * 4096);
+  }
+
+  @Test
+  void reopen_emptied_hasItsRoomAtOnce() throws Exception {
+    DirectoryTier first = newTier(1 << 20);
+    put(first, 7, content(1, 1 << 20));
+    Tier.Usage usage = first.usage();
+    deleteAll(file("00"));
+
+    DirectoryTier tier = open(1 << 20, 0, usage);
+    assertThat(tier.status().usedBytes()).isZero();
+    assertThat(tier.status().copies()).isZero();
+    put(tier, 8, content(1, 1 << 20));
+    tier.remove(7, null, 1 << 20);
+    assertThat(tier.status().usedBytes()).as("an estimate, never below zero").isZero();
+    Recount.of(tier, number -> true);
+    assertThat(tier.status().usedBytes()).isEqualTo(1 << 20);
+  }
+
+  @Test
+  void remove_fileGone_makesRoom() throws Exception {
+    DirectoryTier tier = newTier(8192);
+    put(tier, 7, content(1, 8192));
+    Files.delete(file("00/00/000007"));
+    assertThat(tier.create(8, 1)).isNull();
+    tier.remove(7, null, 8192);
+
+    assertThat(tier.status().usedBytes()).isZero();
+    assertThat(tier.status().copies()).isZero();
+    put(tier, 8, content(2, 8192));
+  }
+
+  @Test
+  void has_copyGoneOrOfAnotherSize_isFalse() throws Exception {
+    DirectoryTier tier = newTier(1 << 20);
+    for (long number = 7; number < 11; number++) {
+      put(tier, number, content(number, 10));
+    }
+    Files.delete(file("00/00/000008"));
+    Files.write(file("00/00/000009"), content(9, 9));
+    Files.delete(file("00/00/00000a"));
+    Files.createDirectory(file("00/00/00000a"));
+
+    assertThat(tier.has(7, null, 10)).isTrue();
+    assertThat(tier.has(8, null, 10)).isFalse();
+    assertThat(tier.has(9, null, 10)).isFalse();
+    assertThat(tier.has(10, null, 10)).isFalse();
+    assertThat(tier.hasFailed()).isFalse();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void has_directoryMadeAnewOrGone_failsTheTier(boolean again) throws Exception {
     DirectoryTier tier = newTier(1 << 20);
     put(tier, 7, content(1, 10));
-    // Not recorded yet: a commit comes before its record.
-    tier.recover(files(number -> false));
+    Files.move(directory(), temporary.resolve("aside"));
+    if (again) {
+      Files.createDirectories(file("00"));
+      Files.createDirectory(directory().resolve("incoming"));
+    }
 
-    assertThat(get(tier, 7)).isEqualTo(content(1, 10));
-    assertThat(tier.status().copies()).isEqualTo(1);
+    assertThatThrownBy(() -> tier.has(7, null, 10))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining(again ? "another directory" : "not there any more");
+    assertThat(tier.hasFailed()).isTrue();
+    assertThat(tier.create(8, 10)).isNull();
+  }
+
+  @Test
+  void create_diskMountedOver_failsTheTierAndWritesNothingThere() throws Exception {
+    DirectoryTier tier = newTier(1 << 20);
+    put(tier, 7, content(1, 10));
+    try (SmallDisk disk = SmallDisk.mount(directory(), "1m")) {
+      assertThat(disk).isNotNull();
+      assertThat(tier.create(8, 10)).isNull();
+      assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
+      assertThat(tier.status().reason()).contains("another directory", "unmounted");
+      assertThat(files()).isEmpty();
+    }
+  }
+
+  @Test
+  void write_emptyDirectoriesPurged_areMadeAgain() throws Exception {
+    DirectoryTier tier = newTier(1 << 20);
+    put(tier, 7, content(1, 10));
+    deleteAll(directory().resolve("incoming"));
+    deleteAll(directory().resolve("copies"));
+    deleteAll(directory().resolve("bundles"));
+    put(tier, 8, content(2, 10));
+    CopyWriter bundled = create(tier, 9, 10);
+    bundled.append(ByteBuffer.wrap(content(3, 10)));
+    assertThat(tier.has(9, bundled.commit(), 10)).isTrue();
+    bundled.close();
+
+    assertThat(get(tier, 8)).isEqualTo(content(2, 10));
+    assertThat(tier.hasFailed()).isFalse();
   }
 
   @Test
@@ -223,13 +325,12 @@ final class DirectoryTierTest extends TierContract {
     put(tier, 7, content(1, 10));
     deleteAll(directory());
 
-    assertThat(tier.open(7, null)).isNull();
     assertThat(tier.create(8, 10)).isNull();
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
     assertThat(tier.status().reason()).isNotBlank();
     assertThat(tier.open(7, null)).isNull();
     assertThat(tier.create(9, 1)).isNull();
-    tier.remove(7, null);
+    tier.remove(7, null, 10);
     tier.close();
   }
 
@@ -281,7 +382,7 @@ final class DirectoryTierTest extends TierContract {
         assertThat(reader.size()).isNotEqualTo(10);
       }
     }
-    tier.remove(7, null);
+    tier.remove(7, null, 10);
     put(tier, 7, content(1, 10));
     assertThat(get(tier, 7)).isEqualTo(content(1, 10));
     assertThat(get(tier, 8)).isEqualTo(content(2, 10));
@@ -431,18 +532,6 @@ final class DirectoryTierTest extends TierContract {
   }
 
   /** Records of copies that are files. */
-  private static Tier.CopyRecords files(LongPredicate known) {
-    return new Tier.CopyRecords() {
-      @Override
-      public boolean hasFile(long number) {
-        return known.test(number);
-      }
-
-      @Override
-      public void forEachExtent(Consumer<Extent> visitor) {}
-    };
-  }
-
   private static void deleteAll(Path directory) throws IOException {
     try (Stream<Path> all = Files.walk(directory)) {
       for (Path path : all.sorted(java.util.Comparator.reverseOrder()).toList()) {

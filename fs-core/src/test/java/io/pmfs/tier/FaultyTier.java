@@ -12,6 +12,7 @@ public final class FaultyTier implements Tier {
   /** Where something may go wrong. */
   public enum Point {
     OPEN,
+    HAS,
     CREATE,
     READ,
     WRITE,
@@ -28,7 +29,7 @@ public final class FaultyTier implements Tier {
     FAIL,
     /** The end of the file comes early; a copy that is opened is not there. */
     SHORT,
-    /** A byte is another; a copy that is opened was dropped. */
+    /** A byte is another; the file of a copy that is opened is gone. */
     CORRUPT,
     /** The disk is full; for WRITE. */
     FULL
@@ -86,7 +87,10 @@ public final class FaultyTier implements Tier {
       return null;
     }
     if (fault == Fault.CORRUPT) {
-      tier.remove(number, extent);
+      if (extent != null) {
+        return null;
+      }
+      tier.census().discard(number);
     }
     CopyReader reader = tier.open(number, extent);
     return reader == null ? null : new FaultyReader(number, reader);
@@ -233,8 +237,21 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public void remove(long number, @Nullable Extent extent) {
-    tier.remove(number, extent);
+  public boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException {
+    try {
+      if (step(Point.HAS, number) != Fault.NONE) {
+        return false;
+      }
+    } catch (IOException e) {
+      tier.fail(String.valueOf(e.getMessage()));
+      throw e;
+    }
+    return tier.has(number, extent, sizeBytes);
+  }
+
+  @Override
+  public void remove(long number, @Nullable Extent extent, long sizeBytes) {
+    tier.remove(number, extent, sizeBytes);
   }
 
   @Override
@@ -268,8 +285,8 @@ public final class FaultyTier implements Tier {
   }
 
   @Override
-  public void recover(CopyRecords records) {
-    tier.recover(records);
+  public Census census() {
+    return tier.census();
   }
 
   @Override

@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 
@@ -34,20 +33,6 @@ final class PoolCrashTest {
         random);
   }
 
-  private Tier.CopyRecords records() {
-    return new Tier.CopyRecords() {
-      @Override
-      public boolean hasFile(long number) {
-        return false;
-      }
-
-      @Override
-      public void forEachExtent(Consumer<Extent> visitor) {
-        recorded.keySet().forEach(visitor);
-      }
-    };
-  }
-
   @RepeatedTest(5)
   void operations_atRandomWithPowerCuts_loseNothingThatWasRecorded() throws Exception {
     long seed = new Random().nextLong();
@@ -66,7 +51,7 @@ final class PoolCrashTest {
       }
     }
     for (Extent extent : List.copyOf(recorded.keySet())) {
-      tier.remove(1, extent);
+      tier.remove(1, extent, extent.size());
     }
     assertThat(tier.status().usedBytes()).as("seed %d", seed).isZero();
     assertThat(tier.status().copies()).isZero();
@@ -89,7 +74,7 @@ final class PoolCrashTest {
           Extent extent = any(random);
           // As an eviction: the record may go before or after the copy.
           recorded.remove(extent);
-          tier.remove(1, extent);
+          tier.remove(1, extent, extent.size());
         }
       }
       case 4 -> {
@@ -110,7 +95,7 @@ final class PoolCrashTest {
   private static void unrecorded(PoolTier tier, CopyWriter writer) throws IOException {
     Extent extent = Objects.requireNonNull(writer.commit());
     if (tier.status().copies() % 2 == 0) {
-      tier.remove(1, extent);
+      tier.remove(1, extent, extent.size());
     }
   }
 
@@ -143,7 +128,7 @@ final class PoolCrashTest {
             from.bundle() == bundle ? tier.move(from, ByteBuffer.allocateDirect(1 << 20)) : null;
         if (to != null) {
           recorded.put(to, Objects.requireNonNull(recorded.remove(from)));
-          tier.remove(1, from);
+          tier.remove(1, from, from.size());
         }
       }
     }
@@ -184,7 +169,7 @@ final class PoolCrashTest {
     }
     PoolTier next = open(null, random);
     if (next.status().state() == TierStatus.State.RECOVERING) {
-      next.recover(records());
+      Recount.of(next, number -> false, recorded.keySet());
     }
     return next;
   }

@@ -78,20 +78,6 @@ final class PoolTierTest extends TierContract {
     }
   }
 
-  private static Tier.CopyRecords records(Extent... extents) {
-    return new Tier.CopyRecords() {
-      @Override
-      public boolean hasFile(long number) {
-        return false;
-      }
-
-      @Override
-      public void forEachExtent(Consumer<Extent> visitor) {
-        List.of(extents).forEach(visitor);
-      }
-    };
-  }
-
   @Test
   void read_anyCopy_isTheMemoryItself() throws Exception {
     PoolTier tier = open(Tier.Usage.NONE);
@@ -120,8 +106,8 @@ final class PoolTierTest extends TierContract {
     assertThat(tier.status().copies()).isEqualTo(2);
     assertThat(read(tier, first)).isEqualTo(content(1, 100));
     assertThat(read(tier, second)).isEqualTo(content(2, 5000));
-    tier.remove(1, first);
-    tier.remove(1, second);
+    tier.remove(1, first, first.size());
+    tier.remove(1, second, second.size());
     assertThat(tier.status().usedBytes()).isZero();
     assertThat(tier.status().copies()).isZero();
     assertThat(read(tier, second)).isNull();
@@ -151,7 +137,7 @@ final class PoolTierTest extends TierContract {
 
     assertThat(tier.status().usedBytes()).isEqualTo(8192);
     assertThat(read(tier, extent)).isEqualTo(content(1, 5000));
-    tier.remove(1, extent);
+    tier.remove(1, extent, extent.size());
     assertThat(tier.status().usedBytes()).isZero();
     tier.close();
   }
@@ -162,7 +148,7 @@ final class PoolTierTest extends TierContract {
     int capacity = (int) tier.status().capacityBytes();
     Extent all = store(tier, content(1, capacity), false);
     CopyReader reader = Objects.requireNonNull(tier.open(1, all));
-    tier.remove(1, all);
+    tier.remove(1, all, all.size());
 
     assertThat(tier.open(1, all)).isNull();
     assertThat(tier.status().usedBytes()).isZero();
@@ -187,7 +173,7 @@ final class PoolTierTest extends TierContract {
     CopyWriter writer = create(tier, 1, capacity);
     writer.write(0, ByteBuffer.wrap(content(1, capacity)));
     Extent extent = Objects.requireNonNull(writer.commit());
-    tier.remove(1, extent);
+    tier.remove(1, extent, extent.size());
 
     assertThat(tier.create(2, 1)).isNull();
     ByteBuffer got = ByteBuffer.allocate(10);
@@ -226,10 +212,9 @@ final class PoolTierTest extends TierContract {
     Extent alone = store(tier, content(1, 100_000), false);
     Extent bundled = store(tier, content(2, 100), true);
     Extent removed = store(tier, content(3, 100_000), false);
-    tier.remove(1, removed);
+    tier.remove(1, removed, removed.size());
     TierStatus before = tier.status();
     Tier.Usage usage = Objects.requireNonNull(tier.usage());
-    assertThat(usage.bundles()).isEqualTo(Map.of(bundled.bundle(), 100L));
 
     tier = reopen(tier, usage);
     assertThat(tier.status()).isEqualTo(before);
@@ -245,21 +230,18 @@ final class PoolTierTest extends TierContract {
   }
 
   @Test
-  void reopen_countedOtherwise_isRecovered() throws Exception {
+  void reopen_whateverWasCounted_roomIsWhatTheTableSays() throws Exception {
     PoolTier tier = open(Tier.Usage.NONE);
     Extent alone = store(tier, content(1, 100_000), false);
     Extent bundled = store(tier, content(2, 100), true);
-    Tier.Usage usage = Objects.requireNonNull(tier.usage());
-    for (Tier.Usage wrong :
-        List.of(
-            new Tier.Usage(usage.fileBytes() + 4096, 2, usage.bundles()),
-            new Tier.Usage(usage.fileBytes(), 2, Map.of()),
-            Tier.Usage.NONE)) {
-      tier = reopen(tier, wrong);
-      assertThat(tier.status().state()).isEqualTo(TierStatus.State.RECOVERING);
+    TierStatus before = tier.status();
+    for (Tier.Usage kept : List.of(new Tier.Usage(4096, 9), Tier.Usage.NONE)) {
+      tier = reopen(tier, kept);
+      assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
+      assertThat(tier.status().usedBytes()).isEqualTo(before.usedBytes());
+      Recount.of(tier, alone, bundled);
+      assertThat(tier.status()).isEqualTo(before);
     }
-    tier.recover(records(alone, bundled));
-    assertThat(tier.usage()).isEqualTo(usage);
     tier.close();
   }
 
@@ -271,14 +253,14 @@ final class PoolTierTest extends TierContract {
     Extent bundled = store(tier, content(3, BUNDLE), true);
     Extent lostBundle = store(tier, content(4, BUNDLE), true);
     Extent gone = store(tier, content(5, 100_000), false);
-    tier.remove(1, gone);
+    tier.remove(1, gone, gone.size());
 
     tier = reopen(tier, null);
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.RECOVERING);
     assertThat(read(tier, alone)).isEqualTo(content(1, 100_000));
     assertThat(tier.create(1, 1)).isNull();
     assertThat(tier.usage()).isNull();
-    tier.recover(records(alone, bundled, gone, new Extent(77, 0, 10)));
+    Recount.of(tier, alone, bundled, gone, new Extent(77, 0, 10));
 
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
     assertThat(tier.status().copies()).isEqualTo(2);
@@ -286,41 +268,63 @@ final class PoolTierTest extends TierContract {
     assertThat(read(tier, lost)).isNull();
     assertThat(read(tier, lostBundle)).isNull();
     assertThat(read(tier, bundled)).isEqualTo(content(3, BUNDLE));
-    tier.remove(1, alone);
-    tier.remove(1, bundled);
+    tier.remove(1, alone, alone.size());
+    tier.remove(1, bundled, bundled.size());
     int capacity = (int) tier.status().capacityBytes();
     assertThat(read(tier, store(tier, content(6, capacity), false))).hasSize(capacity);
     tier.close();
   }
 
   @Test
-  void recover_removedMeanwhile_isNotCounted() throws Exception {
+  void take_copiesComeAndGoMeanwhile_countsWhatIsLeft() throws Exception {
     PoolTier tier = open(Tier.Usage.NONE);
     Extent alone = store(tier, content(1, 100_000), false);
     Extent bundled = store(tier, content(2, 100), true);
-    PoolTier found = reopen(tier, null);
-    boolean[] removed = {false};
-    found.recover(
-        new Tier.CopyRecords() {
-          @Override
-          public boolean hasFile(long number) {
-            return false;
-          }
+    PoolTier found = reopen(tier, new Tier.Usage(0, 2));
+    Tier.Census census = found.census();
+    census.add(alone, alone.size());
+    census.add(bundled, bundled.size());
+    found.remove(1, alone, alone.size());
+    census.subtract(alone, alone.size());
+    Extent next = store(found, content(3, 200_000), false);
+    census.add(next, next.size());
+    census.take();
 
-          @Override
-          public void forEachExtent(Consumer<Extent> visitor) {
-            visitor.accept(bundled);
-            if (!removed[0]) {
-              visitor.accept(alone);
-              found.remove(1, alone);
-              removed[0] = true;
-            }
-          }
-        });
-
-    assertThat(found.status().copies()).isEqualTo(1);
-    assertThat(found.status().usedBytes()).isEqualTo(BUNDLE);
+    assertThat(found.status().copies()).isEqualTo(2);
+    assertThat(found.status().usedBytes()).isEqualTo(BUNDLE + Room.charge(200_000));
+    assertThat(read(found, next)).isEqualTo(content(3, 200_000));
     found.close();
+  }
+
+  @Test
+  void has_entryErased_isFalse() throws Exception {
+    PoolTier tier = open(Tier.Usage.NONE);
+    Extent alone = store(tier, content(1, 100_000), false);
+    Extent bundled = store(tier, content(2, 100), true);
+    assertThat(tier.has(1, alone, alone.size())).isTrue();
+    assertThat(tier.has(1, bundled, bundled.size())).isTrue();
+    assertThat(tier.has(1, new Extent(bundled.bundle(), 0, BUNDLE + 1), 1)).isFalse();
+    assertThat(tier.has(1, new Extent(alone.bundle(), 0, 99_999), 1)).isFalse();
+    memory.slice(64 << 10, 256 * 64).put(new byte[256 * 64]);
+
+    assertThat(tier.has(1, alone, alone.size())).isFalse();
+    assertThat(tier.has(1, bundled, bundled.size())).isFalse();
+    assertThat(tier.hasFailed()).isFalse();
+    tier.close();
+  }
+
+  @Test
+  void has_formattedByAnotherProgram_failsThePool() throws Exception {
+    PoolTier tier = open(Tier.Usage.NONE);
+    Extent alone = store(tier, content(1, 100_000), false);
+    PoolTier.wipe(memory);
+
+    assertThatThrownBy(() -> tier.has(1, alone, alone.size()))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("not this pool any more");
+    assertThat(tier.hasFailed()).isTrue();
+    assertThat(tier.create(1, 10)).isNull();
+    tier.close();
   }
 
   @Test
@@ -336,7 +340,7 @@ final class PoolTierTest extends TierContract {
     // Of the first 40 bundles one copy of eight is left.
     for (int i = 0; i < 320; i++) {
       if (i % 8 != 0) {
-        tier.remove(1, extents.get(i));
+        tier.remove(1, extents.get(i), extents.get(i).size());
       }
     }
     assertThat(tier.create(1, 100_000)).isNull();
@@ -347,7 +351,7 @@ final class PoolTierTest extends TierContract {
         Extent from = extents.get(i);
         if (sparse.contains(from.bundle()) && read(tier, from) != null) {
           Extent to = Objects.requireNonNull(tier.move(from, ByteBuffer.allocateDirect(1 << 20)));
-          tier.remove(1, from);
+          tier.remove(1, from, from.size());
           extents.set(i, to);
           moved++;
         }
@@ -375,7 +379,7 @@ final class PoolTierTest extends TierContract {
     assertThat(tier.status().usedBytes()).isLessThan(SIZE / 4);
     assertThat(tier.create(1, 1)).isNull();
     assertThat(tier.hasFailed()).isFalse();
-    tier.remove(1, extents.get(3));
+    tier.remove(1, extents.get(3), extents.get(3).size());
     Extent last = store(tier, content(1, 10), false);
     assertThat(last.bundle()).isNotEqualTo(extents.get(3).bundle());
     assertThat(read(tier, last)).isEqualTo(content(1, 10));
@@ -404,7 +408,7 @@ final class PoolTierTest extends TierContract {
         there += got == null ? 0 : 1;
       }
       assertThat(there).isEqualTo(7);
-      found.recover(records());
+      Recount.of(found);
       assertThat(found.status().usedBytes()).isZero();
       found.close();
     }
@@ -432,7 +436,7 @@ final class PoolTierTest extends TierContract {
     assertThat(read(found, first)).isEqualTo(content(1, 10_000));
     assertThat(found.open(1, new Extent(PoolTable.number(99, slot), 0, 8192))).isNull();
     assertThat(found.open(1, new Extent(PoolTable.number(99, slot + 1), 0, 4096))).isNull();
-    found.recover(records(first));
+    Recount.of(found, first);
     assertThat(found.status().usedBytes()).isEqualTo(Room.charge(10_000));
     found.close();
   }

@@ -57,7 +57,7 @@ public abstract class TierContract {
       Extent extent = writer.commit();
       Extent replaced = extent == null ? null : places.put(number, extent);
       if (replaced != null) {
-        tier.remove(number, replaced);
+        tier.remove(number, replaced, replaced.size());
       }
     }
   }
@@ -67,8 +67,15 @@ public abstract class TierContract {
     return tier.open(number, places.get(number));
   }
 
-  protected void remove(Tier tier, long number) {
-    tier.remove(number, places.get(number));
+  protected void remove(Tier tier, long number) throws IOException {
+    long size;
+    try (CopyReader reader = open(tier, number)) {
+      if (reader == null) {
+        return;
+      }
+      size = reader.size();
+    }
+    tier.remove(number, places.get(number), size);
   }
 
   /** The whole copy of an inode; fails if there is none. */

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -19,6 +20,8 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tiers that are filled, compared and emptied by command. */
 final class StageIT {
@@ -177,6 +180,105 @@ final class StageIT {
       assertThat(stage(mount, "--check").expect(4).out())
           .contains("39 files in the tiers, 1 file missing or stale");
       assertThat(stage(mount).expect(0).out()).contains("staged 1 file, 39 files already there");
+    }
+  }
+
+  /** As scratch purgers do: bundles, and a file that the daemon has open. */
+  @ParameterizedTest
+  @ValueSource(strings = {"none", "zstd"})
+  void check_copiesTakenAwayWhileMounted_saysSoAndStageCopiesThem(String compression)
+      throws Exception {
+    Path large = write("source/large", "x".repeat(3 << 20));
+    try (MountedPmfs mount = mount("--compression", compression)) {
+      stage(mount).expect(0);
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(stage(mount, "--check").expect(0).out()).contains("41 files in the tiers");
+      for (Path file : Installation.files(pmfs.tier())) {
+        if (file.toString().matches(".*/(copies|bundles)/.*")) {
+          Files.delete(file);
+        }
+      }
+
+      assertThat(stage(mount, "--check").expect(4).out()).contains("41 files missing or stale");
+      assertThat(mount.status().number("tiers.0.copies")).isZero();
+      assertThat(mount.status().number("tiers.0.usedBytes")).isZero();
+      assertThat(stage(mount).expect(0).out()).contains("staged 41 files");
+      assertThat(stage(mount, "--check", "--deep").expect(0).out())
+          .contains("41 files in the tiers");
+      assertReadWithoutTheSource(mount, dataset.items());
+      assertThat(Files.readAllBytes(mount.mountpoint().resolve("large")))
+          .isEqualTo(Files.readAllBytes(large));
+    }
+  }
+
+  @Test
+  void check_tierEmptiedBetweenMounts_saysSoAndStageCopiesAll() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      stage(mount).expect(0);
+    }
+    for (Path file : Installation.files(pmfs.tier())) {
+      Files.delete(file);
+    }
+    try (MountedPmfs mount = mount()) {
+      assertThat(mount.status().number("tiers.0.usedBytes")).isZero();
+      assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
+      assertThat(stage(mount).expect(0).out()).contains("staged 40 files");
+      assertReadWithoutTheSource(mount, dataset.items());
+    }
+  }
+
+  @Test
+  void check_damagedCopy_isFoundByDeep() {
+    try (MountedPmfs mount = mount()) {
+      stage(mount).expect(0);
+      Item damaged = dataset.items().get(13);
+      Dataset.Copy copy = Dataset.copyOf(damaged, pmfs.tier());
+      Faults.flipByte(copy.file(), copy.offset() + SIZE - 1);
+
+      assertThat(stage(mount, "--check").expect(0).out()).contains("40 files in the tiers");
+      Command deep = stage(mount, "--check", "--deep").expect(4);
+      assertThat(deep.out()).contains("39 files in the tiers, 1 file missing or stale");
+      assertThat(deep.err()).startsWith("pmfs: " + damaged.name() + ": ").contains("checksum");
+      assertThat(stage(mount).expect(0).out()).contains("staged 1 file, 39 files already there");
+    }
+  }
+
+  @Test
+  void verify_afterATierLeftTheConfiguration_findsNothingBad() {
+    Path second = pmfs.directory("second");
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier(), "--tier", "ssd:" + second)) {
+      stage(mount).expect(0);
+    }
+    try (MountedPmfs mount = mount("--tier", "ssd:" + second)) {
+      String mountpoint = mount.mountpoint().toString();
+      assertThat(pmfs.run("verify", "--repair", mountpoint).expect(0).out())
+          .contains("40 files without a copy");
+      assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
+      assertThat(stage(mount).expect(0).out()).contains("staged 40 files");
+      assertThat(pmfs.run("verify", mountpoint).expect(0).out()).contains("verified 40 files");
+      assertReadWithoutTheSource(mount, dataset.items());
+    }
+    // Both have copies now, and either is enough.
+    try (MountedPmfs mount = mount()) {
+      assertThat(stage(mount, "--check", "--deep").expect(0).out())
+          .contains("40 files in the tiers");
+    }
+  }
+
+  @Test
+  void tier_madeAnewUnderTheDaemon_isTurnedOffAndNothingIsWrittenThere() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      pmfs.run("stage", mount.path("part-001")).expect(0);
+      Path own = parent(parent(Dataset.copyOf(part(1).get(0), pmfs.tier()).file()));
+      Files.move(own, pmfs.scratch().root().resolve("aside"));
+      Files.createDirectory(own);
+
+      Command staged = stage(mount).expect(4);
+      assertThat(staged.err()).contains("another directory than before");
+      assertThat(mount.status().text("tiers.0.state")).isEqualTo("failed");
+      assertThat(Installation.files(own)).isEmpty();
+      assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
+      dataset.assertEqualBelow(mount.mountpoint());
     }
   }
 
@@ -379,9 +481,13 @@ final class StageIT {
     }
   }
 
+  private static Path parent(Path path) {
+    return Objects.requireNonNull(path.getParent());
+  }
+
   private List<Path> lists() {
     return Installation.files(pmfs.state()).stream()
-        .filter(file -> file.getParent().endsWith("lists"))
+        .filter(file -> parent(file).endsWith("lists"))
         .toList();
   }
 

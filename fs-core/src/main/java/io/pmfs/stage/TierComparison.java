@@ -1,0 +1,186 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One comparison of a tier with the records, both ways, while the tier serves: a file without a
+ * record goes, a record without its copy goes, and the rest is counted. It holds some hundred
+ * records at a time, whatever the size of the dataset.
+ *
+ * <p>Records are looked at in the order of their numbers. Changes go on meanwhile, and {@link
+ * #changed} is told of each: one among the numbers that were counted corrects the count; one
+ * further on is seen when its number comes. What changes while a batch is looked at is looked at
+ * again, when nothing can change.
+ */
+final class TierComparison {
+  private static final Logger log = LoggerFactory.getLogger(TierComparison.class);
+
+  private static final int BATCH = 256;
+
+  private final Namespace namespace;
+  private final CopyIndex index;
+  private final Tier tier;
+  private final CopyFormat format;
+  private final Tier.Census census;
+
+  // GUARDED_BY(this)
+  private long counted; // all numbers below
+  private long contentBytes;
+  private final Set<Long> changedSince = new HashSet<>(); // not counted yet
+
+  private long unrecorded;
+  private long lost;
+
+  TierComparison(Namespace namespace, CopyIndex index, Tier tier, CopyFormat format) {
+    this.namespace = namespace;
+    this.index = index;
+    this.tier = tier;
+    this.format = format;
+    this.census = tier.census();
+  }
+
+  /** A record, and whether its copy is there. */
+  private record Found(long number, CopyRecord copy) {}
+
+  /** Compares all, unless it is stopped or the tier fails. */
+  void run(BooleanSupplier stopping) {
+    index.watch(this);
+    try {
+      census.forEachFile(
+          number -> {
+            discardUnrecorded(number);
+            return !stopping.getAsBoolean();
+          });
+      long next = Namespace.ROOT;
+      while (next >= 0) {
+        if (stopping.getAsBoolean() || tier.hasFailed()) {
+          return;
+        }
+        next = compare(next);
+      }
+      index.whileNothingChanges(this::take);
+    } catch (IOException e) {
+      // The tier has said so in the log and in its status.
+      log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
+    } finally {
+      index.watch(null);
+    }
+    if (lost > 0 || unrecorded > 0) {
+      log.warn(
+          "tier {}: {} recorded copies were not there and are forgotten, {} files without a record"
+              + " are removed",
+          tier.name(),
+          lost,
+          unrecorded);
+    }
+  }
+
+  private void discardUnrecorded(long number) {
+    try {
+      if (index.discardUnrecorded(number, tier, census)) {
+        unrecorded++;
+      }
+    } catch (IOException e) {
+      log.debug("tier {}: {}", tier.name(), e.getMessage());
+    }
+  }
+
+  /** Looks at the records from a number on; where to go on, or -1 if there are no more. */
+  private long compare(long from) {
+    List<Found> batch = new ArrayList<>();
+    long next = list(from, batch);
+    List<Found> there = new ArrayList<>();
+    for (Found record : batch) {
+      if (!index.isThere(record.number, record.copy) && index.lose(record.number, record.copy)) {
+        lost++;
+      } else {
+        there.add(record);
+      }
+    }
+    index.whileNothingChanges(() -> count(there, next));
+    return next;
+  }
+
+  private long list(long from, List<Found> batch) {
+    long[] next = {-1};
+    int[] looked = {0};
+    long[] last = {-1};
+    namespace.listCopies(
+        from,
+        (number, copy) -> {
+          // All of a number together: the next batch begins with another.
+          if (looked[0] >= BATCH && number != last[0]) {
+            next[0] = number;
+            return false;
+          }
+          looked[0]++;
+          last[0] = number;
+          if (copy.tier().equals(tier.name())) {
+            batch.add(new Found(number, copy));
+          }
+          return true;
+        });
+    return next[0];
+  }
+
+  /** Adds a batch to the count, and what changed since it was listed as it is now. */
+  private synchronized void count(List<Found> there, long next) {
+    for (Found record : there) {
+      if (!changedSince.contains(record.number)) {
+        add(record.copy);
+      }
+    }
+    for (long number : changedSince) {
+      CopyRecord now = next < 0 || number < next ? namespace.copy(number, tier.name()) : null;
+      if (now != null) {
+        add(now);
+      }
+    }
+    changedSince.clear();
+    counted = next < 0 ? Long.MAX_VALUE : next;
+  }
+
+  private void add(CopyRecord copy) { // GUARDED_BY(this)
+    census.add(copy.extent(), copy.storedSize());
+    contentBytes += copy.version().size();
+  }
+
+  /** A file's copy in a tier is another now; called while no other of its copies changes. */
+  synchronized void changed(
+      long number, Tier where, @Nullable CopyRecord before, @Nullable CopyRecord after) {
+    if (where != tier) {
+      return;
+    }
+    if (number >= counted) {
+      changedSince.add(number);
+      return;
+    }
+    if (before != null) {
+      census.subtract(before.extent(), before.storedSize());
+      contentBytes -= before.version().size();
+    }
+    if (after != null) {
+      add(after);
+    }
+  }
+
+  private synchronized void take() {
+    try {
+      census.take();
+      format.counted(contentBytes);
+    } catch (IOException e) {
+      log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
+    }
+  }
+}
