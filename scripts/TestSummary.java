@@ -3,7 +3,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilder;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -12,13 +15,18 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
 /**
- * Counts what the XML reports of surefire and failsafe below a directory say, lists the skipped and failed tests, and ends
- * with 1 when one failed or none ran. Run as a source file: {@code java scripts/TestSummary.java .}
+ * Counts what the XML reports of surefire and failsafe below a directory say, lists the skipped and failed tests and what was
+ * left out on purpose, and ends with 1 when one failed or none ran. Its last line is the counts. Run as a source file: {@code
+ * java scripts/TestSummary.java .}
  */
 final class TestSummary {
+  /** The reason of a test that a property of Maven asks for: it could run here, and nobody wanted it to. */
+  private static final Pattern LEFT_OUT = Pattern.compile("-Dpmfs\\.\\w+=all");
+
   private int passed;
   private final List<String> failed = new ArrayList<>();
-  private final TreeMap<String, List<String>> skippedByReason = new TreeMap<>();
+  private final Map<String, List<String>> skippedByReason = new TreeMap<>();
+  private final Map<String, List<String>> leftOutByReason = new TreeMap<>();
 
   public static void main(String[] args) throws Exception {
     TestSummary summary = new TestSummary();
@@ -50,7 +58,9 @@ final class TestSummary {
       String name = className.substring(className.lastIndexOf('.') + 1) + "." + test.getAttribute("name");
       NodeList skipped = test.getElementsByTagName("skipped");
       if (skipped.getLength() > 0) {
-        skippedByReason.computeIfAbsent(reason((Element) skipped.item(0)), unused -> new ArrayList<>()).add(name);
+        String reason = reason((Element) skipped.item(0));
+        boolean isLeftOut = LEFT_OUT.matcher(reason).find();
+        (isLeftOut ? leftOutByReason : skippedByReason).computeIfAbsent(reason, unused -> new ArrayList<>()).add(name);
       } else if (has(test, "failure") || has(test, "error")) {
         failed.add(name);
       } else {
@@ -73,17 +83,32 @@ final class TestSummary {
   }
 
   private int print() {
-    int skipped = 0;
-    for (var entry : skippedByReason.entrySet()) {
-      System.out.println("skipped: " + entry.getKey());
-      entry.getValue().forEach(name -> System.out.println("  " + name));
-      skipped += entry.getValue().size();
-    }
+    leftOutByReason.forEach((reason, names) -> System.out.println("left out: " + reason + ": " + classes(names)));
+    skippedByReason.forEach(
+        (reason, names) -> {
+          System.out.println("skipped: " + reason);
+          names.forEach(name -> System.out.println("  " + name));
+        });
     failed.forEach(name -> System.out.println("failed: " + name));
+    int skipped = count(skippedByReason);
     if (passed + failed.size() + skipped == 0) {
       System.out.println("failed: no test ran");
     }
-    System.out.printf("%d passed, %d failed, %d skipped%n", passed, failed.size(), skipped);
+    int leftOut = count(leftOutByReason);
+    System.out.printf(
+        "%,d passed, %d failed, %d skipped%s%n",
+        passed, failed.size(), skipped, leftOut == 0 ? "" : ", %d left out".formatted(leftOut));
     return failed.isEmpty() && passed > 0 ? 0 : 1;
+  }
+
+  private static int count(Map<String, List<String>> byReason) {
+    return byReason.values().stream().mapToInt(List::size).sum();
+  }
+
+  /** Classes, each with how many of its tests there are; a class that is left out as a whole is one. */
+  private static String classes(List<String> names) {
+    Map<String, Integer> counts = new TreeMap<>();
+    names.forEach(name -> counts.merge(name.replaceFirst("[.\\[].*", ""), 1, Integer::sum));
+    return counts.entrySet().stream().map(e -> e.getKey() + " " + e.getValue()).collect(Collectors.joining(", "));
   }
 }

@@ -193,7 +193,7 @@ final class BridgeConcurrencyIT {
         for (Item item : dataset.items()) {
           mappings.add(new Mapping(mount.path(item.name()), item.size()));
         }
-        Installation.files(pmfs.tier()).stream()
+        pmfs.copies().stream()
             .filter(file -> file.toString().contains("/copies/"))
             .forEach(Faults::delete);
         Machine.dropCaches();

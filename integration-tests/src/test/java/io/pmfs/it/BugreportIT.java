@@ -110,7 +110,7 @@ final class BugreportIT {
   @EnabledIfSystemProperty(
       named = "pmfs.jobs",
       matches = "all",
-      disabledReason = "waits for a daemon that does not answer; asked for by -Dpmfs.jobs=all")
+      disabledReason = "jobs and bug reports that take minutes; -Dpmfs.jobs=all runs it")
   void bugreport_ofAHungDaemon_hasTheKernelsView() throws Exception {
     MountedPmfs mount = pmfs.mount(source);
     Command.run("kill", "-STOP", Long.toString(mount.daemon())).expect(0);

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClusterBed implements AutoCloseable {
   /** Why a test of clusters is left out. */
-  static final String LONG = "one of those that take minutes; asked for by -Dpmfs.cluster=all";
+  static final String LONG = "clusters, their faults and containers; -Dpmfs.cluster=all runs it";
 
   static final Duration PATIENCE = Duration.ofSeconds(90);
 

@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * each byte leaves the source once, and what their readers see when one of them is gone.
  */
 @Tag("docker")
+@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
 final class ClusterContainersIT {
   private static final Duration PATIENCE = Duration.ofMinutes(2);
 
@@ -73,10 +74,6 @@ final class ClusterContainersIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = "takes minutes; asked for by -Dpmfs.cluster=all")
   void epochs_onFourNodes_takeEachByteFromTheSourceOnce() {
     takeEachByteOnce(4);
   }
@@ -147,10 +144,6 @@ final class ClusterContainersIT {
 
   @ParameterizedTest
   @EnumSource
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = "takes minutes; asked for by -Dpmfs.cluster=all")
   void fault_ofOneNodeOfThree_failsNoRead(Fault fault) {
     startForFaults(3);
     suffer(fault, containers().get(1));
@@ -158,10 +151,6 @@ final class ClusterContainersIT {
 
   @ParameterizedTest
   @EnumSource
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = "takes minutes; asked for by -Dpmfs.cluster=all")
   void fault_ofEachNodeOfFour_failsNoRead(Fault fault) {
     startForFaults(4);
     containers().all().forEach(node -> suffer(fault, node));

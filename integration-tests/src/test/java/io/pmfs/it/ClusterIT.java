@@ -68,6 +68,10 @@ final class ClusterIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void epochs_withTiersOfTwoFifths_askTheSourceForEachByteOnce() {
     try (ClusterBed bed = new ClusterBed(4, MANY)) {
       long capacity = bed.bytes() * 2 / 5;
@@ -113,6 +117,10 @@ final class ClusterIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void stage_onOneNode_isSharedByAll() {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
       mountAll(bed, "--remote-copies", "never");
@@ -177,6 +185,10 @@ final class ClusterIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void directory_ofACluster_andALateNode() {
     try (ClusterBed bed = new ClusterBed(3, SIZES)) {
       Path directory = bed.scratch().directory("rendezvous");

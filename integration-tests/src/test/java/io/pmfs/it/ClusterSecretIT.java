@@ -9,6 +9,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Whom a node of a cluster answers, and with whom it joins. */
 final class ClusterSecretIT {
@@ -53,6 +54,10 @@ final class ClusterSecretIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void node_withAnotherSecret_staysAloneAndWorks() {
     Path other = bed.scratch().root().resolve("other");
     ClusterBed.writeSecret(other, "a secret of nobody else", "rw-------");
@@ -72,6 +77,10 @@ final class ClusterSecretIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void requests_ofStrangers_areRefusedAndCounted() {
     bed.mountAll();
     Node server = bed.node(0);

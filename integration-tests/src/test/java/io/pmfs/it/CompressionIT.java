@@ -233,7 +233,7 @@ final class CompressionIT {
   /** The files that hold copies, one or many each. */
   private List<Path> storage() {
     List<Path> storage =
-        Installation.files(pmfs.tier()).stream()
+        pmfs.copies().stream()
             .filter(file -> file.toString().matches(".*/(copies|bundles)/.*"))
             .toList();
     assertThat(storage).anyMatch(file -> file.toString().contains("/copies/"));

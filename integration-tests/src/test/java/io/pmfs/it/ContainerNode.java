@@ -27,8 +27,6 @@ final class ContainerNode {
   static final String MOUNTPOINT = "/mnt";
 
   /** Outlives a restart of the container. */
-  static final String STATE = "/var/pmfs/state";
-
   static final String TIER = "/var/pmfs/tier";
 
   private static final int DEADLINE_SECONDS = 100;
@@ -129,7 +127,7 @@ final class ContainerNode {
   /** Mounts the source in the background, with the same tier and state each time. */
   Command mount(String... options) {
     List<String> line = new ArrayList<>(List.of("pmfs", "mount", Containers.SOURCE, MOUNTPOINT));
-    line.addAll(List.of("--tier", "ssd:" + TIER, "--state-dir", STATE, "--keep-free", "0"));
+    line.addAll(List.of("--tier", "ssd:" + TIER, "--keep-free", "0"));
     line.addAll(Arrays.asList(options));
     return run(line.toArray(String[]::new)).expect(0);
   }

@@ -13,10 +13,7 @@ import org.testcontainers.DockerClientFactory;
 
 /** That containers are what tests of several nodes take them for. */
 @Tag("docker")
-@EnabledIfSystemProperty(
-    named = "pmfs.cluster",
-    matches = "all",
-    disabledReason = "tests what other tests stand on; asked for by -Dpmfs.cluster=all")
+@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
 final class ContainersIT {
   private static final int PORT = 7000;
   private static final Duration SOON = Duration.ofSeconds(30);

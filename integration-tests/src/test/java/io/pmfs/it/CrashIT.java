@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -8,16 +9,26 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Daemons that end without being asked to, and what the next one finds. */
+@ParameterizedClass
+@EnumSource
 final class CrashIT {
+  @SuppressWarnings("NullAway.Init")
+  @Parameter
+  BridgeMode mode;
+
   private Installation pmfs;
 
   @BeforeEach
   void install() {
-    Machine.requireFuse();
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
+    mode.require();
     pmfs = new Installation();
   }
 
@@ -32,7 +43,7 @@ final class CrashIT {
   void kill9_duringStaging_nextMountServesEveryByte() {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(300, 1_000_003));
     for (int round = 1; round <= 2; round++) {
-      MountedPmfs mount = pmfs.mount(dataset.root());
+      MountedPmfs mount = mode.mount(pmfs, dataset.root());
       Thread reader = new Thread(() -> touchAll(dataset, mount));
       long before = staged();
       reader.start();
@@ -41,18 +52,19 @@ final class CrashIT {
       assertThat(staged()).as("staging was not done").isLessThan(dataset.bytes());
       assertEnds(reader);
     }
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(dataset.items().size());
     }
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(mount.status().number("sourceOperations.reads")).isZero();
+      mode.assertUsed(mount, dataset.items().get(0).name());
     }
   }
 
   private long staged() {
-    return Installation.files(pmfs.tier()).stream().mapToLong(f -> f.toFile().length()).sum();
+    return pmfs.copies().stream().mapToLong(f -> f.toFile().length()).sum();
   }
 
   private static void touchAll(Dataset dataset, MountedPmfs mount) {
@@ -72,7 +84,7 @@ final class CrashIT {
   void kill9_afterStaging_copiesSurvive() {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 50_000));
     stageAll(dataset).kill9();
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(mount.status().number("sourceOperations.reads")).isZero();
     }
@@ -85,14 +97,14 @@ final class CrashIT {
     for (Dataset.Item item : dataset.items()) {
       Faults.flipByte(Dataset.copyOf(item, pmfs.tier()).file(), 250_000);
     }
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(mount.status().number("staging.mismatches")).isPositive();
     }
   }
 
   private MountedPmfs stageAll(Dataset dataset) {
-    MountedPmfs mount = pmfs.mount(dataset.root());
+    MountedPmfs mount = mode.mount(pmfs, dataset.root());
     dataset.assertEqualBelow(mount.mountpoint());
     mount.awaitCopies(dataset.items().size());
     return mount;
@@ -100,8 +112,8 @@ final class CrashIT {
 
   /** A user's mount by the kernel bridge would be unmounted by its guard. */
   private void leaveStaleMount(Dataset dataset) {
-    String bridge = Machine.isRoot() ? "auto" : "jnr";
-    pmfs.mount(dataset.root(), "--bridge", bridge).kill9();
+    assumeTrue(Machine.isRoot() || mode == BridgeMode.JNR, "needs root");
+    mode.mount(pmfs, dataset.root()).kill9();
   }
 
   @Test
@@ -114,7 +126,7 @@ final class CrashIT {
         "the mount is dead",
         Duration.ofSeconds(10),
         () -> Posix.outcome(Posix.statOutcome(root, Posix.AT_STATX_FORCE_SYNC)).equals("ENOTCONN"));
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       assertThat(Mounts.count(mount.mountpoint())).isEqualTo(1);
       dataset.assertEqualBelow(mount.mountpoint());
     }
@@ -145,7 +157,7 @@ final class CrashIT {
     mount.awaitGone();
     mount.ended();
     assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
-    try (MountedPmfs again = pmfs.mount(dataset.root())) {
+    try (MountedPmfs again = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(again.mountpoint());
       assertThat(again.status().number("sourceOperations.reads")).isZero();
     }
@@ -155,7 +167,7 @@ final class CrashIT {
   @ValueSource(strings = {"INT", "TERM"})
   void signal_inForeground_unmountsAndEnds(String signal) throws InterruptedException {
     Path source = Dataset.create(pmfs.directory("source"), 1000).root();
-    Process process = pmfs.mountInForeground(source);
+    Process process = pmfs.mountInForeground(source, mode.with());
     try {
       Await.until(
           "answers",

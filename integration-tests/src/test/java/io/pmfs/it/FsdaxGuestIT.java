@@ -24,6 +24,9 @@ final class FsdaxGuestIT {
   /** For a busy machine: of two idle cores it takes a sixth of that at most. */
   private static final int TIMEOUT_SECONDS = 900;
 
+  private static final String LONG =
+      "in virtual machines with persistent memory; -Dpmfs.vm=all runs it";
+
   /** Exit status of scripts/dax-vm where it cannot run. */
   private static final int SKIPPED = 77;
 
@@ -37,6 +40,7 @@ final class FsdaxGuestIT {
    * @param classes whose tests run
    */
   @ParameterizedTest
+  @EnabledIfSystemProperty(named = "pmfs.vm", matches = "all", disabledReason = LONG)
   @CsvSource({
     "nvdimm, ext4, DaxProbeFsdaxTest FsdaxTierTest ZeroCopyIT",
     "virtio-pmem, ext4, DaxProbeFsdaxTest"
@@ -47,10 +51,7 @@ final class FsdaxGuestIT {
 
   /** The rest of them. */
   @ParameterizedTest
-  @EnabledIfSystemProperty(
-      named = "pmfs.vm",
-      matches = "all",
-      disabledReason = "takes a quarter of an hour; asked for by -Dpmfs.vm=all")
+  @EnabledIfSystemProperty(named = "pmfs.vm", matches = "all", disabledReason = LONG)
   @CsvSource({
     "nvdimm, ext4, DaxAttributeTest PoolMappingTest FsdaxIT DevdaxTierTest",
     "nvdimm, xfs, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",

@@ -8,19 +8,24 @@ import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * One pmfs with its own home, runtime, state and tier directories, which stay from one mount to the
- * next. Close removes all of it, whatever is still mounted.
+ * One pmfs with its own home, runtime and tier directories, which stay from one mount to the next;
+ * its state lies where it lies for a user, in the tier. Close removes all of it, whatever is still
+ * mounted.
  */
 final class Installation implements AutoCloseable {
   static {
@@ -64,7 +69,6 @@ final class Installation implements AutoCloseable {
     environment.put("HOME", directory("home").toString());
     environment.put("PMFS_RUNTIME_DIR", privateDirectory("run").toString());
     privateDirectory("tier");
-    privateDirectory("state");
     directory("mnt");
   }
 
@@ -111,8 +115,16 @@ final class Installation implements AutoCloseable {
     return scratch.root().resolve("tier");
   }
 
+  /**
+   * Where the state is as long as a mount names no other place: whatever takes the tier takes it.
+   */
   Path state() {
-    return scratch.root().resolve("state");
+    return tier().resolve("state");
+  }
+
+  /** The files of the tier that are not the state's. */
+  List<Path> copies() {
+    return files(tier()).stream().filter(file -> !file.startsWith(state())).toList();
   }
 
   Path mountpoint() {
@@ -121,7 +133,7 @@ final class Installation implements AutoCloseable {
 
   /** Gives the private directories to the user who is going to run the commands. */
   void giveTo(int uid, int gid) {
-    for (String name : List.of("home", "run", "tier", "state", "mnt")) {
+    for (String name : List.of("home", "run", "tier", "mnt")) {
       byte[] path = Posix.c(scratch.root().resolve(name).toString());
       Posix.check(Posix.result(Posix.LIBC.chown(path, uid, gid)));
     }
@@ -161,9 +173,6 @@ final class Installation implements AutoCloseable {
         new ArrayList<>(List.of("mount", source.toString(), mountpoint.toString()));
     if (!given.contains("--tier")) {
       arguments.addAll(List.of("--tier", "ssd:" + tier()));
-    }
-    if (!given.contains("--state-dir")) {
-      arguments.addAll(List.of("--state-dir", state().toString()));
     }
     if (!given.contains("--keep-free")) {
       arguments.addAll(List.of("--keep-free", "0"));
@@ -238,16 +247,41 @@ final class Installation implements AutoCloseable {
     return matches;
   }
 
-  /** The plain files below a directory of this installation. */
+  /** The plain files below a directory of this installation; a daemon may remove some meanwhile. */
   static List<Path> files(Path directory) {
-    try (Stream<Path> walk = Files.walk(directory)) {
-      return walk.filter(Files::isRegularFile).toList();
+    List<Path> files = new ArrayList<>();
+    try {
+      Files.walkFileTree(
+          directory,
+          new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+              if (attributes.isRegularFile()) {
+                files.add(file);
+              }
+              return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+              if (e instanceof NoSuchFileException && !file.equals(directory)) {
+                return FileVisitResult.CONTINUE;
+              }
+              throw e;
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(Path left, @Nullable IOException e)
+                throws IOException {
+              return e == null || e instanceof NoSuchFileException
+                  ? FileVisitResult.CONTINUE
+                  : super.postVisitDirectory(left, e);
+            }
+          });
     } catch (IOException e) {
       throw new UncheckedIOException(e);
-    } catch (UncheckedIOException e) {
-      // A staging thread renames and removes while we look.
-      return List.of();
     }
+    return files;
   }
 
   @Override

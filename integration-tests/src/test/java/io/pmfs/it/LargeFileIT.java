@@ -7,27 +7,39 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** A file beyond the sizes that fit an int and one mapping. */
+@ParameterizedClass
+@EnumSource
 final class LargeFileIT {
   private static final long GIB = 1L << 30;
 
+  @SuppressWarnings("NullAway.Init")
+  @Parameter
+  BridgeMode mode;
+
   @Test
   void file_ofFiveGib_isStagedAndServedFromItsCopy() {
-    Machine.requireFuse();
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    mode.require();
     try (Installation pmfs = new Installation()) {
       Path source = pmfs.directory("source");
       assumeTrue(source.toFile().getUsableSpace() > 12 * GIB, "needs 12 GiB of temporary space");
       PosixTree.SPARSE_DATA.forEach(
           (at, size) -> Posix.write(source + "/file", at, PosixTree.content("sparse@" + at, size)));
-      try (MountedPmfs mount = pmfs.mount(Duration.ofMinutes(4), source)) {
+      try (MountedPmfs mount = mode.mount(pmfs, Duration.ofMinutes(4), source)) {
         assertServed(mount);
         mount.awaitCopies(1, Duration.ofMinutes(3));
       }
-      try (MountedPmfs mount = pmfs.mount(Duration.ofMinutes(4), source)) {
+      try (MountedPmfs mount = mode.mount(pmfs, Duration.ofMinutes(4), source)) {
         assertServed(mount);
         Status status = mount.status();
         assertThat(status.number("sourceOperations.reads")).as("%s", status).isZero();
+        mode.assertUsed(mount, "file");
+        assertServed(mount);
       }
     }
   }

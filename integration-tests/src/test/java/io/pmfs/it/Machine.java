@@ -64,6 +64,14 @@ final class Machine {
     return isRoot() || onPath("fusermount3") || onPath("fusermount") ? "" : "no fusermount3";
   }
 
+  /** Linux 6.9 is the first that reads a file in place of a FUSE daemon. */
+  static void requirePassthrough() {
+    String release = System.getProperty("os.version");
+    String[] parts = release.split("[^0-9]+", 3);
+    int version = 1000 * Integer.parseInt(parts[0]) + Integer.parseInt(parts[1]);
+    assumeTrue(version >= 6_009, "no passthrough in kernel " + release);
+  }
+
   static boolean onPath(String command) {
     return Command.run("sh", "-c", "PATH=$PATH:/sbin:/usr/sbin; command -v " + command).exit() == 0;
   }

@@ -22,10 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** That nodes in network namespaces are what tests of several nodes take them for. */
-@EnabledIfSystemProperty(
-    named = "pmfs.cluster",
-    matches = "all",
-    disabledReason = "tests what other tests stand on; asked for by -Dpmfs.cluster=all")
+@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
 final class NodesIT {
   private static final int CONNECT_MS = 500;
   private static final Duration SOON = Duration.ofSeconds(30);

@@ -20,7 +20,8 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 @EnabledIfSystemProperty(
     named = "pmfs.package",
     matches = "all",
-    disabledReason = "takes minutes; asked for by scripts/package --test")
+    disabledReason =
+        "packages in a clean Debian; -Dpmfs.package=all runs it (scripts/package --test)")
 final class PackageIT {
   private static final Duration SOON = Duration.ofSeconds(60);
   private static final String OPTIONS = "tier=ssd:/var/tier,state-dir=/var/state,keep-free=0";
@@ -146,9 +147,11 @@ final class PackageIT {
     awaitNoDaemon();
 
     machine.expect(
-        "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0 0 0' >>/etc/fstab");
+        "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0"
+            + " 0 0' >>/etc/fstab");
     machine.expect(
-        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");
+        "chown ada /mnt/a && chmod 4755 /usr/bin/mount && stat -c %a /dev/fuse >/fuse.mode && chmod"
+            + " 666 /dev/fuse");
     machine.expect(
         "setpriv --reuid=ada --regid=ada --init-groups env HOME=/home/ada mount /mnt/a; status=$?;"
             + " chmod $(cat /fuse.mode) /dev/fuse; exit $status");
@@ -161,8 +164,9 @@ final class PackageIT {
   @Test
   void run_fromThePackage_runsOnAMountAndLeavesNone() {
     machine.expect(
-        "pmfs run --source /source --tier ssd:/var/tier --state-dir /var/state --keep-free 0 --stage"
-            + " -- sh -c 'cmp /source/numbers \"$PMFS_MOUNT\"/numbers && findmnt \"$PMFS_MOUNT\"'");
+        "pmfs run --source /source --tier ssd:/var/tier --state-dir /var/state --keep-free 0"
+            + " --stage -- sh -c 'cmp /source/numbers \"$PMFS_MOUNT\"/numbers && findmnt"
+            + " \"$PMFS_MOUNT\"'");
     assertThat(
             machine.run("pmfs run --source /source --tier ssd:/var/tier -- sh -c 'exit 9'").exit())
         .isEqualTo(9);
@@ -215,7 +219,8 @@ final class PackageIT {
         .contains("deleted")
         .doesNotContain("-9.0.jar");
     machine.expect(
-        "seq 50000 >/source/later && pmfs status /mnt/a && pmfs stage /mnt/a && pmfs verify /mnt/a");
+        "seq 50000 >/source/later && pmfs status /mnt/a && pmfs stage /mnt/a && pmfs verify"
+            + " /mnt/a");
     assertServes("/mnt/a");
 
     machine.expect("pmfs upgrade /mnt/a");
@@ -243,7 +248,8 @@ final class PackageIT {
     machine.expect("dpkg -P pmfs");
     assertThat(
             machine.expect(
-                "find / -xdev -path /proc -prune -o -name '*pmfs*' -print | grep -v '^/pmfs.deb$\\|^/tmp' || true"))
+                "find / -xdev -path /proc -prune -o -name '*pmfs*' -print | grep -v"
+                    + " '^/pmfs.deb$\\|^/tmp' || true"))
         .isEmpty();
   }
 

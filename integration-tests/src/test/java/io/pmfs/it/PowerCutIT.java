@@ -19,7 +19,7 @@ final class PowerCutIT {
   @EnabledIfSystemProperty(
       named = "pmfs.vm",
       matches = "all",
-      disabledReason = "takes minutes; asked for by -Dpmfs.vm=all")
+      disabledReason = "power cuts of virtual machines; -Dpmfs.vm=all runs it")
   @ValueSource(strings = {"pm:/pmem/tier", "pm:/pmem/x.pool:300M", "pm:/dev/dax0.0"})
   void powerCut_whileStaging_losesNothingSyncedAndLeavesNothingWrong(String tier) {
     String script = Installation.launcherOfCheckout().resolveSibling("power-cuts").toString();

@@ -36,7 +36,7 @@ final class RunAsIT {
     code = new Scratch();
     pmfs = new Installation(Installation.launcherForAll(code), List.of());
     user = new Account(pmfs.directory("home").toString());
-    for (String name : List.of("home", "tier", "state")) {
+    for (String name : List.of("home", "tier")) {
       user.own(pmfs.directory(name).toString());
     }
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 50_000));

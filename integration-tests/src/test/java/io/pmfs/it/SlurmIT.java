@@ -35,7 +35,7 @@ final class SlurmIT {
   @BeforeEach
   void start() throws IOException {
     assumeTrue(
-        "all".equals(System.getProperty("pmfs.jobs")), "takes minutes; -Dpmfs.jobs=all runs it");
+        "all".equals(System.getProperty("pmfs.jobs")), "jobs under Slurm; -Dpmfs.jobs=all runs it");
     Machine.requireFuse();
     Machine.requireRoot();
     Machine.requireCommand("useradd");

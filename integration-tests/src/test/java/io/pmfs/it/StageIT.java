@@ -80,7 +80,7 @@ final class StageIT {
   }
 
   private long bytesInTier() {
-    return Installation.files(pmfs.tier()).stream().mapToLong(file -> file.toFile().length()).sum();
+    return pmfs.copies().stream().mapToLong(file -> file.toFile().length()).sum();
   }
 
   private static int awaitExit(Process process) {

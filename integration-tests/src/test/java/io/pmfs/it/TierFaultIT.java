@@ -8,18 +8,28 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tiers that lose, damage or refuse copies. The reader never notices. */
+@ParameterizedClass
+@EnumSource
 final class TierFaultIT {
   private static final int SIZE = 300_000;
   private static final int COUNT = 6;
+
+  @SuppressWarnings("NullAway.Init")
+  @Parameter
+  BridgeMode mode;
 
   private Installation pmfs;
   private Dataset dataset;
 
   @BeforeEach
   void install() {
-    Machine.requireFuse();
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    mode.require();
     pmfs = new Installation();
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
   }
@@ -32,7 +42,7 @@ final class TierFaultIT {
   }
 
   private void fillTier() {
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(COUNT);
     }
@@ -48,7 +58,7 @@ final class TierFaultIT {
     Faults.flipByte(copy(0), 0);
     Faults.flipByte(copy(1), SIZE / 2);
     Faults.flipByte(copy(2), SIZE - 1);
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitCopies(COUNT);
       assertThat(status.number("staging.mismatches")).as("%s", status).isEqualTo(3);
@@ -60,7 +70,7 @@ final class TierFaultIT {
   @Test
   void copy_damagedWhileMountedBeforeItsFirstRead_isDroppedAndTheSourceServed() {
     fillTier();
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       Faults.flipByte(copy(3), 123_456);
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitCopies(COUNT);
@@ -73,10 +83,11 @@ final class TierFaultIT {
     for (Item item : dataset.items()) {
       assertThat(Dataset.copyOf(item, pmfs.tier()).file()).isRegularFile();
     }
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.status();
       assertThat(status.number("sourceOperations.reads")).as("%s", status).isZero();
+      mode.assertUsed(mount, dataset.items().get(0).name());
     }
   }
 
@@ -84,7 +95,7 @@ final class TierFaultIT {
   void copy_swappedWithAnother_isNotServed() {
     fillTier();
     Command.run("cp", copy(0).toString(), copy(1).toString()).expect(0);
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
     }
   }
@@ -95,7 +106,7 @@ final class TierFaultIT {
     Faults.truncate(copy(0), 0);
     Faults.truncate(copy(1), SIZE - 1);
     Faults.delete(copy(2));
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(COUNT);
     }
@@ -106,7 +117,7 @@ final class TierFaultIT {
   void copy_truncatedOrDeletedAfterItWasRead_theSourceIsServed() {
     Machine.requireRoot();
     fillTier();
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       Faults.truncate(copy(0), 4096);
       Faults.truncate(copy(1), 0);
@@ -120,7 +131,7 @@ final class TierFaultIT {
   @Test
   void tier_deletedWhileMounted_theSourceIsServed() {
     fillTier();
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
       Faults.delete(pmfs.tier());
       if (Machine.isRoot()) {
@@ -133,8 +144,8 @@ final class TierFaultIT {
   @Test
   void tier_emptiedBetweenMounts_isFilledAgain() {
     fillTier();
-    Installation.files(pmfs.tier()).forEach(Faults::delete);
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    pmfs.copies().forEach(Faults::delete);
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(COUNT);
     }
@@ -146,7 +157,7 @@ final class TierFaultIT {
     fillTier();
     Installation.files(pmfs.state()).forEach(Faults::delete);
     Faults.flipByte(copy(0), 1000);
-    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
     }
   }
@@ -155,7 +166,8 @@ final class TierFaultIT {
   void tier_withoutRoomForOneFile_takesLaterSmallerOnes() {
     int[] sizes = {5_000_000, 6_000_000, 1_000_000, 1_000_001, 3_000_000, 500_000};
     Dataset mixed = Dataset.create(pmfs.directory("mixed"), sizes);
-    try (MountedPmfs mount = pmfs.mount(mixed.root(), "--tier", "ssd:" + pmfs.tier() + ":8M")) {
+    try (MountedPmfs mount =
+        mode.mount(pmfs, mixed.root(), "--tier", "ssd:" + pmfs.tier() + ":8M")) {
       for (int i = 0; i < sizes.length; i++) {
         Dataset.assertEqualBelow(mount.mountpoint(), mixed.items().get(i));
         mount.awaitStagingIdle();
@@ -175,7 +187,7 @@ final class TierFaultIT {
     Path second = pmfs.directory("second");
     String first = "ssd:" + pmfs.tier() + ":" + 2 * (SIZE + 8192);
     try (MountedPmfs mount =
-        pmfs.mount(dataset.root(), "--tier", first, "--tier", "ssd:" + second)) {
+        mode.mount(pmfs, dataset.root(), "--tier", first, "--tier", "ssd:" + second)) {
       dataset.assertEqualBelow(mount.mountpoint());
       Await.until(
           "all copies",
@@ -205,7 +217,7 @@ final class TierFaultIT {
 
   private Status assertFullTierHarmless(String tier) {
     Status status;
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", tier)) {
+    try (MountedPmfs mount = mountWithStateElsewhere(tier)) {
       dataset.assertEqualBelow(mount.mountpoint());
       status = mount.awaitStagingIdle();
       assertThat(status.number("tiers.0.copies")).as("%s", status).isLessThan(COUNT);
@@ -220,8 +232,8 @@ final class TierFaultIT {
   @Test
   void tier_turnedReadOnly_isTurnedOffAndTheSourceServed() {
     FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
-    Path tier = pmfs.directory("disk/tier");
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
+    Path tier = disk.directory().resolve("tier");
+    try (MountedPmfs mount = mountWithStateElsewhere("ssd:" + tier)) {
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
       String healthy = mount.awaitCopies(1).text("tiers.0.state");
       disk.turnReadOnly();
@@ -230,6 +242,12 @@ final class TierFaultIT {
       dataset.assertEqualBelow(mount.mountpoint());
       assertTurnedOff(mount.awaitStagingIdle(), healthy);
     }
+  }
+
+  /** Where the tier alone fails; StateFaultIT is about the state. */
+  private MountedPmfs mountWithStateElsewhere(String tier) {
+    String state = pmfs.directory("state").toString();
+    return mode.mount(pmfs, dataset.root(), "--tier", tier, "--state-dir", state);
   }
 
   private static void assertTurnedOff(Status status, String healthy) {
@@ -241,8 +259,8 @@ final class TierFaultIT {
   @Test
   void tier_failingWithEio_isTurnedOffAndTheSourceServed() {
     FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
-    Path tier = pmfs.directory("disk/tier");
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", "ssd:" + tier)) {
+    Path tier = disk.directory().resolve("tier");
+    try (MountedPmfs mount = mountWithStateElsewhere("ssd:" + tier)) {
       for (Item item : dataset.items().subList(0, COUNT / 2)) {
         Dataset.assertEqualBelow(mount.mountpoint(), item);
       }

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 @EnabledIfSystemProperty(
     named = "pmfs.browser",
     matches = "all",
-    disabledReason = "takes half a minute; asked for by -Dpmfs.browser=all")
+    disabledReason = "the web page in a browser; -Dpmfs.browser=all runs it")
 final class WebPageIT {
   private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;";
 
