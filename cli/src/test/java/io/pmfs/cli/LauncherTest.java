@@ -238,7 +238,7 @@ final class LauncherTest {
 
     String out = run(List.of("PMFS_TERMINAL_COLUMNS=99"), "stage", "/mnt").out();
 
-    assertThat(out.lines()).contains("-Xmx512m", "stage", "columns=none");
+    assertThat(out.lines()).contains("-Xmx128m", "stage", "columns=none");
   }
 
   @ParameterizedTest
