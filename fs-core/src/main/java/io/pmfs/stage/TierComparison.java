@@ -55,19 +55,26 @@ final class TierComparison {
 
   /** Compares all, unless it is stopped or the tier fails. */
   void run(BooleanSupplier stopping) {
+    int losses = namespace.losses();
     index.watch(this);
     try {
       census.forEachFile(
           number -> {
+            if (isForgetful(losses)) {
+              return false;
+            }
             discardUnrecorded(number);
             return !stopping.getAsBoolean();
           });
       long next = Namespace.ROOT;
       while (next >= 0) {
-        if (stopping.getAsBoolean() || tier.hasFailed()) {
+        if (stopping.getAsBoolean() || tier.hasFailed() || isForgetful(losses)) {
           return;
         }
         next = compare(next);
+      }
+      if (isForgetful(losses)) {
+        return;
       }
       index.whileNothingChanges(this::take);
     } catch (IOException e) {
@@ -84,6 +91,14 @@ final class TierComparison {
           lost,
           unrecorded);
     }
+  }
+
+  /**
+   * Whether the state fails: a record that is not found then may only be out of reach, which says
+   * nothing of its copy.
+   */
+  private boolean isForgetful(int lossesBefore) {
+    return namespace.failure() != null || namespace.losses() != lossesBefore;
   }
 
   private void discardUnrecorded(long number) {
