@@ -168,16 +168,9 @@ final class Stage implements AutoCloseable {
 
   void awaitIdle() throws Exception {
     Await.until("staging is idle", () -> stager.status().idle());
-    // Whoever uses a writer last closes it.
-    for (int tier = 0; tier < tiers.size(); tier++) {
-      Path incoming = directory.resolve("tier" + tier).resolve("incoming");
-      Await.until("unfinished copies are gone", () -> isEmpty(incoming));
-    }
-  }
-
-  private static boolean isEmpty(Path incoming) throws IOException {
-    try (Stream<Path> files = Files.list(incoming)) {
-      return files.findAny().isEmpty();
+    // The last user of a writer closes it, which may be after its fetch has ended.
+    for (FaultyTier tier : tiers) {
+      Await.until("unfinished copies are gone", () -> tier.openWriters() == 0);
     }
   }
 

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** A tier in which things go wrong when a test says so, around one in which they do not. */
@@ -42,6 +44,7 @@ public final class FaultyTier implements Tier {
   }
 
   private final Tier tier;
+  private final AtomicInteger openWriters = new AtomicInteger();
   private volatile Faults faults = (point, number) -> Fault.NONE;
 
   public FaultyTier(Tier tier) {
@@ -59,6 +62,11 @@ public final class FaultyTier implements Tier {
   /** Has every step of a kind fail. */
   public void failAt(Point failing) {
     faults = (point, number) -> point == failing ? Fault.FAIL : Fault.NONE;
+  }
+
+  /** How many copies are in the making: of those that were given up, too. */
+  public int openWriters() {
+    return openWriters.get();
   }
 
   private Fault step(Point point, long number) throws IOException {
@@ -163,10 +171,12 @@ public final class FaultyTier implements Tier {
   private final class FaultyWriter implements CopyWriter {
     private final long number;
     private final CopyWriter writer;
+    private final AtomicBoolean open = new AtomicBoolean(true);
 
     FaultyWriter(long number, CopyWriter writer) {
       this.number = number;
       this.writer = writer;
+      openWriters.incrementAndGet();
     }
 
     /** The faulty one: copies are recorded as the tier's that is in the list. */
@@ -233,6 +243,9 @@ public final class FaultyTier implements Tier {
         throw new IllegalStateException(e);
       }
       writer.close();
+      if (open.compareAndSet(true, false)) {
+        openWriters.decrementAndGet();
+      }
     }
   }
 

@@ -387,10 +387,11 @@ final class Database implements AutoCloseable {
      * Opens a state again, after the one before was closed.
      *
      * @param overlay what is in memory
-     * @param wasReadable whether it is to be read on top of what the state had
+     * @param lastChange of the state that was read below it, see {@link RocksStore#lastChange}; -1
+     *     if that could not be read any more
      * @param isDamaged whether what the state holds is not what was written
      */
-    Opened open(Overlay overlay, boolean wasReadable, boolean isDamaged);
+    Opened open(Overlay overlay, long lastChange, boolean isDamaged);
   }
 
   /**
@@ -410,11 +411,12 @@ final class Database implements AutoCloseable {
         return;
       }
       RocksStore base = state;
+      long lastChange = base == null ? -1 : base.lastChange();
       if (base != null) {
         base.close();
         state = null;
       }
-      Opened opened = successor.open(before, base != null, isDamaged);
+      Opened opened = successor.open(before, lastChange, isDamaged);
       state = opened.state();
       failure = opened.failure();
       if (base != null && state == null) {

@@ -239,7 +239,7 @@ public final class RocksNamespace implements Namespace {
   }
 
   /** While nothing else is done. */
-  private Database.Opened reopen(Overlay overlay, boolean wasReadable, boolean isDamaged) {
+  private Database.Opened reopen(Overlay overlay, long lastChange, boolean isDamaged) {
     StateDirectory.Found found;
     try {
       if (isDamaged && !directory.setAside(directory.damage())) {
@@ -255,8 +255,10 @@ public final class RocksNamespace implements Namespace {
     if (store == null) {
       return new Database.Opened(null, found.failure(), false);
     }
+    // A disk that was repaired may have lost changes that were not synced. What is in memory says
+    // that directories are listed, and counts on their names in what was lost.
+    boolean isAsItWas = lastChange >= 0 && isOurs && store.lastChange() >= lastChange;
     if (found.failure() != null || (isAnothers && found.next() > firstNumber)) {
-      boolean isAsItWas = wasReadable && isOurs;
       String failure =
           found.failure() == null
               ? "another mount used the directory meanwhile; unmount and mount again"
@@ -268,7 +270,7 @@ public final class RocksNamespace implements Namespace {
       return new Database.Opened(null, failure, false);
     }
     // On what is unknown nothing can be laid: its names have numbers of their own.
-    boolean isLaidOn = wasReadable ? isOurs : found.isNew();
+    boolean isLaidOn = lastChange >= 0 ? isAsItWas : found.isNew();
     boolean isOther = !isLaidOn;
     try {
       numbers.raise(found.next());
@@ -284,7 +286,7 @@ public final class RocksNamespace implements Namespace {
       recordedOpening = opening;
       return new Database.Opened(store, null, isOther);
     } catch (StoreFailure e) {
-      if (wasReadable && isOurs) {
+      if (isAsItWas) {
         return new Database.Opened(store, String.valueOf(e.getMessage()), false);
       }
       store.close();

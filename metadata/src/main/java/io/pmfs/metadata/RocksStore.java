@@ -184,6 +184,14 @@ final class RocksStore implements AutoCloseable {
     }
   }
 
+  /**
+   * The number of the last change that was made. One that is opened again on the same directory has
+   * a lower one if the disk lost changes that were written but not synced.
+   */
+  long lastChange() {
+    return db.getLatestSequenceNumber();
+  }
+
   /** Bytes that tables and write buffers take. */
   long sizeBytes() {
     try {

@@ -2,6 +2,9 @@ package io.pmfs.metadata;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,6 +37,7 @@ final class LostNamespaceTest {
   private final Map<Long, String> given = new HashMap<>();
 
   private long sourceInode = 100;
+  private int keptStates;
   private @Nullable RocksNamespace opened;
 
   private RocksNamespace namespace() {
@@ -64,6 +69,7 @@ final class LostNamespaceTest {
     for (int session = 0; session < 3; session++) {
       given.clear();
       open();
+      keepState();
       for (int step = 0; step < 400; step++) {
         step(random);
       }
@@ -92,7 +98,7 @@ final class LostNamespaceTest {
   }
 
   private void step(Random random) {
-    switch (random.nextInt(40)) {
+    switch (random.nextInt(46)) {
       case 0 -> disk.failsWrites = true;
       case 1 -> disk.failsReads = true;
       case 2 -> disk.works();
@@ -103,10 +109,67 @@ final class LostNamespaceTest {
           checkNumber(pick(random, List.copyOf(given.keySet())));
         }
       }
+      case 13 -> keepState();
+      case 14 -> loseWhatWasNotSynced();
+      case 15, 16, 17, 18 -> compareWithSource(pick(random, List.copyOf(source.keySet())));
       default -> {
         String directory = pick(random, List.copyOf(source.keySet()));
         SourceEntry entry = pick(random, source.getOrDefault(directory, List.of()));
         given.put(lookUp(directory + entry.name()), directory + entry.name());
+      }
+    }
+  }
+
+  /** Writes what is known of a directory again, as a comparison with the source does. */
+  private void compareWithSource(String directory) {
+    long number = directory.isEmpty() ? 1 : lookUp(directory.substring(0, directory.length() - 1));
+    namespace().updateInode(number, inode -> inode);
+  }
+
+  /** What would be left if the machine lost its memory from now on. */
+  private void keepState() {
+    if (disk.failsWrites || disk.failsReads) {
+      return;
+    }
+    for (int attempt = 0; attempt < 100; attempt++) {
+      Path kept = state.resolve("kept-" + keptStates++);
+      List<Path> before = stateFiles();
+      try {
+        Files.createDirectory(kept);
+        for (Path file : before) {
+          Files.copy(file, kept.resolve(file.getFileName()));
+        }
+      } catch (IOException e) {
+        continue; // A compaction removed a file meanwhile.
+      }
+      if (stateFiles().equals(before)) {
+        return;
+      }
+    }
+    throw new AssertionError("the state's files change all the time");
+  }
+
+  private List<Path> stateFiles() {
+    try (Stream<Path> files = Files.list(state.resolve("names"))) {
+      return files.sorted().toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A disk that turns read-only forgets what the system had not yet written to it. */
+  private void loseWhatWasNotSynced() {
+    if (!disk.failsWrites) {
+      return;
+    }
+    Path kept = state.resolve("kept-" + (keptStates - 1));
+    if (Files.exists(kept)) {
+      Path names = state.resolve("names");
+      try {
+        Files.move(names, state.resolve("lost-" + keptStates++));
+        Files.move(kept, names);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
       }
     }
   }
@@ -244,6 +307,22 @@ final class LostNamespaceTest {
     open();
     assertThat(namespace().inode(1)).extracting(Inode::listing).isNotNull();
     assertThat(namespace().stoppedCleanly()).isFalse();
+    namespace().close();
+  }
+
+  @Test
+  void recover_diskForgotWhatWasNotSynced_isListedAgain() {
+    makeSource(new Random(1), "", 1);
+    open();
+    keepState();
+    checkAll();
+    disk.failsWrites = true;
+    source.keySet().forEach(this::compareWithSource);
+    loseWhatWasNotSynced();
+    disk.works();
+    namespace().recover();
+    assertThat(namespace().failure()).isNull();
+    checkAll();
     namespace().close();
   }
 }
