@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * @param bytes their sizes together; for the file being worked on, the part that is done
  * @param directory the one it is in
  * @param done files staged, verified or evicted by this task
- * @param present files that needed nothing: the copy was there
+ * @param present files that needed nothing: the copy was there, or none was to be verified or
+ *     evicted
  * @param noRoom files for which no tier had room
  * @param failed files and paths with any other {@link TaskFinding}
  */

@@ -42,7 +42,9 @@ final class VerifyWork implements RunningTask.Work {
     Comparison comparison = new Comparison(task, number);
     try {
       List<CopyRecord> records = copies.records(number);
-      if (!records.isEmpty()) {
+      if (records.isEmpty()) {
+        task.counts.present.increment();
+      } else {
         comparison.compare(records);
       }
     } catch (FsException e) {

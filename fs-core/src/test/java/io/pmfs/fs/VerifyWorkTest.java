@@ -131,6 +131,7 @@ final class VerifyWorkTest {
 
       assertThat(findings(task)).isEmpty();
       assertThat(task.progress().done()).isEqualTo(FILES);
+      assertThat(task.progress().present()).as("without a copy").isEqualTo(1);
       dataset.asked();
       assertThat(dataset.read("d/f0"))
           .isEqualTo(dataset.store.expected(FileName.of("d/f0"), 0, BLOCK));

@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A small ext4 file system that a test fills, turns read-only, or whose device it makes fail. It
@@ -16,11 +18,13 @@ import java.util.List;
  */
 final class FaultyDisk implements AutoCloseable {
   private static final String FILLING = ".filling";
+  private static final Duration FILLED = Duration.ofSeconds(30);
 
   private final Path directory;
   private Path image;
   private LoopDevice device;
   private boolean failing;
+  private volatile @Nullable Thread filler;
 
   private FaultyDisk(Path directory, Path image) {
     this.directory = directory;
@@ -73,8 +77,31 @@ final class FaultyDisk implements AutoCloseable {
     }
   }
 
-  /** Gives the room back that {@link #fill} took. */
+  /** As {@link #fill}, and what others give back is taken as well, until {@link #free}. */
+  void keepFull() {
+    fill();
+    Thread filling = new Thread(this::fillOnAndOn, "filler");
+    filler = filling;
+    filling.start();
+  }
+
+  private void fillOnAndOn() {
+    while (filler != null) {
+      fill();
+    }
+  }
+
+  private void stopFilling() {
+    Thread filling = filler;
+    filler = null;
+    if (filling != null) {
+      Await.until("the disk is filled no more", FILLED, () -> !filling.isAlive());
+    }
+  }
+
+  /** Gives the room back that {@link #fill} and {@link #keepFull} took. */
   void free() {
+    stopFilling();
     Faults.delete(directory.resolve(FILLING));
     Command.run("sync", "-f", directory.toString()).expect(0);
   }
@@ -150,6 +177,7 @@ final class FaultyDisk implements AutoCloseable {
 
   @Override
   public void close() {
+    stopFilling();
     recoverDevice();
     Command.run("umount", "-l", directory.toString());
   }

@@ -20,11 +20,17 @@ final class Status {
     return new Status(JsonParser.parseString(text).getAsJsonObject());
   }
 
-  /** A value by its path, as in {@code sourceOperations.total} or {@code tiers.0.copies}. */
+  /**
+   * A value by its path, as in {@code sourceOperations.total} or {@code tiers.0.copies}; null if
+   * what it would be in is null.
+   */
   private JsonElement at(String path) {
     JsonElement element = json;
     for (String name : path.split("\\.", -1)) {
       JsonElement child;
+      if (element.isJsonNull()) {
+        return element;
+      }
       if (element instanceof JsonArray array) {
         int index = Integer.parseInt(name);
         child = index < array.size() ? array.get(index) : null;
