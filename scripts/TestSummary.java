@@ -20,7 +20,7 @@ import org.w3c.dom.NodeList;
  * java scripts/TestSummary.java .}
  */
 final class TestSummary {
-  /** The reason of a test that a property of Maven asks for: it could run here, and nobody wanted it to. */
+  /** The reason of a test that a property of Maven asks for: it could run here, but was not asked for. */
   private static final Pattern LEFT_OUT = Pattern.compile("-Dpmfs\\.\\w+=all");
 
   private int passed;

@@ -225,7 +225,7 @@ final class Daemon implements ControlRequests {
     }
   }
 
-  /** Whoever reads from a session that goes on is not to lose it because of our socket. */
+  /** A session that readers use goes on, though our socket cannot be made. */
   private void appear(Presence presence) throws MountFailure {
     if (supervision != null && supervision.isResumed()) {
       presence.update(dataset.isAtMountpoint());

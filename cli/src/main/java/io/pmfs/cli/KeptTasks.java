@@ -66,7 +66,7 @@ final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Takes over the tasks of a dataset that is shared with nobody, without lists. */
+  /** Takes over the tasks of a dataset that no other node shares, without lists. */
   KeptTasks(FileTasks tasks, @Nullable Path file) {
     this(tasks, null, new TaskLists(null, new ScratchFiles(List.of())), file);
   }

@@ -112,7 +112,7 @@ interface MountedDataset extends AutoCloseable {
   }
 
   /**
-   * Waits until the mount is gone, by {@link #unmount} or because somebody else unmounted it, or
+   * Waits until the mount is gone, by {@link #unmount} or because another process unmounted it, or
    * {@link #hasFailed}; says whether it did within the time.
    */
   boolean awaitUnmounted(Duration limit) throws InterruptedException;

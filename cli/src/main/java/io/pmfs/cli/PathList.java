@@ -34,7 +34,7 @@ final class PathList {
 
   /** Takes the lines, one by one. */
   interface Sink {
-    /** The path in a line; null if there is none in it. */
+    /** The path in a line; null if the line has none. */
     void line(@Nullable FileName path) throws IOException;
   }
 

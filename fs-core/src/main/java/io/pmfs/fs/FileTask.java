@@ -8,7 +8,7 @@ public interface FileTask extends AutoCloseable {
   /** What it is to do; without its paths once it has ended. */
   TaskRequest request();
 
-  /** How many paths of the request need not be looked at again by whoever goes on with it. */
+  /** How many paths of the request a successor need not look at again. */
   long position();
 
   /** A snapshot; cheap enough to be taken several times a second. */

@@ -164,7 +164,7 @@ final class RunningTask implements FileTask {
     findings.add(new TaskFinding(path, kind, reason));
   }
 
-  /** So many paths of its request need not be looked at again by whoever goes on with it. */
+  /** So many paths of its request a successor need not look at again. */
   void isAt(long paths) {
     position = paths;
   }

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 
-/** Files without a name, gone with whoever has them open, in the first directory that takes one. */
+/** Files without a name, gone when they are closed, in the first directory that takes one. */
 public record ScratchFiles(List<Path> directories) {
   public ScratchFiles {
     directories = List.copyOf(directories);

@@ -221,7 +221,7 @@ public final class CopyFormat implements AutoCloseable {
     isCompared = true;
   }
 
-  /** Writes the dictionary again if somebody removed its file. */
+  /** Writes the dictionary again if its file was removed. */
   void keepDictionary() {
     Dictionary needed = dictionary;
     if (needed != null && directory != null && !DictionaryFile.isThere(directory, needed)) {

@@ -100,7 +100,7 @@ final class BundleFiles implements BundleStore {
       try {
         createFile();
       } catch (NoSuchFileException e) {
-        // Empty for long, and removed by somebody; the tier's own directory must be there.
+        // Empty for long, and removed; the tier's own directory must be there.
         Files.createDirectory(directory, DirectoryTier.DIRECTORY_MODE);
         createFile();
       }

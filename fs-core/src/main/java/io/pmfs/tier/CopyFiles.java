@@ -111,7 +111,7 @@ final class CopyFiles {
     return incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
   }
 
-  /** Makes a file in {@link #incoming}, and that too if somebody removed it. */
+  /** Makes a file in {@link #incoming}, and that too if it was removed. */
   FileChannel create(Path path) throws IOException {
     try {
       return createFile(path);

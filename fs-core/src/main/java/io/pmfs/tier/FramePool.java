@@ -19,7 +19,7 @@ public final class FramePool {
 
   private record Key(Object content, int frame) {}
 
-  /** Keeps frames in that memory, which nobody else uses. */
+  /** Keeps frames in that memory, which is used for nothing else. */
   public FramePool(BufferPool memory) {
     this.memory = memory;
   }

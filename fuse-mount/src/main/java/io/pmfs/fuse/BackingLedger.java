@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * Which inodes have which backing ids, in a mapped file that survives this process: the kernel
  * keeps both, and a daemon that takes over the session must go on with them. Slots of 16 bytes:
  * inode number, backing id, how often it is open; an inode of 0 is a free slot. It grows by pieces
- * as files are open. Lives as long as a session, so its format is nobody else's.
+ * as files are open. Lives as long as a session, so no other program reads its format.
  */
 final class BackingLedger implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(BackingLedger.class);

@@ -111,7 +111,7 @@ public interface Bridge {
   }
 
   /**
-   * Waits until the session has ended, whoever unmounted it, or {@link #hasFailed}; says whether it
+   * Waits until the session has ended, by whatever unmount, or {@link #hasFailed}; says whether it
    * did within the time.
    */
   boolean awaitEnd(Duration timeout) throws InterruptedException;

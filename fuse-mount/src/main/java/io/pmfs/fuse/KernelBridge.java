@@ -199,8 +199,8 @@ public final class KernelBridge implements Bridge {
   }
 
   /**
-   * Nobody here can serve any more: another process does, or the session ends whatever is in
-   * progress. It must not stay without.
+   * This process can serve no more: another does, or the session ends whatever is in progress. It
+   * must not stay without.
    */
   private void fail() {
     failed = true;

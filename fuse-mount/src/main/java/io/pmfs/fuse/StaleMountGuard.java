@@ -29,7 +29,7 @@ final class StaleMountGuard implements AutoCloseable {
 
   /**
    * At the end of standard input statfs is asked, which the kernel passes on to whoever serves:
-   * only a mount that nobody serves is unmounted. A line of input says the device of ours; then
+   * only a mount without a daemon is unmounted. A line of input says the device of ours; then
    * another mount on the path is left alone. The mount point comes in octal, so that no charset
    * touches it, and once more as mountinfo, proc(5), has it.
    */

@@ -93,7 +93,7 @@ final class KernelWorkerTest {
     assertThat(failed).hasValue(0);
   }
 
-  /** An end without a word would leave a mount that nobody serves. */
+  /** An end without a word would leave a mount without a daemon. */
   @Test
   void run_nothingCanBeFetched_failsAndDoesNotSayThatTheSessionEnded() {
     run(failure(Errno.EIO));

@@ -8,9 +8,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How the read mode comes about when none is asked for. */
+@Tag("alone") // counts what the kernel asks for: other tests empty its caches
 final class ReadModeIT {
   private static final int MIB = 1 << 20;
 

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -21,6 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * A mount whose daemon is replaced: the next one goes on with the same source and settings, and
  * without the source if that is away.
  */
+@Tag("alone") // counts what the kernel asks for: other tests empty its caches
 final class SessionIT {
   private static final Duration LIFETIME = Duration.ofMinutes(3);
   private static final Duration SOON = Duration.ofSeconds(60);

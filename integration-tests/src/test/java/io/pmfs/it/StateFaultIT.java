@@ -8,6 +8,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -216,6 +218,28 @@ final class StateFaultIT {
     }
     assertThat(state.resolveSibling(state.getFileName() + ".damaged-1")).isDirectory();
     assertNothingIsListedAgain();
+  }
+
+  /**
+   * The kernel keeps what it read by inode number: a successor that knows no names must give none
+   * of those numbers to another file.
+   */
+  @Test
+  void state_goneWhenTheDaemonIsKilled_noFileHasTheBytesOfAnother() {
+    try (MountedPmfs mount = mount()) {
+      readKnown(mount);
+      Path state = onlyDirectory(tier().resolve("state"));
+      Command.run("rm", "-rf", state.toString()).expect(0);
+      long killed = mount.daemon();
+      Command.run("kill", "-KILL", Long.toString(killed)).expect(0);
+      mount.awaitSuccessor(killed);
+      // In another order than before, and without emptying the kernel's caches.
+      List<Item> backwards = new ArrayList<>(dataset.items());
+      Collections.reverse(backwards);
+      backwards.forEach(item -> compare(mount, item));
+      readAll(mount);
+      assertThat(status(mount).err()).doesNotContain("not recorded");
+    }
   }
 
   private static Path onlyDirectory(Path parent) {

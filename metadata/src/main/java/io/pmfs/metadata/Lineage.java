@@ -41,7 +41,7 @@ final class Lineage {
     if (page != null) {
       int at = at(inode.number());
       long hashes = hashes(inode.name(), inode.identity(), inode.attributes());
-      // Whoever reads one number of a row and another's hashes finds no such file there.
+      // A reader that gets one number of a row and another's hashes finds no such file there.
       if (page[at] != inode.parent() || page[at + 1] != hashes) {
         page[at + 1] = hashes;
         page[at] = inode.parent();

@@ -10,7 +10,7 @@ public class NamespaceException extends RuntimeException {
 
   /** What follows for a state that is to be opened. */
   enum Kind {
-    /** It is another's, and whoever named it is to name a different one. */
+    /** It is another's: the user is to name a different one. */
     REFUSED,
     /** The same, and that one has it open. */
     IN_USE,
