@@ -276,9 +276,26 @@ public final class Stager implements AutoCloseable {
     }
   }
 
-  /** Reads a range for one reader only. */
+  /**
+   * Reads a range for one reader only. A file that failed is not kept open: it may be stale, as
+   * those of a server that was replaced, and then its path may well be opened again.
+   */
   private int readDirectly(
       Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
+      throws FsException {
+    for (boolean isAnew = false; ; isAnew = true) {
+      try {
+        return readOnce(inode, offset, count, sink, served);
+      } catch (FsException e) {
+        sources.invalidate(inode.number());
+        if (isAnew || e.errno() != Errno.ESTALE) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private int readOnce(Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
       throws FsException {
     try (var lease = sources.acquire(inode)) {
       OpenSources.OpenSource open = lease.handle();

@@ -359,6 +359,25 @@ final class StagerTest {
     }
   }
 
+  /** As when its server was replaced: the path can be opened again. */
+  @Test
+  void read_openFileIsStale_isReadFromItOpenedAnew() throws Exception {
+    try (Stage stage = new Stage(directory)) {
+      Inode inode = stage.file("f", 1, 100);
+      stage.read(inode);
+      AtomicBoolean isStale = new AtomicBoolean(true);
+      stage.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.OPEN) {
+              isStale.set(false);
+            } else if (operation == Operation.READ && isStale.get()) {
+              throw new FsException(Errno.ESTALE, "f");
+            }
+          });
+      assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
   void read_fileChangesWhenABlockIsRead_isNotCopied(int block) throws Exception {
