@@ -118,14 +118,22 @@ public final class PmfsFileSystem {
    * The entry of a name in a directory; ENOENT if there is none, ENAMETOOLONG if there can be none.
    */
   public DirectoryEntry find(long directory, FileName name) throws FsException {
-    if (name.size() > NAME_MAX) {
-      throw new FsException(Errno.ENAMETOOLONG, name.toString());
-    }
-    DirectoryEntry entry = importer.find(directory, name);
+    DirectoryEntry entry = findIfPresent(directory, name);
     if (entry == null) {
       throw new FsException(Errno.ENOENT, name.toString());
     }
     return entry;
+  }
+
+  /**
+   * The same; null if there is no such name. That may be kept, where ENOENT is the source's answer
+   * of this moment.
+   */
+  public @Nullable DirectoryEntry findIfPresent(long directory, FileName name) throws FsException {
+    if (name.size() > NAME_MAX) {
+      throw new FsException(Errno.ENAMETOOLONG, name.toString());
+    }
+    return importer.find(directory, name);
   }
 
   /** The inode of a number that was handed out. */
@@ -135,11 +143,18 @@ public final class PmfsFileSystem {
 
   /**
    * Passes the entries after a position, but for . and .., in order, to the visitor until it
-   * declines one.
+   * declines one. Never fails with ENOENT: readdir(3) takes that for the end of the directory, and
+   * would hide its names.
    */
   public void list(long directory, long afterPosition, Namespace.EntryVisitor visitor)
       throws FsException {
-    importer.list(directory, afterPosition, visitor);
+    try {
+      importer.list(directory, afterPosition, visitor);
+    } catch (FsException e) {
+      throw e.errno() == Errno.ENOENT
+          ? new FsException(Errno.ESTALE, "inode " + directory + " is not where it was", e)
+          : e;
+    }
   }
 
   /**

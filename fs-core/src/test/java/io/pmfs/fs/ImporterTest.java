@@ -540,6 +540,16 @@ final class ImporterTest {
     }
   }
 
+  /** It would be the end of an empty directory for readdir(3). */
+  @Test
+  void list_sourceHasNoSuchDirectoryNow_isStale() throws Exception {
+    try (Dataset dataset = new Dataset(directory, ImporterTest::sample, ROOM)) {
+      long number = dataset.number("a");
+      dataset.store.fail(Operation.LIST, "a", Errno.ENOENT);
+      assertThat(errnoOf(() -> dataset.fs.list(number, 0, entry -> true))).isEqualTo(Errno.ESTALE);
+    }
+  }
+
   @Test
   void list_failsInALaterSession_keepsWhatIsKnownForTheNext() throws Exception {
     try (Dataset dataset = sample()) {

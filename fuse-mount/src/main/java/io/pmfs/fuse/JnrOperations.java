@@ -79,9 +79,25 @@ final class JnrOperations extends FuseStubFS {
         Opcode.GETATTR,
         path,
         () -> {
-          Inode inode = fileSystem.inode(inode(path));
-          fill(stat, inode);
-          return 0;
+          int slash = path.lastIndexOf('/');
+          try {
+            if (slash == path.length() - 1) {
+              fill(stat, fileSystem.inode(PmfsFileSystem.ROOT));
+              return 0;
+            }
+            DirectoryEntry entry =
+                fileSystem.findIfPresent(
+                    directory(path.substring(0, slash)),
+                    FileName.ofLatin1(path.substring(slash + 1)));
+            if (entry == null) {
+              return -Errno.ENOENT.number();
+            }
+            fill(stat, fileSystem.inode(entry.inode()));
+            return 0;
+          } catch (FsException e) {
+            // libfuse has the kernel keep each ENOENT, and the source's may pass.
+            throw e.errno() == Errno.ENOENT ? new FsException(Errno.ESTALE, path, e) : e;
+          }
         });
   }
 

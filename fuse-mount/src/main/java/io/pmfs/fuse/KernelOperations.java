@@ -307,14 +307,12 @@ final class KernelOperations {
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {
     FileName name = request.nameAt(KernelProtocol.IN_HEADER_SIZE);
     ByteBuffer out = reply.body();
-    try {
-      Inode inode = fileSystem.inode(fileSystem.find(directory(request), name).inode());
-      KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
-    } catch (FsException e) {
-      if (e.errno() != Errno.ENOENT) {
-        throw e;
-      }
+    DirectoryEntry entry = fileSystem.findIfPresent(directory(request), name);
+    if (entry == null) {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
+    } else {
+      Inode inode = fileSystem.inode(entry.inode());
+      KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
   }

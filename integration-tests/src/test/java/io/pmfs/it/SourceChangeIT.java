@@ -184,6 +184,23 @@ final class SourceChangeIT {
     }
   }
 
+  /** Of a directory whose names are known, and were compared with the source. */
+  @Test
+  void file_awayWhenItIsLookedUp_isThereOnceItIsBack() throws IOException {
+    // What changed within the last two seconds is listed again in any case.
+    Files.setLastModifiedTime(source(0).resolveSibling("."), FileTime.fromMillis(0));
+    readAllOnce();
+    try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
+      assertThat(Posix.stat(mount.path(dataset.items().get(1).name())).size()).isEqualTo(SIZE);
+      String file = mount.path(dataset.items().get(0).name());
+      Path away = pmfs.directory("away").resolve("file");
+      Files.move(source(0), away);
+      assertThat(Posix.outcome(Posix.readByte(file))).isIn("ENOENT", "ESTALE");
+      Files.move(away, source(0));
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
+    }
+  }
+
   @Test
   void file_removedWhileMountedAfterStaging_isServedFromItsCopy() throws IOException {
     Machine.requireRoot();
