@@ -17,6 +17,7 @@ import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
@@ -48,6 +49,7 @@ final class Dataset implements AutoCloseable {
   Instant now = Instant.MAX.minus(Duration.ofDays(1));
 
   // Of the running session.
+  FaultyStore faulty;
   CountedBackingStore source;
   Namespace namespace;
   final List<FaultyTier> tiers = new ArrayList<>();
@@ -69,7 +71,8 @@ final class Dataset implements AutoCloseable {
     this.bundling = bundling;
     this.capacities = capacities;
     tree.make(store);
-    source = new CountedBackingStore(store);
+    faulty = new FaultyStore(store);
+    source = new CountedBackingStore(faulty);
     namespace = openNamespace();
     copies = openCopies();
     stager = openStager(EvictionPolicy.NONE);
@@ -118,7 +121,8 @@ final class Dataset implements AutoCloseable {
   void remount(Tree change, EvictionPolicy eviction) throws Exception {
     unmount();
     change.make(store);
-    source = new CountedBackingStore(store);
+    faulty = new FaultyStore(store);
+    source = new CountedBackingStore(faulty);
     namespace = openNamespace();
     copies = openCopies();
     stager = openStager(eviction);
@@ -255,6 +259,7 @@ final class Dataset implements AutoCloseable {
   @Override
   public void close() throws IOException {
     store.before(null);
+    faulty.clearFaults();
     tiers.forEach(FaultyTier::clearFaults);
     tasks.close();
     stager.close();

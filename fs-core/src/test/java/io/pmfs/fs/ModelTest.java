@@ -1,19 +1,25 @@
 package io.pmfs.fs;
 
-import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
+import static com.google.common.util.concurrent.Uninterruptibles.awaitUninterruptibly;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Bundling;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
+import io.pmfs.tier.FaultyStore.Answer;
+import io.pmfs.tier.FaultyStore.Point;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,9 +29,17 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,7 +47,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Random operations on a file system whose tiers are small, forget, fail and rot, and whose source
- * changes between sessions: every answer is the one that the source alone would give. {@code
+ * fails, answers in part, hangs, and changes between sessions: every answer is the one that the
+ * source alone would give, or an error that the source gave to this very request. {@code
  * -Dpmfs.model.seed=N} runs one seed, {@code -Dpmfs.model.operations=N} more or fewer operations.
  */
 @Timeout(120)
@@ -43,6 +58,12 @@ final class ModelTest {
   private static final int BLOCK = 1 << 20;
 
   @TempDir private Path directory;
+  private final ExecutorService readers = Executors.newSingleThreadExecutor();
+
+  @AfterEach
+  void end() {
+    readers.shutdownNow();
+  }
 
   static LongStream seeds() {
     Long seed = Long.getLong("pmfs.model.seed");
@@ -67,10 +88,19 @@ final class ModelTest {
           throw new AssertionError(at + ": " + e, e);
         }
       }
+      assertWholeTreeReadsRight(dataset);
       dataset.awaitIdle();
       for (FaultyTier tier : dataset.tiers) {
         assertThat(tier.status().usedBytes()).isBetween(0L, tier.status().capacityBytes());
       }
+    }
+  }
+
+  /** Faults of the source that has them are over, and nothing was mounted again. */
+  private static void assertWholeTreeReadsRight(Dataset dataset) throws Exception {
+    dataset.faulty.clearFaults();
+    for (FileName path : dataset.store.paths()) {
+      look(dataset, path, inode -> List.of(new Range(0, Integer.MAX_VALUE)));
     }
   }
 
@@ -83,13 +113,111 @@ final class ModelTest {
       dataset.tiers.forEach(tier -> breakSometimes(tier, random));
     } else if (kind < 30) {
       dataset.awaitIdle();
-    } else if (kind < 100) {
+    } else if (kind < 45) {
+      breakSometimes(dataset.faulty, random);
+    } else if (kind < 60) {
+      readWhileOneHangs(dataset, random);
+    } else if (kind < 120) {
       FileName missing = path.resolve(FileName.of("none"));
       Errno expected = isDirectory(dataset, path) ? Errno.ENOENT : Errno.ENOTDIR;
-      assertThat(errnoOf(() -> dataset.number(missing))).isEqualTo(expected);
+      bearing(dataset, () -> assertMissing(dataset, missing, expected));
     } else {
-      look(dataset, path, random);
+      bearing(dataset, () -> look(dataset, path, inode -> ranges(inode, random)));
     }
+  }
+
+  private static void assertMissing(Dataset dataset, FileName missing, Errno expected)
+      throws FsException {
+    try {
+      assertThat(dataset.number(missing)).as("%s", missing).isNull();
+    } catch (FsException e) {
+      if (e.errno() != expected) {
+        throw e;
+      }
+    }
+  }
+
+  private interface Step {
+    void run() throws Exception;
+  }
+
+  /** A step that may fail with what the source answered to it, and to no thread in the back. */
+  private static void bearing(Dataset dataset, Step step) throws Exception {
+    dataset.faulty.takeInjected(thread -> true);
+    try {
+      step.run();
+    } catch (FsException e) {
+      Set<Errno> injected =
+          dataset.faulty.takeInjected(thread -> !thread.matches("(fetch|store|compare)-.*"));
+      // A listing never fails with ENOENT.
+      Errno errno =
+          e.errno() == Errno.ESTALE && injected.contains(Errno.ENOENT) ? Errno.ENOENT : e.errno();
+      if (!injected.contains(errno)) {
+        throw e;
+      }
+    }
+  }
+
+  private static void breakSometimes(FaultyStore source, Random random) {
+    switch (random.nextInt(3)) {
+      case 0 -> source.clearFaults();
+      case 1 -> source.faults(FaultyStore.random(random.nextLong(), 20));
+      default -> source.faults(FaultyStore.random(random.nextLong(), 300));
+    }
+  }
+
+  /**
+   * A read of one file waits for a source that hangs, others are answered meanwhile, and it is too
+   * once the source goes on.
+   */
+  private void readWhileOneHangs(Dataset dataset, Random random) throws Exception {
+    List<FileName> files = paths(dataset.store, FileType.REGULAR);
+    FileName held = pick(files, random);
+    FileIdentity identity = dataset.store.expectedStatus(held).identity();
+    dataset.faulty.clearFaults();
+    look(dataset, FileName.of(""), inode -> List.of());
+    dataset.number(held);
+    CountDownLatch released = new CountDownLatch(1);
+    CountDownLatch hanging = new CountDownLatch(1);
+    dataset.faulty.faults(
+        (point, path) -> {
+          boolean reads = point == Point.OPEN || point == Point.READ;
+          if (reads && dataset.store.expectedStatus(path).identity().equals(identity)) {
+            hanging.countDown();
+            awaitUninterruptibly(released);
+          }
+          return Answer.WHOLE;
+        });
+    List<Range> ranges = ranges(dataset.inode(held.toString()), random);
+    Future<?> reader =
+        readers.submit(
+            () -> {
+              look(dataset, held, inode -> ranges);
+              return held;
+            });
+    Await.until(
+        "a read that hangs or is answered", () -> reader.isDone() || hanging.getCount() == 0);
+    for (int i = 0; i < 3; i++) {
+      FileName other = pick(files, random);
+      if (!dataset.store.expectedStatus(other).identity().equals(identity)) {
+        look(dataset, other, inode -> ranges(inode, random));
+      }
+    }
+    released.countDown();
+    reader.get(60, TimeUnit.SECONDS);
+    dataset.faulty.clearFaults();
+  }
+
+  /** Part of a file. */
+  private record Range(int offset, int count) {}
+
+  private static List<Range> ranges(Inode inode, Random random) {
+    int size = Math.toIntExact(inode.attributes().size());
+    List<Range> ranges = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      ranges.add(new Range(random.nextInt(size + 10), random.nextInt(200_000)));
+    }
+    return ranges;
   }
 
   private static boolean isDirectory(Dataset dataset, FileName path) {
@@ -100,7 +228,8 @@ final class ModelTest {
     return all.get(random.nextInt(all.size()));
   }
 
-  private static void look(Dataset dataset, FileName path, Random random) throws Exception {
+  private static void look(Dataset dataset, FileName path, Function<Inode, List<Range>> reads)
+      throws Exception {
     FakeStore store = dataset.store;
     Inode inode = dataset.fs.inode(dataset.number(path));
     assertThat(inode.attributes())
@@ -115,13 +244,10 @@ final class ModelTest {
           assertThat(dataset.fs.readSymbolicLink(inode.number()))
               .isEqualTo(store.expectedTarget(path));
       default -> {
-        int size = Math.toIntExact(inode.attributes().size());
-        for (int i = 0; i < 3; i++) {
-          int offset = random.nextInt(size + 10);
-          int count = random.nextInt(200_000);
-          assertThat(dataset.read(inode.number(), offset, count))
-              .as("%s from %d, %d bytes", path, offset, count)
-              .isEqualTo(store.expected(path, offset, count));
+        for (Range range : reads.apply(inode)) {
+          assertThat(dataset.read(inode.number(), range.offset, range.count))
+              .as("%s, %s", path, range)
+              .isEqualTo(store.expected(path, range.offset, range.count));
         }
       }
     }

@@ -12,9 +12,8 @@ import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
-import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.Tier;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -22,13 +21,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A mount that this very process serves by the kernel's protocol, without tiers unless given some;
- * the source's reads can be watched and held up, and lookups are counted.
+ * its source can be made to fail, to hang and to be watched, and lookups are counted.
  */
 final class OwnMount implements AutoCloseable {
   /** Requests that may be in progress at once. */
@@ -43,14 +43,13 @@ final class OwnMount implements AutoCloseable {
 
   private final Path mountpoint;
   private final RocksNamespace namespace;
-  private final BackingStore source;
+  private final FaultyStore source;
   private final Copies copies;
   private final Stager stager;
   private final ExecutorService threads = Executors.newFixedThreadPool(2);
   private final PmfsFileSystem fileSystem;
   private final KernelBridge bridge;
   private final AtomicInteger lookups = new AtomicInteger();
-  private volatile Hook hook = operation -> {};
 
   OwnMount(Scratch scratch, Path tree) {
     this(scratch, tree, List.of());
@@ -58,14 +57,18 @@ final class OwnMount implements AutoCloseable {
 
   /** With tiers, which are closed with it. */
   OwnMount(Scratch scratch, Path tree, List<Tier> tiers) {
+    this(scratch, tree, ReadMode.PAGE_CACHE, tiers);
+  }
+
+  OwnMount(Scratch scratch, Path tree, ReadMode readMode, List<Tier> tiers) {
     Machine.requireFuse();
     Machine.requireRoot();
     mountpoint = scratch.directory("own");
     try {
       namespace =
           RocksNamespace.open(scratch.root().resolve("own-state"), tree.toString(), 16 << 20);
-      Namespace counted = proxy(Namespace.class, namespace);
-      source = proxy(BackingStore.class, new DirectoryStore(tree));
+      Namespace counted = countingLookups(namespace);
+      source = new FaultyStore(new DirectoryStore(tree));
       copies = new Copies(counted, tiers);
       stager =
           new Stager(
@@ -76,37 +79,29 @@ final class OwnMount implements AutoCloseable {
           new MountOptions(mountpoint, tree.toString(), false, Duration.ofDays(1));
       bridge =
           new KernelBridge(
-              fileSystem,
-              options,
-              ReadMode.PAGE_CACHE,
-              WORKERS,
-              null,
-              KernelBridge.ALL_KERNEL_FLAGS);
+              fileSystem, options, readMode, WORKERS, null, KernelBridge.ALL_KERNEL_FLAGS);
       bridge.mount(TIMEOUT);
+      stager.compareTiers();
     } catch (Exception e) {
       throw new AssertionError(e);
     }
   }
 
-  private <T> T proxy(Class<T> type, T real) {
-    Object proxy =
+  private Namespace countingLookups(Namespace real) {
+    return (Namespace)
         Proxy.newProxyInstance(
-            type.getClassLoader(),
-            new Class<?>[] {type},
+            Namespace.class.getClassLoader(),
+            new Class<?>[] {Namespace.class},
             (self, method, arguments) -> {
-              if (type == Namespace.class && method.getName().equals("find")) {
+              if (method.getName().equals("find")) {
                 lookups.incrementAndGet();
-              } else if (method.getName().equals(type == SourceFile.class ? "read" : "list")) {
-                hook.before(method.getName());
               }
               try {
-                Object result = method.invoke(real, arguments);
-                return result instanceof SourceFile file ? proxy(SourceFile.class, file) : result;
+                return method.invoke(real, arguments);
               } catch (InvocationTargetException e) {
                 throw e.getCause();
               }
             });
-    return type.cast(proxy);
   }
 
   Path mountpoint() {
@@ -121,8 +116,19 @@ final class OwnMount implements AutoCloseable {
     return bridge;
   }
 
-  void before(Hook next) {
-    hook = next;
+  /** What the mount shows, and faults of it. */
+  FaultyStore source() {
+    return source;
+  }
+
+  void before(Hook hook) {
+    source.faults(
+        (point, path) -> {
+          if (point == FaultyStore.Point.READ || point == FaultyStore.Point.LIST) {
+            hook.before(point.name().toLowerCase(Locale.ROOT));
+          }
+          return FaultyStore.Answer.WHOLE;
+        });
   }
 
   long inode(String name) {
@@ -150,7 +156,7 @@ final class OwnMount implements AutoCloseable {
 
   @Override
   public void close() {
-    hook = operation -> {};
+    source.clearFaults();
     try {
       bridge.unmount(true);
       if (!bridge.awaitEnd(TIMEOUT)) {

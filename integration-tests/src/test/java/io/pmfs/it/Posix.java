@@ -58,6 +58,7 @@ final class Posix {
           Map.entry(1, "EPERM"),
           Map.entry(2, "ENOENT"),
           Map.entry(5, "EIO"),
+          Map.entry(110, "ETIMEDOUT"),
           Map.entry(6, "ENXIO"),
           Map.entry(9, "EBADF"),
           Map.entry(13, "EACCES"),
