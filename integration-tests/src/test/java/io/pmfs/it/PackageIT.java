@@ -24,7 +24,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
         "packages in a clean Debian; -Dpmfs.package=all runs it (scripts/package --test)")
 final class PackageIT {
   private static final Duration SOON = Duration.ofSeconds(60);
-  private static final String OPTIONS = "tier=ssd:/var/tier,state-dir=/var/state,keep-free=0";
+  private static final String OPTIONS = "tier=ssd:/var/tier,keep-free=0";
 
   /** The same under a later version, whose own classes lie in jars of other names. */
   private static final String MAKE_NEWER =
@@ -96,8 +96,7 @@ final class PackageIT {
 
   @Test
   void mount_byCommandHelperAndFstab_serves() {
-    machine.expect(
-        "pmfs mount --tier ssd:/var/tier --state-dir /var/state --keep-free 0 /source /mnt/a");
+    machine.expect("pmfs mount --tier ssd:/var/tier --keep-free 0 /source /mnt/a");
     assertServes("/mnt/a");
     machine.expect("pmfs umount /mnt/a");
 
@@ -147,7 +146,7 @@ final class PackageIT {
     awaitNoDaemon();
 
     machine.expect(
-        "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,state-dir=/var/state,keep-free=0"
+        "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,keep-free=0"
             + " 0 0' >>/etc/fstab");
     machine.expect(
         "chown ada /mnt/a && chmod 4755 /usr/bin/mount && stat -c %a /dev/fuse >/fuse.mode && chmod"
@@ -164,7 +163,7 @@ final class PackageIT {
   @Test
   void run_fromThePackage_runsOnAMountAndLeavesNone() {
     machine.expect(
-        "pmfs run --source /source --tier ssd:/var/tier --state-dir /var/state --keep-free 0"
+        "pmfs run --source /source --tier ssd:/var/tier --keep-free 0"
             + " --stage -- sh -c 'cmp /source/numbers \"$PMFS_MOUNT\"/numbers && findmnt"
             + " \"$PMFS_MOUNT\"'");
     assertThat(
@@ -234,8 +233,7 @@ final class PackageIT {
 
   @Test
   void remove_whileMounted_leavesReadersAlone_andPurgeLeavesNothing() {
-    machine.expect(
-        "pmfs mount --tier ssd:/var/tier --state-dir /var/state --keep-free 0 /source /mnt/a");
+    machine.expect("pmfs mount --tier ssd:/var/tier --keep-free 0 /source /mnt/a");
     machine.expect("seq 3 >>/etc/pmfs/pmfs.toml && sed -i '/^[0-9]/d' /etc/pmfs/pmfs.toml");
 
     assertThat(machine.expect("dpkg -r pmfs")).contains("/mnt/a");

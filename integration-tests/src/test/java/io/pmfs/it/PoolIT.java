@@ -207,20 +207,11 @@ final class PoolIT {
     dataset = first;
     try (MountedPmfs mount = mount()) {
       Path elsewhere = pmfs.directory("elsewhere");
-      Command second =
-          pmfs.run(
-              pmfs.mountArguments(
-                  dataset.root(),
-                  elsewhere,
-                  with("16M", "--state-dir", pmfs.directory("state2").toString())));
+      Command second = pmfs.run(pmfs.mountArguments(other.root(), elsewhere, with("16M")));
       assertRefused(second, 1, "is in use by another mount");
       assertThat(mount.status().number("tiers.0.copies")).isEqualTo(44);
       Command formatted =
-          pmfs.run(
-              pmfs.mountArguments(
-                  dataset.root(),
-                  elsewhere,
-                  with("16M", "--format", "--state-dir", pmfs.directory("state2").toString())));
+          pmfs.run(pmfs.mountArguments(other.root(), elsewhere, with("16M", "--format")));
       assertRefused(formatted, 1, "is in use by another mount");
     }
     Faults.truncate(pool, 12 * MIB);

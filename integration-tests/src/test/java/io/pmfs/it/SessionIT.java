@@ -138,9 +138,8 @@ final class SessionIT {
         [mount."%s"]
         source = "%s"
         tier = ["ssd:%s"]
-        state-dir = "%s"
         """
-            .formatted(pmfs.mountpoint(), sourceText, tier, tier.resolve("state")));
+            .formatted(pmfs.mountpoint(), sourceText, tier));
   }
 
   /** What counts for a mount, and where that is from. */

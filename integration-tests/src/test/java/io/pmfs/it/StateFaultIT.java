@@ -76,8 +76,6 @@ final class StateFaultIT {
         dataset.root(),
         "--tier",
         "ssd:" + tier(),
-        "--state-dir",
-        tier().resolve("state").toString(),
         "--metadata-memory",
         "16M");
   }

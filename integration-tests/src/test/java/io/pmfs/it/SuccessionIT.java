@@ -145,12 +145,7 @@ final class SuccessionIT {
     long serving = old.daemon();
     first.run("umount", "--lazy", mountpoint.toString()).expect(0);
     Path tier = first.directory("tier2");
-    Path state = first.directory("state2");
-    first
-        .run(
-            first.mountArguments(
-                after.root(), mountpoint, "--tier", "ssd:" + tier, "--state-dir", state.toString()))
-        .expect(0);
+    first.run(first.mountArguments(after.root(), mountpoint, "--tier", "ssd:" + tier)).expect(0);
     Command status = first.run("status", "--json", mountpoint.toString());
     assertThat(Status.parse(status.expect(0).out()).text("source"))
         .isEqualTo(after.root().toString());

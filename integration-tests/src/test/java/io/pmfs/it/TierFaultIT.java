@@ -217,7 +217,7 @@ final class TierFaultIT {
 
   private Status assertFullTierHarmless(String tier) {
     Status status;
-    try (MountedPmfs mount = mountWithStateElsewhere(tier)) {
+    try (MountedPmfs mount = mountBeforeAnother(tier)) {
       dataset.assertEqualBelow(mount.mountpoint());
       status = mount.awaitStagingIdle();
       assertThat(status.number("tiers.0.copies")).as("%s", status).isLessThan(COUNT);
@@ -233,7 +233,7 @@ final class TierFaultIT {
   void tier_turnedReadOnly_isTurnedOffAndTheSourceServed() {
     FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
     Path tier = disk.directory().resolve("tier");
-    try (MountedPmfs mount = mountWithStateElsewhere("ssd:" + tier)) {
+    try (MountedPmfs mount = mountBeforeAnother("ssd:" + tier)) {
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
       String healthy = mount.awaitCopies(1).text("tiers.0.state");
       disk.turnReadOnly();
@@ -244,10 +244,9 @@ final class TierFaultIT {
     }
   }
 
-  /** Where the tier alone fails; StateFaultIT is about the state. */
-  private MountedPmfs mountWithStateElsewhere(String tier) {
-    String state = pmfs.directory("state").toString();
-    return mode.mount(pmfs, dataset.root(), "--tier", tier, "--state-dir", state);
+  /** The state lies in the last tier, and stays; StateFaultIT is about disks that have both. */
+  private MountedPmfs mountBeforeAnother(String tier) {
+    return mode.mount(pmfs, dataset.root(), "--tier", tier, "--tier", "ssd:" + pmfs.tier());
   }
 
   private static void assertTurnedOff(Status status, String healthy) {
@@ -260,7 +259,7 @@ final class TierFaultIT {
   void tier_failingWithEio_isTurnedOffAndTheSourceServed() {
     FaultyDisk disk = FaultyDisk.create(pmfs.scratch(), "disk", "64M");
     Path tier = disk.directory().resolve("tier");
-    try (MountedPmfs mount = mountWithStateElsewhere("ssd:" + tier)) {
+    try (MountedPmfs mount = mountBeforeAnother("ssd:" + tier)) {
       for (Item item : dataset.items().subList(0, COUNT / 2)) {
         Dataset.assertEqualBelow(mount.mountpoint(), item);
       }
