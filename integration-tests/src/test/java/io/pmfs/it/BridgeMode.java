@@ -70,13 +70,20 @@ enum BridgeMode {
   }
 
   private void assertAsked(MountedPmfs mount) {
-    assertBridge(mount);
-    Status status = mount.status();
+    assertAsked(mount.status());
+  }
+
+  /** Of a mount that was made with these options. */
+  void assertAsked(Status status) {
+    assertBridge(status);
     assertThat(status.text("readMode")).as("%s", status).isEqualTo(readMode());
   }
 
   void assertBridge(MountedPmfs mount) {
-    Status status = mount.status();
+    assertBridge(mount.status());
+  }
+
+  private void assertBridge(Status status) {
     assertThat(status.text("bridge").toLowerCase(Locale.ROOT)).as("%s", status).contains(bridge());
   }
 

@@ -173,6 +173,8 @@ final class CrashIT {
           "answers",
           Duration.ofSeconds(30),
           () -> Posix.readByte(pmfs.mountpoint() + "/part-000/file-00000") == 1);
+      Command status = pmfs.run("status", "--json", pmfs.mountpoint().toString());
+      mode.assertAsked(Status.parse(status.expect(0).out()));
       Command.run("kill", "-" + signal, Long.toString(process.pid())).expect(0);
       assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("ends after SIG" + signal).isTrue();
       assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
