@@ -204,7 +204,8 @@ public final class KernelBridge implements Bridge {
    */
   private void fail() {
     failed = true;
-    if (session == null || !answered) {
+    // A session that was taken over has readers, and a supervisor, before this process answers.
+    if (session == null || !(answered || session.resumed())) {
       abort();
     }
     if (session != null) {

@@ -13,11 +13,15 @@ import java.util.concurrent.TimeUnit;
  * Threads of another process that go on no more, as in a lock-up, while the rest of it does. The
  * system lets the thread that holds them, and no other, look after them; so this one does until
  * they are killed.
+ *
+ * <p>They are held in a system call, where threads of a lock-up are. A JVM waits with its thread
+ * dump for a thread that is held in Java code.
  */
 final class HeldThreads implements AutoCloseable {
   // linux/ptrace.h, linux/wait.h
   private static final long PTRACE_SEIZE = 0x4206;
   private static final long PTRACE_INTERRUPT = 0x4207;
+  private static final long PTRACE_CONT = 7;
   private static final int WNOHANG = 1;
   private static final int WALL = 0x40000000;
 
@@ -47,7 +51,7 @@ final class HeldThreads implements AutoCloseable {
         int thread = Integer.parseInt(task.getFileName().toString());
         if (Files.readString(task.resolve("comm")).startsWith(prefix)
             && Posix.LIBC.ptrace(PTRACE_SEIZE, thread, null, null) == 0
-            && Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) == 0) {
+            && holdInSystemCall(task, thread)) {
           threads.add(thread);
         }
       }
@@ -65,6 +69,20 @@ final class HeldThreads implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private static boolean holdInSystemCall(Path task, int thread) throws IOException {
+    byte[] status = new byte[4];
+    while (Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) == 0) {
+      Posix.LIBC.waitpid(thread, status, WALL);
+      // The number of the call, or -1; proc(5).
+      if (!Files.readString(task.resolve("syscall")).startsWith("-1 ")) {
+        return true;
+      }
+      Posix.LIBC.ptrace(PTRACE_CONT, thread, null, null);
+      Thread.onSpinWait();
+    }
+    return false;
   }
 
   @Override

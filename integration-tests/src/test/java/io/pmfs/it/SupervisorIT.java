@@ -115,7 +115,7 @@ final class SupervisorIT {
       readers.awaitMore(50);
       readers.assertNoFailures();
       assertThat(Files.readString(Path.of(mount.status().text("logFile"))))
-          .contains("(pid " + pid + ") does not answer: its threads follow")
+          .containsOnlyOnce("(pid " + pid + ") does not answer: its threads follow")
           .contains("Full thread dump", "\"fuse-1\"");
     }
   }
@@ -156,7 +156,10 @@ final class SupervisorIT {
       long pid = mount.daemon();
       Files.delete(java);
       signal("KILL", pid);
-      Await.until("a third try", SUCCESSOR, () -> read(log).contains("another is tried in 4 s"));
+      Await.until(
+          () -> "a third try; the log: " + read(log),
+          SUCCESSOR,
+          () -> read(log).contains("another is tried in 4 s"));
       assertThat(Mounts.at(mount.mountpoint())).isTrue();
       assertThat(read(log))
           .contains(java + ": not a Java program", "could not go on (status 5)")
