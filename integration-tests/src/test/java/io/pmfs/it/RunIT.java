@@ -270,6 +270,30 @@ final class RunIT {
     }
   }
 
+  /**
+   * The first job's mount is elsewhere when another takes its place, and with it the number that
+   * the kernel gives to a mount.
+   */
+  @Test
+  void run_whoseMountpointIsAnothersByThen_leavesThat() throws Exception {
+    requireAll();
+    Path elsewhere = pmfs.directory("elsewhere");
+    try (Installation next = new Installation()) {
+      Path source = Dataset.create(next.directory("source"), 1000).root();
+      Process first =
+          start(pmfs.mountpoint(), List.of(), ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
+      String place = pmfs.mountpoint().toString();
+      Command.run("mount", "--bind", place, elsewhere.toString()).expect(0);
+      Command.run("umount", "-i", "-l", place).expect(0);
+      next.run(next.mountArguments(source, pmfs.mountpoint())).expect(0);
+      Command.run("umount", "-i", "-l", elsewhere.toString()).expect(0);
+      Files.delete(sign);
+      assertThat(exit(first)).isZero();
+      assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+      next.run("umount", place).expect(0);
+    }
+  }
+
   @Test
   void run_thatCannotMount_saysWhyOrRunsOnTheSource() {
     requireAll();
