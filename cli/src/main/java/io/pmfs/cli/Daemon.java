@@ -44,6 +44,7 @@ final class Daemon implements ControlRequests {
   /** Held while unmounting, so that a purge is asked for before the stopping begins. */
   private final ReentrantLock unmounting = new ReentrantLock();
 
+  private volatile boolean announced;
   private volatile boolean stopping;
   private volatile @Nullable Thread runner;
 
@@ -79,9 +80,7 @@ final class Daemon implements ControlRequests {
         new Presence(settings.mountpoint(), registry, registration, this, this::entry)) {
       try (dataset;
           observation) {
-        observation.open(supervision != null && supervision.isResumed());
-        dataset.start();
-        serveSupervised(presence, ready);
+        serve(presence, ready);
       }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
@@ -89,13 +88,37 @@ final class Daemon implements ControlRequests {
     }
   }
 
+  private void serve(Presence presence, Runnable ready) throws MountFailure {
+    try {
+      observation.open(supervision != null && supervision.isResumed());
+      dataset.start();
+      serveSupervised(presence, ready);
+    } catch (MountFailure | RuntimeException e) {
+      if (isNeeded()) {
+        // To close the dataset would unmount it.
+        log.error("{}: another daemon has to go on", settings.mountpoint(), e);
+        halt.accept(ExitStatus.UNAVAILABLE);
+      }
+      throw e;
+    }
+  }
+
+  /** Whether somebody may be reading by now: then the session does not end because of an error. */
+  private boolean isNeeded() {
+    return supervision != null
+        && dataset.outlivesProcess()
+        && (supervision.isResumed() || announced)
+        && !stopping;
+  }
+
   /** If this process dies from here on, its supervisor starts another; when it ends, not. */
   private void serveSupervised(Presence presence, Runnable ready) throws MountFailure {
     Supervision tie = supervision;
     if (tie == null || !dataset.outlivesProcess()) {
-      serve(presence, ready);
+      serveUntilUnmounted(presence, ready);
       return;
     }
+    boolean isUnmounted = false;
     try (Heartbeat heartbeat =
         new Heartbeat(settings.mountpoint(), tie, dataset, () -> keepReadMode(tie), clock)) {
       if (!tie.hasSettings()) {
@@ -103,11 +126,14 @@ final class Daemon implements ControlRequests {
       }
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
       heartbeat.start();
-      serve(presence, ready);
+      serveUntilUnmounted(presence, ready);
+      isUnmounted = true;
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
     } finally {
-      tie.end();
+      if (isUnmounted || !isNeeded()) {
+        tie.end();
+      }
     }
   }
 
@@ -200,7 +226,7 @@ final class Daemon implements ControlRequests {
         dataset.device());
   }
 
-  private void serve(Presence presence, Runnable ready) throws MountFailure {
+  private void serveUntilUnmounted(Presence presence, Runnable ready) throws MountFailure {
     try {
       appear(presence);
       log.info("{} mounted on {}", settings.source(), settings.mountpoint());
@@ -208,6 +234,7 @@ final class Daemon implements ControlRequests {
         unmountByForce();
       } else {
         ready.run();
+        announced = true;
       }
       awaitUnmounted(presence);
       if (dataset.hasFailed() && dataset.outlivesProcess()) {

@@ -31,6 +31,9 @@ final class FakeDataset implements MountedDataset {
   volatile boolean isSourceSilent;
   volatile boolean isDetached;
 
+  /** Whether a supervisor holds its mount. */
+  volatile boolean isHeld;
+
   @Nullable volatile MountFailure startFailure;
 
   /** What all nodes of its cluster say; null if it is in none. */
@@ -208,6 +211,11 @@ final class FakeDataset implements MountedDataset {
   @Override
   public boolean waitsForSource() {
     return isSourceSilent;
+  }
+
+  @Override
+  public boolean outlivesProcess() {
+    return isHeld;
   }
 
   @Override

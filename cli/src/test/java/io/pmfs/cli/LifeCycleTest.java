@@ -236,6 +236,46 @@ final class LifeCycleTest {
     assertThat(stop()).as("a signal after the end").isTrue();
   }
 
+  /** Its readers have the mount: another daemon may do what this one could not. */
+  @Test
+  void takeover_thatFails_leavesTheSessionToAnother() throws Exception {
+    Path session = temporary.resolve("session");
+    Files.writeString(session, "page-cache\n/log\n" + path("mnt") + "\n");
+    daemonWorld.environment.put(Supervision.DESCRIPTOR, "3");
+    daemonWorld.environment.put(Supervision.FILE, session.toString());
+    daemonWorld.supervision = Supervision.of(daemonWorld.surroundings());
+    failToStart();
+
+    daemonWorld.execute("mount", "src", "mnt");
+
+    assertThat(daemonWorld.halts).containsExactly(ExitStatus.UNAVAILABLE);
+    assertThat(session).isNotEmptyFile();
+  }
+
+  @Test
+  void mount_startFailsUnderASupervisor_endsTheSession() throws Exception {
+    Path session = Files.createFile(temporary.resolve("session"));
+    daemonWorld.environment.put(Supervision.DESCRIPTOR, "3");
+    daemonWorld.environment.put(Supervision.FILE, session.toString());
+    daemonWorld.supervision = Supervision.of(daemonWorld.surroundings());
+    failToStart();
+
+    assertThat(daemonWorld.execute("mount", "src", "mnt")).isEqualTo(ExitStatus.CANNOT);
+
+    assertThat(daemonWorld.halts).isEmpty();
+  }
+
+  private void failToStart() {
+    daemonWorld.opener =
+        (settings, session) -> {
+          FakeDataset dataset = new FakeDataset(settings, world);
+          dataset.isHeld = true;
+          dataset.startFailure = new MountFailure(ExitStatus.CANNOT, "not permitted");
+          datasets.add(dataset);
+          return dataset;
+        };
+  }
+
   @Test
   void mount_openerFails_leavesTheMountpointFree() throws Exception {
     daemonWorld.opener =

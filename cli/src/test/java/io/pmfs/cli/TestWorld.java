@@ -36,6 +36,8 @@ final class TestWorld {
       (settings, session) -> {
         throw new MountFailure(ExitStatus.FAILED, "no opener in this test");
       };
+  @Nullable Supervision supervision;
+  final List<Integer> halts = new CopyOnWriteArrayList<>();
   long uid;
 
   TestWorld(Path temporary) {
@@ -116,11 +118,11 @@ final class TestWorld {
         new PrintStream(err, true, UTF_8),
         InstantSource.system(),
         opener,
-        null,
+        supervision,
         logFile -> {},
         stops::add,
         interrupts::add,
-        status -> {});
+        halts::add);
   }
 
   String output() {
