@@ -172,9 +172,14 @@ record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settin
     }
   }
 
-  /** The same with the source that the kernel has for the mount, if there is one. */
-  Configuration withSourceOf(MountTable mounts) {
-    MountTable.Mount mount = mountpoint == null ? null : mounts.at(mountpoint);
+  /**
+   * The same with the source that the kernel has for a mount, wherever that is now.
+   *
+   * @param device the mount's number; null if it is not known, then the mount point has to do
+   */
+  Configuration withSourceOf(MountTable mounts, @Nullable String device) {
+    MountTable.Mount mount =
+        device != null ? mounts.of(device) : mountpoint == null ? null : mounts.at(mountpoint);
     if (mount == null || !mount.isPmfs()) {
       return this;
     }

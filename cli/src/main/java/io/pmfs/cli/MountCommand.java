@@ -115,13 +115,14 @@ final class MountCommand implements Callable<Integer> {
     MountSettings settings;
     if (session == null) {
       // It began with an older pmfs, which kept nothing but the source, with the kernel.
-      Configuration configuration = resolve().withSourceOf(surroundings.mounts());
+      Configuration configuration =
+          resolve().withSourceOf(surroundings.mounts(), supervision.device());
       settings = configuration.toSettings(surroundings);
       session = begin(configuration, settings, registry);
     } else {
       settings = session.toSettings(surroundings);
     }
-    serve(settings, session, registry, registry.register(settings.mountpoint()));
+    serve(settings, session, registry, registry.register(settings.mountpoint()), null);
   }
 
   private Configuration resolve() throws MountFailure {

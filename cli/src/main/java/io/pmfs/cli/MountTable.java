@@ -139,6 +139,16 @@ final class MountTable {
     return found;
   }
 
+  /** A mount of that file system, wherever it is, or null. */
+  @Nullable Mount of(String device) {
+    for (Mount mount : mounts) {
+      if (mount.device().equals(device)) {
+        return mount;
+      }
+    }
+    return null;
+  }
+
   /** The mount that a path lies on, or null if the table does not even know the root. */
   @Nullable Mount holding(Path path) {
     Mount found = null;

@@ -107,6 +107,11 @@ final class Supervision {
     return resumedMode;
   }
 
+  /** The number of the session's mount, as mountinfo has it; null if it is not known. */
+  @Nullable String device() {
+    return device;
+  }
+
   /** Whether the supervisor, as root, mounts for this process, which is a user's. */
   boolean mountsForUser() {
     return mounter != null;

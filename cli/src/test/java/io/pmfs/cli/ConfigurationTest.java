@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -117,6 +118,26 @@ final class ConfigurationTest {
 
     assertThat(configuration.settings()).containsKey(MountOption.SOURCE);
     assertThat(configuration.mountpoint()).isEqualTo(mountpoint);
+  }
+
+  /** The mount of a session that began with an older pmfs, whatever was mounted there since. */
+  @Test
+  void withSourceOf_theSessionsMount_isNotWhatLiesOnItsPathNow() throws Exception {
+    Configuration configuration = world.configuration(Map.of(), null);
+    Path mountpoint = world.directory.resolve("mnt");
+    world.mountinfo(
+        TestWorld.line(mountpoint, "fuse.pmfs", "/ours").replace("0:30", "0:29"),
+        TestWorld.line(mountpoint, "fuse.pmfs", "/theirs"));
+    MountTable mounts = world.surroundings().mounts();
+
+    assertThat(sourceOf(configuration.withSourceOf(mounts, "0:29"))).isEqualTo("/ours");
+    assertThat(sourceOf(configuration.withSourceOf(mounts, "0:28")))
+        .isEqualTo(sourceOf(configuration));
+    assertThat(sourceOf(configuration.withSourceOf(mounts, null))).isEqualTo("/theirs");
+  }
+
+  private static String sourceOf(Configuration configuration) {
+    return Objects.requireNonNull(configuration.settings().get(MountOption.SOURCE)).values().get(0);
   }
 
   @Test
