@@ -93,13 +93,14 @@ final class MountCommand implements Callable<Integer> {
     Configuration configuration = resolve();
     MountSettings settings = configuration.toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
-    try (Registration registration = new PreviousMount(settings, registry, invocation).replace()) {
+    PreviousMount previous = new PreviousMount(settings, registry, invocation);
+    try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       // Not by a daemon that takes over: copies are being served from there.
       if (format) {
         PoolPlace.format(settings.tiers());
       }
-      serve(settings, begin(configuration, settings, registry), registry, registration);
+      serve(settings, begin(configuration, settings, registry), registry, registration, previous);
     }
   }
 
@@ -149,14 +150,17 @@ final class MountCommand implements Callable<Integer> {
       MountSettings settings,
       SessionSettings session,
       Registry registry,
-      @Nullable Registration registration)
+      @Nullable Registration registration,
+      @Nullable PreviousMount previous)
       throws MountFailure {
     Path mountpoint = settings.mountpoint();
     try (registration) {
       Path logFile = logFile(settings, registry);
       DaemonLog.start(logFile, settings.logLevel(), session.foreground());
       try {
-        Daemon daemon = new Daemon(settings, session, logFile, invocation);
+        PreviousMount.Opening<Daemon> opening =
+            () -> new Daemon(settings, session, logFile, invocation);
+        Daemon daemon = previous == null ? opening.open() : previous.await(opening);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
         daemon.run(registry, registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {

@@ -68,8 +68,51 @@ final class PreviousMount {
     }
   }
 
+  /** Opens what a predecessor may have yet, whose mount is gone already. */
+  interface Opening<T> {
+    /** Fails with {@link ExitStatus#IN_USE} as long as another has it. */
+    T open() throws MountFailure;
+  }
+
+  /** Opens it when a daemon that is ending has ended; what a mount has that lives fails at once. */
+  <T> T await(Opening<T> opening) throws MountFailure {
+    long begin = System.nanoTime();
+    end = begin + patience.toNanos();
+    boolean said = false;
+    while (true) {
+      try {
+        return opening.open();
+      } catch (MountFailure e) {
+        if (e.exitStatus() != ExitStatus.IN_USE || isSourceServed() || !pause()) {
+          throw e;
+        }
+        if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
+          said = true;
+          invocation.warn(
+              "%s: waits for another pmfs, which has the copies and is not mounted, %d s at most"
+                  .formatted(settings.mountpoint(), patience.toSeconds()));
+        }
+      }
+    }
+  }
+
+  /** Whether the dataset is mounted elsewhere. */
+  private boolean isSourceServed() throws MountFailure {
+    MountTable mounts = invocation.surroundings().mounts();
+    for (Registry.Entry entry : registry.running()) {
+      MountTable.Mount mount = mounts.at(Path.of(entry.mountpoint()));
+      if (mount != null
+          && mount.isPmfs()
+          && entry.isOf(mount)
+          && settings.source().toString().equals(entry.source())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Waits a moment; false if all of the time is over. */
-  boolean pause() throws MountFailure {
+  private boolean pause() throws MountFailure {
     if (System.nanoTime() - end > 0) {
       return false;
     }

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -100,6 +101,65 @@ final class PreviousMountTest {
     assertThatThrownBy(() -> replace(Duration.ofHours(1)).get(60, TimeUnit.SECONDS))
         .rootCause()
         .hasMessageContaining("already mounted: pid 4711 serves /before there");
+  }
+
+  private final MountFailure inUse = new MountFailure(ExitStatus.IN_USE, "state: in use");
+
+  private PreviousMount previous(Duration patience) throws MountFailure {
+    return new PreviousMount(settings, world.registry(), world.invocation(), patience);
+  }
+
+  @Test
+  void await_copiesOfADaemonThatEnds_waits() throws Exception {
+    AtomicInteger refusals = new AtomicInteger(3);
+
+    String opened =
+        previous(Duration.ofSeconds(60))
+            .await(
+                () -> {
+                  if (refusals.getAndDecrement() > 0) {
+                    throw inUse;
+                  }
+                  return "opened";
+                });
+
+    assertThat(opened).isEqualTo("opened");
+  }
+
+  @Test
+  void await_copiesOfADaemonThatDoesNotEnd_failsInTheEnd() throws Exception {
+    PreviousMount previous = previous(Duration.ofMillis(300));
+
+    assertThatThrownBy(
+            () ->
+                previous.await(
+                    () -> {
+                      throw inUse;
+                    }))
+        .isSameAs(inUse);
+  }
+
+  @Test
+  void await_copiesOfAMountThatServes_failsAtOnce() throws Exception {
+    Path elsewhere = world.makeDirectory("elsewhere");
+    try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
+      serving.publish(
+          new Registry.Entry(
+              elsewhere.toString(), settings.source().toString(), 1, "/s", "/l", "0:30"));
+      world.mountinfo(TestWorld.line(elsewhere, "fuse.pmfs", settings.source().toString()));
+      AtomicInteger tries = new AtomicInteger();
+
+      assertThatThrownBy(
+              () ->
+                  previous(Duration.ofHours(1))
+                      .await(
+                          () -> {
+                            tries.incrementAndGet();
+                            throw inUse;
+                          }))
+          .isSameAs(inUse);
+      assertThat(tries).hasValue(1);
+    }
   }
 
   /** What lies there is not the ending daemon's, whose number says so. */
