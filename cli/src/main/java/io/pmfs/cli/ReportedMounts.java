@@ -127,11 +127,26 @@ final class ReportedMounts {
     return found;
   }
 
-  private static Registry.@Nullable Known at(Path mountpoint, List<Registry.Known> known) {
-    return known.stream()
-        .filter(one -> one.entry().mountpoint().equals(mountpoint.toString()))
+  /** Whose mount is there now, rather than one that is detached. */
+  private Registry.@Nullable Known at(Path mountpoint, List<Registry.Known> known) {
+    List<Registry.Known> there =
+        known.stream()
+            .filter(one -> one.entry().mountpoint().equals(mountpoint.toString()))
+            .toList();
+    MountTable.Mount mount = mountAt(mountpoint);
+    return there.stream()
+        .filter(one -> mount == null || one.entry().isOf(mount))
         .findFirst()
+        .or(() -> there.stream().findFirst())
         .orElse(null);
+  }
+
+  private MountTable.@Nullable Mount mountAt(Path mountpoint) {
+    try {
+      return surroundings.mounts().at(mountpoint);
+    } catch (MountFailure e) {
+      return null;
+    }
   }
 
   /** The path itself where it cannot be told. */
@@ -214,7 +229,13 @@ final class ReportedMounts {
     pieces.addAll(
         new MountPieces(
                 surroundings.root(),
-                new MountPieces.Mount(mountpoint, pid, one.owner(), log, daemon),
+                new MountPieces.Mount(
+                    mountpoint,
+                    one.running() ? entry.device() : null,
+                    pid,
+                    one.owner(),
+                    log,
+                    daemon),
                 folder)
             .pieces(variables));
     pieces.add(

@@ -29,13 +29,20 @@ public final class MountPieces {
   /**
    * One mount.
    *
+   * @param device its number as mountinfo has it, as long as its daemon runs; else null
    * @param pid its daemon's; 0 if there is none
    * @param owner of a user's mount that root reports: that user, on whose word nothing is read
    *     outside of the directory of the log; else -1
    * @param log where the daemon logs or logged
    * @param daemon null if there is none
    */
-  public record Mount(String mountpoint, long pid, long owner, Path log, @Nullable Daemon daemon) {}
+  public record Mount(
+      String mountpoint,
+      @Nullable String device,
+      long pid,
+      long owner,
+      Path log,
+      @Nullable Daemon daemon) {}
 
   private final Path root;
   private final Mount mount;
@@ -103,7 +110,11 @@ public final class MountPieces {
 
   private String connection() throws IOException {
     KernelFiles files = new KernelFiles(root);
-    int number = new MountLines(files.text("proc/self/mountinfo")).connection(mount.mountpoint());
+    String device = mount.device();
+    int number =
+        device != null && device.matches("0:\\d{1,9}")
+            ? Integer.parseInt(device.substring(2))
+            : new MountLines(files.text("proc/self/mountinfo")).connection(mount.mountpoint());
     if (number < 0) {
       return "nothing is mounted there now\n";
     }

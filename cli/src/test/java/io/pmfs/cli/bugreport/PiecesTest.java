@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -107,6 +108,28 @@ final class PiecesTest {
     assertThat(lines.concerning(List.of("/local/x"))).contains("ext4");
     assertThat(lines.connection("/mnt/a b")).isEqualTo(55);
     assertThat(lines.connection("/mnt/c")).isEqualTo(-1);
+  }
+
+  /** What lies on its path by then is another mount. */
+  @Test
+  void connection_ofAMountThatIsDetached_isItsOwn() throws Exception {
+    write("proc/self/mountinfo", "4 1 0:55 / /mnt/a ro - fuse.pmfs /lustre/x ro\n");
+    write("sys/fs/fuse/connections/55/waiting", "5555\n");
+    write("sys/fs/fuse/connections/44/waiting", "4444\n");
+
+    assertThat(connection("0:44")).contains("4444").doesNotContain("5555");
+    assertThat(connection(null)).contains("5555");
+  }
+
+  private String connection(@Nullable String device) throws Exception {
+    MountPieces.Mount mount =
+        new MountPieces.Mount("/mnt/a", device, 0, ANYBODY, directory.resolve("log"), null);
+    for (Piece piece : new MountPieces(directory, mount, "m").pieces(Set.of())) {
+      if (piece.name().equals("m/fuse-connection.txt")) {
+        return new String(Objects.requireNonNull(piece.content().call()), UTF_8);
+      }
+    }
+    throw new AssertionError("no such piece");
   }
 
   @Test
