@@ -65,6 +65,15 @@ final class ControlClient {
     }
   }
 
+  /** The daemon was not reached, so that nothing has been asked of it. */
+  static final class UnreachableException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    UnreachableException(@Nullable Throwable cause) {
+      super("no answer: " + reason(cause), cause);
+    }
+  }
+
   private ControlClient() {}
 
   /** Throws IOException when nobody listens, the answer is broken, or none came in time. */
@@ -84,7 +93,7 @@ final class ControlClient {
           socket,
           request(method, uri, body),
           new Connection(answer),
-          answer::completeExceptionally);
+          cause -> answer.completeExceptionally(new UnreachableException(cause)));
       return await(answer, timeout);
     } finally {
       loop.shutdownGracefully(0, 1, TimeUnit.SECONDS);
@@ -96,6 +105,9 @@ final class ControlClient {
     try {
       return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException e) {
+      if (e.getCause() instanceof UnreachableException unreachable) {
+        throw unreachable;
+      }
       throw new IOException("no answer: " + reason(e.getCause()), e);
     } catch (TimeoutException e) {
       throw new IOException("no answer within " + TimeSpan.format(timeout), e);
@@ -164,7 +176,7 @@ final class ControlClient {
             .handler(handler)
             .connect(UnixDomainSocketAddress.of(socket));
     if (!connected.awaitUninterruptibly(timeout.toMillis()) || !connected.isSuccess()) {
-      throw new IOException("no answer: " + reason(connected.cause()), connected.cause());
+      throw new UnreachableException(connected.cause());
     }
     return connected.channel();
   }

@@ -155,7 +155,7 @@ final class ProfileCommand implements Callable<Integer> {
     }
     Surroundings surroundings = invocation.surroundings();
     Path path = surroundings.resolveLinks(surroundings.resolve(place));
-    Registry.Entry entry = Registries.open(surroundings).find(path);
+    Registry.Entry entry = Registries.open(surroundings).await(path);
     if (entry != null) {
       return entry;
     }

@@ -1,13 +1,17 @@
 package io.pmfs.cli;
 
+import static java.util.stream.Collectors.toSet;
+
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +21,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class Registries {
   private static final Path OF_ROOT = Path.of("run/pmfs");
+
+  /** A successor is there in seconds, unless it is refused or the machine is overloaded. */
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private static final long POLL_MS = 100;
 
   private final List<Registry> all;
   private final Surroundings surroundings;
@@ -88,6 +97,70 @@ final class Registries {
     return null;
   }
 
+  /** The same. Where the daemon died and its supervisor starts another, that one is waited for. */
+  Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    Registry.Entry entry = find(mountpoint);
+    while (entry == null && isBeingReplaced(mountpoint) && pauseUntil(end)) {
+      entry = find(mountpoint);
+    }
+    return entry;
+  }
+
+  /**
+   * The daemon that follows one that gives no answer, or null: that one still runs after all the
+   * waiting, or nobody follows it.
+   */
+  Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    Path mountpoint = Path.of(silent.mountpoint());
+    while (true) {
+      Registry.Entry entry = await(mountpoint);
+      if (entry == null || entry.pid() != silent.pid()) {
+        return entry;
+      }
+      if (!pauseUntil(end)) {
+        return null;
+      }
+    }
+  }
+
+  /** Whether the mount is there, and who served it last is not, or who comes next not yet. */
+  private boolean isBeingReplaced(Path mountpoint) throws MountFailure {
+    MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    if (mount == null || !mount.isPmfs()) {
+      return false;
+    }
+    for (Registry registry : all) {
+      Registry.Entry last = registry.last(mountpoint);
+      if (last == null ? registry.isRunning(mountpoint) : last.isOf(mount)) {
+        // Without a supervisor the mount died with its daemon.
+        return MountProbe.of(mountpoint) != MountProbe.STALE;
+      }
+    }
+    return false;
+  }
+
+  private static boolean pauseUntil(long end) {
+    if (System.nanoTime() - end > 0) {
+      return false;
+    }
+    try {
+      Thread.sleep(POLL_MS);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /** Removes what a daemon left that died, when its mount is gone for good. */
+  void forget(Path mountpoint) throws MountFailure {
+    for (Registry registry : all) {
+      registry.forget(mountpoint);
+    }
+  }
+
   /** All running daemons, by mount point. */
   List<Registry.Entry> running() throws MountFailure {
     List<Registry.Entry> running = new ArrayList<>();
@@ -96,6 +169,22 @@ final class Registries {
     }
     running.sort(Comparator.comparing(Registry.Entry::mountpoint));
     return running;
+  }
+
+  /** The same, with those that follow one that died and are waited for. */
+  List<Registry.Entry> awaitAll() throws MountFailure {
+    List<Registry.Entry> serving = running();
+    Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
+    for (MountTable.Mount mount : surroundings.mounts().all()) {
+      if (mount.isPmfs() && known.add(mount.mountpoint().toString())) {
+        Registry.Entry entry = await(mount.mountpoint());
+        if (entry != null) {
+          serving.add(entry);
+        }
+      }
+    }
+    serving.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return serving;
   }
 
   /** Each of them, the user's own first. */

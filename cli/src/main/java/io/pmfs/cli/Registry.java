@@ -208,29 +208,24 @@ final class Registry {
     return directory.resolve(nameOf(mountpoint) + ".json");
   }
 
-  /** The daemon that serves a mount point, or null; a dead daemon's files are removed. */
+  /** The daemon that serves a mount point, or null. */
   @Nullable Entry find(Path mountpoint) throws MountFailure {
-    if (stranger != OWN) {
-      return findOfStranger(mountpoint);
-    }
-    Entry entry = read(entryFile(mountpoint));
-    if (entry == null || isRunning(mountpoint)) {
-      return entry;
-    }
-    removeStale(mountpoint);
-    return null;
+    Entry entry = last(mountpoint);
+    return entry != null && isRunning(mountpoint) ? entry : null;
   }
 
-  private @Nullable Entry findOfStranger(Path mountpoint) throws MountFailure {
+  /** The same, or one that died: what it left tells others that the next is about to come. */
+  @Nullable Entry last(Path mountpoint) throws MountFailure {
+    return stranger == OWN ? read(entryFile(mountpoint)) : lastOfStranger(mountpoint);
+  }
+
+  private @Nullable Entry lastOfStranger(Path mountpoint) throws MountFailure {
     Path socket = socketOf(mountpoint);
-    // Opening whatever else may lie there could block, or do what only root can.
-    if (!isPlain(entryFile(mountpoint)) || !isPlain(lockFile(mountpoint)) || !isTheirs(socket)) {
+    if (!isPlain(entryFile(mountpoint)) || !isTheirs(socket)) {
       return null;
     }
     Entry entry = read(entryFile(mountpoint));
-    if (entry == null
-        || !entry.mountpoint().equals(mountpoint.toString())
-        || !isRunning(mountpoint)) {
+    if (entry == null || !entry.mountpoint().equals(mountpoint.toString())) {
       return null;
     }
     return new Entry(
@@ -258,6 +253,10 @@ final class Registry {
   /** Whether a living process has the mount point: starting, serving or stopping. */
   boolean isRunning(Path mountpoint) throws MountFailure {
     Path lockFile = lockFile(mountpoint);
+    // Opening whatever else may lie there could block, or do what only root can.
+    if (stranger != OWN && !isPlain(lockFile)) {
+      return false;
+    }
     try (FileChannel channel =
         FileChannel.open(lockFile, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
       return tryLock(channel) == null;
@@ -268,8 +267,9 @@ final class Registry {
     }
   }
 
-  private void removeStale(Path mountpoint) throws MountFailure {
-    Registration taken = register(mountpoint);
+  /** Removes what a daemon left that died, when its mount is gone for good. */
+  void forget(Path mountpoint) throws MountFailure {
+    Registration taken = stranger == OWN && last(mountpoint) != null ? register(mountpoint) : null;
     if (taken != null) {
       taken.close();
     }

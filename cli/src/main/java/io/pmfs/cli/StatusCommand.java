@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -172,9 +173,9 @@ final class StatusCommand implements Callable<Integer> {
     Registries registries = Registries.open(invocation.surroundings());
     String wanted = mountpointText;
     if (allNodes) {
-      showNodes(wanted == null ? registries.running() : List.of(find(wanted, registries)));
+      showNodes(wanted == null ? registries.awaitAll() : List.of(find(wanted, registries)));
     } else if (wanted != null) {
-      StatusReport report = ask(find(wanted, registries));
+      StatusReport report = ask(find(wanted, registries), registries);
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
       invocation.out().flush();
       return exitStatus(List.of(report));
@@ -206,9 +207,9 @@ final class StatusCommand implements Callable<Integer> {
   private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     @Nullable MountFailure silent = null;
-    for (Registry.Entry entry : registries.running()) {
+    for (Registry.Entry entry : registries.awaitAll()) {
       try {
-        reports.add(ask(entry));
+        reports.add(ask(entry, registries));
       } catch (MountFailure e) {
         invocation.warn(e.line());
         silent = e;
@@ -280,7 +281,7 @@ final class StatusCommand implements Callable<Integer> {
   private Registry.Entry find(String text, Registries registries) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
-    Registry.Entry entry = registries.find(mountpoint);
+    Registry.Entry entry = registries.await(mountpoint);
     if (entry != null) {
       return entry;
     }
@@ -290,6 +291,20 @@ final class StatusCommand implements Callable<Integer> {
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; pmfs status lists what is");
     }
     throw Registries.absence(mountpoint);
+  }
+
+  /** The same of whoever follows, if the daemon is replaced in that moment. */
+  private static StatusReport ask(Registry.Entry mount, Registries registries) throws MountFailure {
+    try {
+      return ask(mount);
+    } catch (MountFailure e) {
+      boolean isSlow = e.getCause() != null && e.getCause().getCause() instanceof TimeoutException;
+      Registry.Entry successor = isSlow ? null : registries.awaitSuccessor(mount);
+      if (successor == null) {
+        throw e;
+      }
+      return ask(successor);
+    }
   }
 
   static StatusReport ask(Registry.Entry mount) throws MountFailure {

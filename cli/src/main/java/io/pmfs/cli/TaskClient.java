@@ -14,6 +14,7 @@ import java.io.StringWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Talks to one mount about its tasks. While its daemon is replaced by another, questions wait. */
@@ -50,15 +51,37 @@ final class TaskClient {
 
   TaskReport start(TaskRequest request) throws MountFailure {
     try {
+      String text = json(request);
       return started(
-          ControlClient.ask(
-              Path.of(mount.socket()),
-              HttpMethod.POST,
-              TaskResource.PATH,
-              Unpooled.copiedBuffer(json(request), UTF_8),
-              START_LIMIT));
+          atSuccessorToo(
+              socket ->
+                  ControlClient.ask(
+                      socket,
+                      HttpMethod.POST,
+                      TaskResource.PATH,
+                      Unpooled.copiedBuffer(text, UTF_8),
+                      START_LIMIT)));
     } catch (IOException e) {
       throw silent(e);
+    }
+  }
+
+  /** Something to be asked once; null if it came to nothing. */
+  private interface Question {
+    ControlClient.@Nullable Answer ask(Path socket) throws IOException, MountFailure;
+  }
+
+  /** Asks who follows if the daemon is just gone. What reached it is not asked again. */
+  private ControlClient.@Nullable Answer atSuccessorToo(Question question)
+      throws IOException, MountFailure {
+    try {
+      return question.ask(Path.of(mount.socket()));
+    } catch (ControlClient.UnreachableException e) {
+      Registry.Entry successor = Registries.open(surroundings).awaitSuccessor(mount);
+      if (successor == null) {
+        throw e;
+      }
+      return question.ask(Path.of(successor.socket()));
     }
   }
 
@@ -71,18 +94,20 @@ final class TaskClient {
   @Nullable TaskReport start(TaskRequest request, Lines lines) throws MountFailure {
     try {
       ControlClient.Answer answer =
-          ControlClient.post(
-              Path.of(mount.socket()),
-              TaskResource.PATH,
-              TaskResource.LIST_TYPE,
-              out -> {
-                out.write((json(request) + "\n").getBytes(UTF_8));
-                PathFile.Writer list = new PathFile.Writer(out);
-                boolean isEmpty = lines.writeTo(list::add) == 0;
-                list.end();
-                return !isEmpty;
-              },
-              START_LIMIT);
+          atSuccessorToo(
+              socket ->
+                  ControlClient.post(
+                      socket,
+                      TaskResource.PATH,
+                      TaskResource.LIST_TYPE,
+                      out -> {
+                        out.write((json(request) + "\n").getBytes(UTF_8));
+                        PathFile.Writer list = new PathFile.Writer(out);
+                        boolean isEmpty = lines.writeTo(list::add) == 0;
+                        list.end();
+                        return !isEmpty;
+                      },
+                      START_LIMIT));
       return answer == null ? null : started(answer);
     } catch (IOException e) {
       throw silent(e);
@@ -97,7 +122,9 @@ final class TaskClient {
     return text.toString();
   }
 
-  private TaskReport started(ControlClient.Answer answer) throws IOException, MountFailure {
+  private TaskReport started(ControlClient.@Nullable Answer given)
+      throws IOException, MountFailure {
+    ControlClient.Answer answer = Objects.requireNonNull(given, "a request has a body");
     return switch (answer.status()) {
       case HTTP_OK -> TaskReport.parse(answer.body());
       case HTTP_BAD_REQUEST, HTTP_TOO_LARGE -> throw MountFailure.usage(clean(answer.error()));

@@ -14,8 +14,21 @@ record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
 
   /** Finds the one mount that serves all of these paths. */
   static TaskTarget find(List<String> texts, Surroundings surroundings) throws MountFailure {
-    List<DatasetPaths> running =
-        Registries.open(surroundings).running().stream().map(DatasetPaths::new).toList();
+    Registries registries = Registries.open(surroundings);
+    try {
+      return find(texts, registries.running(), surroundings);
+    } catch (MountFailure e) {
+      if (e.exitStatus() != ExitStatus.NOT_MOUNTED) {
+        throw e;
+      }
+      return find(texts, registries.awaitAll(), surroundings);
+    }
+  }
+
+  private static TaskTarget find(
+      List<String> texts, List<Registry.Entry> mounts, Surroundings surroundings)
+      throws MountFailure {
+    List<DatasetPaths> running = mounts.stream().map(DatasetPaths::new).toList();
     DatasetPaths only = null;
     List<FileName> paths = new ArrayList<>();
     for (String text : texts) {

@@ -77,11 +77,14 @@ final class UmountCommand implements Callable<Integer> {
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
     MountTable.Mount found = surroundings.mounts().at(mountpoint);
     target = found != null && found.isPmfs() ? found : null;
-    Registry.Entry entry = Registries.open(surroundings).find(mountpoint);
+    Registries registries = Registries.open(surroundings);
+    // Only a daemon can purge; to unmount takes none.
+    Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
     if (entry != null) {
       askDaemon(mountpoint, entry, timeout);
     } else if (target != null) {
       unmountWithoutDaemon(mountpoint, timeout);
+      registries.forget(mountpoint);
     } else {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");

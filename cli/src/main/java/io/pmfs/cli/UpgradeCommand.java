@@ -35,7 +35,7 @@ final class UpgradeCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
     Registries registries = Registries.open(surroundings);
-    Registry.Entry before = registries.find(mountpoint);
+    Registry.Entry before = registries.await(mountpoint);
     if (before == null) {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");

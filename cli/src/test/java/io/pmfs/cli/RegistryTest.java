@@ -122,7 +122,7 @@ final class RegistryTest {
   }
 
   @Test
-  void find_entryOfDeadDaemon_isRemoved() throws Exception {
+  void forget_whatADeadDaemonLeft_isRemovedAndNotFoundBefore() throws Exception {
     Registry registry = world.registry();
     Registration registration = register(registry);
     publish(registration);
@@ -133,6 +133,11 @@ final class RegistryTest {
     Files.createFile(registry.socketOf(MOUNTPOINT));
 
     assertThat(registry.running()).isEmpty();
+    assertThat(registry.find(MOUNTPOINT)).isNull();
+    assertThat(registry.last(MOUNTPOINT)).isNotNull();
+
+    registry.forget(MOUNTPOINT);
+
     assertThat(entryFile).doesNotExist();
     assertThat(registry.socketOf(MOUNTPOINT)).doesNotExist();
   }

@@ -45,6 +45,7 @@ final class TaskCommandTest {
   private Path lists;
   private Registration registration;
   private ControlServer server;
+  private long pid = 1;
 
   @SuppressWarnings("NullAway.Init")
   TaskCommandTest() {}
@@ -87,9 +88,10 @@ final class TaskCommandTest {
         new Registry.Entry(
             mountpoint.toString(),
             world.directory.resolve("src").toString(),
-            1,
+            pid,
             registration.socket().toString(),
-            "/log"));
+            "/log",
+            "0:30")); // as TestWorld.line has it
   }
 
   @AfterEach
@@ -460,6 +462,70 @@ final class TaskCommandTest {
 
     assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
     assertThat(world.output()).contains("staged 1 file, 4 files already there");
+  }
+
+  /** As after its death: the mount stays, and so does what the daemon left. */
+  private void kill() throws Exception {
+    Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+    byte[] left = Files.readAllBytes(entry);
+    stop();
+    Files.write(entry, left);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"mnt", "mnt/a", "src/a"})
+  void daemon_diedBeforeTheCommand_theNextIsWaitedFor(String place) throws Exception {
+    kill();
+    CompletableFuture<Integer> command = inBackground("stage", place);
+    assertThat(command.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).get()).isNull();
+
+    serve(new KeptTasks(tasks, null));
+
+    assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
+  }
+
+  /** Between its start and its answer, when it has the place and is not to be found yet. */
+  @Test
+  void daemon_thatHasOnlyBegun_isWaitedFor() throws Exception {
+    stop();
+    CompletableFuture<Integer> command;
+    try (Registration taken = Objects.requireNonNull(world.registry().register(Path.of(mnt())))) {
+      assertThat(taken).isNotNull();
+      command = inBackground("stage", "mnt");
+      assertThat(command.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).get()).isNull();
+    }
+    serve(new KeptTasks(tasks, null));
+
+    assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
+  }
+
+  /** The place is still the dying daemon's when the command looks, and its socket is closed. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "--list"})
+  void daemon_diesAsTheCommandAsks_theNextIsAsked(String option) throws Exception {
+    Path list = Files.writeString(world.directory.resolve("list"), "a\n");
+    server.close();
+    List<String> line = new ArrayList<>(List.of("stage", "mnt"));
+    if (!option.isEmpty()) {
+      line.addAll(List.of(option, list.toString()));
+    }
+    CompletableFuture<Integer> command = inBackground(line.toArray(String[]::new));
+    assertThat(command.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).get()).isNull();
+    registration.close();
+
+    pid++;
+    serve(new KeptTasks(tasks, null, new TaskLists(lists, new ScratchFiles(List.of())), null));
+
+    assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
+  }
+
+  @Test
+  void daemon_ofAnotherMountDied_isNotWaitedFor() throws Exception {
+    kill();
+    world.mountinfo(TestWorld.line(Path.of(mnt()), "fuse.pmfs", "/theirs").replace("0:30", "0:31"));
+
+    assertThat(world.execute("stage", "mnt")).isEqualTo(ExitStatus.NOT_MOUNTED);
+    assertThat(world.errors()).contains("mounted by a pmfs of another user");
   }
 
   @Test
