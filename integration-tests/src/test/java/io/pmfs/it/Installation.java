@@ -207,8 +207,12 @@ final class Installation implements AutoCloseable {
     given.add("--foreground");
     String[] arguments = mountArguments(source, mountpoint(), given.toArray(String[]::new));
     try {
+      // As in a terminal: a shell's background jobs, of which this may be one, ignore SIGINT, and
+      // what they start does so too.
+      List<String> line = new ArrayList<>(List.of("env", "--default-signal=INT"));
+      line.addAll(line(arguments));
       Process process =
-          Command.builder(environment, line(arguments))
+          Command.builder(environment, line)
               .redirectErrorStream(true)
               .redirectOutput(scratch.root().resolve("foreground.log").toFile())
               .start();

@@ -101,6 +101,11 @@ final class MountedPmfs implements AutoCloseable {
         .orElse(0);
   }
 
+  /** Whether a supervisor holds it, which starts a daemon if there is none. */
+  boolean isSupervised() {
+    return supervisor != null && runs(supervisor.pid());
+  }
+
   /** Asks the daemon something that the kernel does not know; waits for one that answers. */
   void awaitAnswer() {
     byte[] none = new byte[0];

@@ -386,7 +386,8 @@ final class RunAsIT {
     chmod(forbidden.resolveSibling(""), 0700);
     try (MountedPmfs mount = mount()) {
       Path runtime = pmfs.scratch().root().resolve("run-" + user.uid());
-      try (var files = Files.newDirectoryStream(runtime, "session.*")) {
+      // Not the session's settings beside it: without these it would wait for them for ever.
+      try (var files = Files.newDirectoryStream(runtime, "session.????????")) {
         for (Path session : files) {
           Files.writeString(session, "page-cache\n" + forbidden + "\n" + other + "\n");
         }

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -187,6 +188,45 @@ final class SessionIT {
       assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(kept)))
           .isEqualTo("rw-------");
       assertThat(Files.readString(kept, UTF_8)).contains(mount.source().toString());
+    }
+  }
+
+  /** As of a session that an older pmfs began. */
+  @Test
+  void successor_withoutTheSessionsSettings_goesOnByItsCommandLine() throws IOException {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      stageAllButUnread(mount);
+      try (DirectoryStream<Path> kept =
+          Files.newDirectoryStream(pmfs.directory("run"), "session.*.settings")) {
+        for (Path settings : kept) {
+          Files.delete(settings);
+        }
+      }
+      replace(mount);
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().text("source")).isEqualTo(source().toString());
+      assertThat(mount.status().number("tiers.0.copies")).isGreaterThanOrEqualTo(FILES - 1);
+      replace(mount);
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  /** A command that comes while there is no daemon is answered by the next one. */
+  @Test
+  void commands_whileTheDaemonIsReplaced_waitForTheNext() {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
+      String place = mount.mountpoint().toString();
+      List<List<String>> commands =
+          List.of(
+              List.of("status", place),
+              List.of("stage", place),
+              List.of("stage", "--check", place));
+      for (List<String> command : commands) {
+        mount.killDaemon();
+        pmfs.run(command.toArray(String[]::new)).expect(0);
+      }
+      mount.killDaemon();
+      assertThat(pmfs.run("status").expect(0).out()).contains(place);
     }
   }
 

@@ -424,7 +424,9 @@ final class StageIT {
       List<Item> first = shuffled.subList(0, COUNT / 2);
       first.forEach(item -> Dataset.assertEqualBelow(mount.mountpoint(), item));
       Await.until("the position is kept", PATIENCE, () -> position() >= first.size());
-      Command.run("kill", "-KILL", Long.toString(mount.daemon())).expect(0);
+      long killed = mount.daemon();
+      mount.killDaemon();
+      mount.awaitSuccessor(killed);
       Await.until("the next goes on", PATIENCE, () -> bytesInTier() >= 4L * SIZE);
       long bytes = mount.status().number("sourceOperations.bytes");
       for (Item item : shuffled.subList(COUNT / 2, COUNT)) {
