@@ -103,7 +103,7 @@ final class Daemon implements ControlRequests {
     }
   }
 
-  /** Whether somebody may be reading by now: then the session does not end because of an error. */
+  /** Whether readers may have the session by now: then an error does not end it. */
   private boolean isNeeded() {
     return supervision != null
         && dataset.outlivesProcess()

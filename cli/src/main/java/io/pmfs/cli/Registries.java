@@ -125,7 +125,7 @@ final class Registries {
     }
   }
 
-  /** Whether the mount is there, and who served it last is not, or who comes next not yet. */
+  /** Whether the mount is there and its daemon is gone, or the next one not ready. */
   private boolean isBeingReplaced(Path mountpoint) throws MountFailure {
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
     if (mount == null || !mount.isPmfs()) {

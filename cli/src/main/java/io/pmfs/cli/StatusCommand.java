@@ -293,7 +293,7 @@ final class StatusCommand implements Callable<Integer> {
     throw Registries.absence(mountpoint);
   }
 
-  /** The same of whoever follows, if the daemon is replaced in that moment. */
+  /** The same of the next daemon, if this one is replaced in that moment. */
   private static StatusReport ask(Registry.Entry mount, Registries registries) throws MountFailure {
     try {
       return ask(mount);

@@ -71,7 +71,7 @@ final class TaskClient {
     ControlClient.@Nullable Answer ask(Path socket) throws IOException, MountFailure;
   }
 
-  /** Asks who follows if the daemon is just gone. What reached it is not asked again. */
+  /** Asks the next daemon if this one is just gone. What reached it is not asked again. */
   private ControlClient.@Nullable Answer atSuccessorToo(Question question)
       throws IOException, MountFailure {
     try {
