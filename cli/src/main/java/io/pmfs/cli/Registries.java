@@ -109,7 +109,7 @@ final class Registries {
 
   /**
    * The daemon that follows one that gives no answer, or null: that one still runs after all the
-   * waiting, or nobody follows it.
+   * waiting, or none follows it.
    */
   Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
     long end = System.nanoTime() + PATIENCE.toNanos();
