@@ -258,10 +258,12 @@ final class StageIT {
       assertThat(pmfs.run("verify", mountpoint).expect(0).out()).contains("verified 40 files");
       assertReadWithoutTheSource(mount, dataset.items());
     }
-    // Both have copies now, and either is enough.
-    try (MountedPmfs mount = mount()) {
+    // The tier is back, and its records are still those of its copies.
+    try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier(), "--tier", "ssd:" + second)) {
       assertThat(stage(mount, "--check", "--deep").expect(0).out())
           .contains("40 files in the tiers");
+      assertThat(mount.status().number("tiers.0.copies")).isEqualTo(40);
+      assertThat(mount.status().number("tiers.1.copies")).isEqualTo(40);
     }
   }
 
