@@ -86,6 +86,17 @@ final class Machine {
         Command.run("sh", "-c", path + "losetup -f").exit() == 0, "needs a free loop device");
   }
 
+  /**
+   * The kernel's switches of FUSE connections; mounted, and left so, where nothing has done that.
+   */
+  static void requireFusectl() {
+    Path connections = Path.of("/sys/fs/fuse/connections");
+    if (!Mounts.at(connections)) {
+      Command.run("mount", "-t", "fusectl", "fusectl", connections.toString());
+    }
+    assumeTrue(Mounts.at(connections), "needs fusectl, mounted on " + connections);
+  }
+
   /** Makes the kernel forget names, attributes and file data that it can read again. */
   static void dropCaches() {
     try {

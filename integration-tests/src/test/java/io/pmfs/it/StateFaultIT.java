@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
  * looked up before. They see the source's bytes and no error.
  */
 final class StateFaultIT {
-  private static final int COUNT = 6000;
+  private static final int COUNT = 2000;
   private static final int KNOWN = COUNT / 4;
   private static final Duration RECOVERY = Duration.ofSeconds(90);
 
