@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FaultyDisk implements AutoCloseable {
   private static final String FILLING = ".filling";
-  private static final Duration FILLED = Duration.ofSeconds(30);
+  private static final Duration FILLED = Duration.ofSeconds(120);
 
   private final Path directory;
   private Path image;
