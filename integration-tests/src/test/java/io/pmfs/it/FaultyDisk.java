@@ -5,7 +5,6 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FaultyDisk implements AutoCloseable {
   private static final String FILLING = ".filling";
-  private static final Duration FILLED = Duration.ofSeconds(120);
+  private static final Duration FILLED = Duration.ofSeconds(30);
 
   private final Path directory;
   private Path image;
@@ -62,18 +61,32 @@ final class FaultyDisk implements AutoCloseable {
     return directory;
   }
 
-  /** Takes all room that is left: every later write that needs some answers ENOSPC. */
+  /**
+   * Takes all room that is left: every later write that needs some answers ENOSPC. Takes no more
+   * than the disk has, should it not be mounted any more.
+   */
   void fill() {
-    Path filling = directory.resolve(FILLING);
-    for (String block : List.of("64K", "1K")) {
-      // Ends with 1, as it should, when there is no room.
-      Command.run(
-          "dd",
-          "if=/dev/zero",
-          "of=" + filling,
-          "bs=" + block,
-          "oflag=append",
-          "conv=notrunc,fsync");
+    fill("64K", sizeBytes() >> 16);
+    fill("1K", 4096);
+  }
+
+  private void fill(String block, long count) {
+    // Ends with 1, as it should, when there is no room.
+    Command.run(
+        "dd",
+        "if=/dev/zero",
+        "of=" + directory.resolve(FILLING),
+        "bs=" + block,
+        "count=" + count,
+        "oflag=append",
+        "conv=notrunc,fsync");
+  }
+
+  private long sizeBytes() {
+    try {
+      return Files.size(image);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -86,12 +99,13 @@ final class FaultyDisk implements AutoCloseable {
   }
 
   private void fillOnAndOn() {
-    while (filler != null) {
+    while (filler != null && Mounts.at(directory)) {
       fill();
     }
   }
 
-  private void stopFilling() {
+  /** Before the disk is unmounted. */
+  void stopFilling() {
     Thread filling = filler;
     filler = null;
     if (filling != null) {

@@ -55,6 +55,9 @@ final class StateFaultIT {
 
   @AfterEach
   void remove() {
+    if (disk != null) {
+      disk.stopFilling();
+    }
     if (pmfs != null) {
       pmfs.close();
     }
