@@ -27,6 +27,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.Lock;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -55,10 +56,13 @@ final class Importer {
    */
   private static final int DIRECTORY_LOCKS = 1 << 30;
 
+  private static final int IMPORT_COUNTS = 1024;
+
   /** A directory that changes at each look is taken as it was at the last of these. */
   private static final int LISTING_ATTEMPTS = 3;
 
   // What is known in this session, by inode.
+  private static final byte UNKNOWN = 0;
   private static final byte LISTED = 2;
 
   private final Namespace namespace;
@@ -67,6 +71,9 @@ final class Importer {
   private final DirectoryReader reader;
   private final InstantSource clock;
   private volatile Known known = new Known(0, new InodeBytes());
+
+  /** Counts the imports of directories of equal hash, so that a listing notices one. */
+  private final AtomicIntegerArray imports = new AtomicIntegerArray(IMPORT_COUNTS);
 
   /** Directories that somebody waits for while they are imported at a task's pace. */
   private final Set<Long> awaited = ConcurrentHashMap.newKeySet();
@@ -454,12 +461,18 @@ final class Importer {
     }
   }
 
-  /** Passes the entries after a position, in order, to the visitor until it declines one. */
+  /**
+   * Passes the entries after a position, in order, to the visitor until it declines one.
+   *
+   * <p>A directory that an earlier session listed is known at once, and may be listed again while
+   * its entries are passed: then those are missing that were not found again yet.
+   */
   void list(long directory, long afterPosition, Namespace.EntryVisitor visitor) throws FsException {
     long[] last = {afterPosition};
     boolean[] wanted = {true};
     while (true) {
       int losses = namespace.losses();
+      int importsBefore = imports.get(importCount(directory));
       ensureListed(directory);
       try {
         namespace.list(
@@ -473,10 +486,16 @@ final class Importer {
       } catch (NamespaceLostException e) {
         log.debug("{}", e.getMessage());
       }
-      if (!wanted[0] || losses == namespace.losses()) {
+      boolean isWhole =
+          losses == namespace.losses() && importsBefore == imports.get(importCount(directory));
+      if (!wanted[0] || isWhole) {
         return;
       }
     }
+  }
+
+  private static int importCount(long directory) {
+    return Math.floorMod(Long.hashCode(directory), IMPORT_COUNTS);
   }
 
   private void list(Inode directory, DirectoryReader by, BooleanSupplier hurries)
@@ -485,6 +504,9 @@ final class Importer {
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + directory.number() + " has no path");
     }
+    // From here on the namespace lacks entries, also if the source fails before the end.
+    known().set(directory.number(), UNKNOWN);
+    imports.incrementAndGet(importCount(directory.number()));
     Attributes before = directory.attributes();
     for (int attempt = 1; ; attempt++) {
       Namespace.DirectoryImport listing = namespace.beginImport(directory.number());

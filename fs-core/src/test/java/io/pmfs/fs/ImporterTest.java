@@ -20,10 +20,12 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -547,6 +549,58 @@ final class ImporterTest {
       long number = dataset.number("a");
       dataset.store.fail(Operation.LIST, "a", Errno.ENOENT);
       assertThat(errnoOf(() -> dataset.fs.list(number, 0, entry -> true))).isEqualTo(Errno.ESTALE);
+    }
+  }
+
+  /** What an earlier session listed is known at once, and is compared when a peer asks for it. */
+  @Test
+  void list_whileTheDirectoryIsCompared_isWhole() throws Exception {
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(store -> {});
+      List<String> names = dataset.names("a");
+      List<Future<List<String>>> listers = new ArrayList<>();
+      dataset.store.before(
+          (operation, path, offset) -> {
+            if (operation == Operation.LIST) {
+              // Knows of the directory before it is compared, and lists it meanwhile.
+              Future<List<String>> lister = threads.submit(() -> dataset.names("a"));
+              listers.add(lister);
+              assertThat(isDoneSoon(lister)).isFalse();
+            }
+          });
+      dataset.fs.compareAll(dataset.number("a"));
+
+      assertThat(listers).hasSize(1);
+      assertThat(listers.get(0).get()).isEqualTo(names);
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  private static boolean isDoneSoon(Future<?> future) {
+    try {
+      future.get(200, TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException e) {
+      return false;
+    } catch (InterruptedException | ExecutionException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void list_afterTheDirectoryCouldNotBeCompared_isWhole() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(store -> {});
+      List<String> names = dataset.names("a");
+      long number = dataset.number("a");
+      dataset.store.fail(Operation.LIST, "a", Errno.EIO);
+      assertThat(errnoOf(() -> dataset.fs.compareAll(number))).isEqualTo(Errno.EIO);
+      dataset.store.before(null);
+      assertThat(dataset.names("a")).isEqualTo(names);
     }
   }
 
