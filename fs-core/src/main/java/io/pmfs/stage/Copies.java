@@ -418,8 +418,10 @@ public final class Copies implements AutoCloseable {
   }
 
   private void dropBad(Inode inode, Tier tier, String why) {
-    countBad(inode, tier, why);
-    evict(inode.number(), tier);
+    // Other readers may have found the same.
+    if (index.evict(inode.number(), tier)) {
+      countBad(inode, tier, why);
+    }
   }
 
   private void countBad(Inode inode, Tier tier, String why) {

@@ -370,11 +370,16 @@ final class CopyIndex {
     return !records.isEmpty();
   }
 
-  /** Removes the copy in one tier, to make room. */
-  void evict(long number, Tier tier) {
+  /**
+   * Removes the copy in one tier, to make room or because it is bad.
+   *
+   * @return whether there was one
+   */
+  boolean evict(long number, Tier tier) {
+    CopyRecord copy;
     Lock lock = lockRecords(number);
     try {
-      CopyRecord copy = namespace.copy(number, tier.name());
+      copy = namespace.copy(number, tier.name());
       if (copy == null) {
         where.set(number, Whereabouts.UNKNOWN);
         whenChanged.accept(number);
@@ -385,6 +390,7 @@ final class CopyIndex {
       lock.unlock();
     }
     dropListener.accept(number);
+    return copy != null;
   }
 
   /**

@@ -98,6 +98,19 @@ final class CopiesTest {
     }
   }
 
+  /** As two readers do that find it bad at once. */
+  @Test
+  void reject_aCopyTwice_isCountedOnce() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      stage.stage(inode);
+      CopyRecord copy = stage.namespace.copies(inode.number()).get(0);
+      stage.copies.reject(inode, copy, "it is bad", true);
+      stage.copies.reject(inode, copy, "it is bad", true);
+      assertThat(stage.copies.mismatches()).isEqualTo(1);
+    }
+  }
+
   @Test
   void read_goodBlockOfACopyWithABadOne_isServedFromTheTier() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
