@@ -16,7 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The files that the kernel reads without us, by inode. A copy is registered when its file is first
  * opened and stays registered, for the next open, until it goes or others push it out; what is open
- * stays readable whatever happens to the copy.
+ * stays readable when the copy is deleted. Before a registration is used again the copy is looked
+ * at, since others may have cut it short.
  *
  * <p>The kernel wants all opens of an inode to agree, and looks up the id at each of them: as long
  * as one is open through us, so is the next, and as long as one is open on a backing file, the next
@@ -49,6 +50,9 @@ final class BackingFiles {
      * @throws FsException if the kernel does not take it
      */
     int register(Path file, long size) throws FsException;
+
+    /** Whether there is a regular file of exactly that size. */
+    boolean isWhole(Path file, long size);
 
     void unregister(int id);
   }
@@ -163,6 +167,9 @@ final class BackingFiles {
 
   /** Opens a file: the id of its backing file, or {@link #NONE} to read it through us. */
   int open(long inode) throws FsException {
+    if (isIdle(inode) && !isWhole(inode)) {
+      copyGone(inode);
+    }
     long goneBefore;
     synchronized (this) {
       Backing known = openKnown(inode);
@@ -189,6 +196,15 @@ final class BackingFiles {
     // Another opener was faster, or the next process would know nothing of it.
     unregister(id);
     return chosen.id;
+  }
+
+  private synchronized boolean isIdle(long inode) {
+    return idle.containsKey(inode);
+  }
+
+  private boolean isWhole(long number) throws FsException {
+    Path file = fileSystem.copyFile(number);
+    return file != null && registry.isWhole(file, fileSystem.inode(number).attributes().size());
   }
 
   /** Called with the lock held. */

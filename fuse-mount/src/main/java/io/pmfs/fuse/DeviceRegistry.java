@@ -34,7 +34,7 @@ final class DeviceRegistry implements BackingFiles.Registry {
       return BackingFiles.NONE;
     }
     try {
-      if (!isRegular(file, size)) {
+      if (!isRegular(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, size)) {
         return BackingFiles.NONE;
       }
       ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
@@ -49,11 +49,16 @@ final class DeviceRegistry implements BackingFiles.Registry {
     }
   }
 
+  @Override
+  public boolean isWhole(Path path, long size) {
+    byte[] name = Posix.terminated(path.toString());
+    return isRegular(Posix.AT_FDCWD, name, Posix.AT_SYMLINK_NOFOLLOW, size);
+  }
+
   /** The kernel reads what is there: a copy that was cut short must not get there. */
-  private static boolean isRegular(int file, long size) {
+  private static boolean isRegular(int directory, byte[] path, int flags, long size) {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
-    int mask = Posix.STATX_BASIC_STATS;
-    if (LIBC.statx(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, mask, statx) != 0) {
+    if (LIBC.statx(directory, path, flags, Posix.STATX_BASIC_STATS, statx) != 0) {
       return false;
     }
     Attributes attributes = Posix.attributes(statx);

@@ -8,11 +8,14 @@ import io.pmfs.fuse.KernelSession.Answer;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -61,6 +64,11 @@ final class BackingFilesTest {
     }
 
     @Override
+    public boolean isWhole(Path file, long size) {
+      return file.toFile().length() == size;
+    }
+
+    @Override
     public void unregister(int id) {
       assertThat(registered.remove(id)).as("id %d was registered", id).isTrue();
     }
@@ -100,6 +108,22 @@ final class BackingFilesTest {
     assertThat(files.open(small)).isEqualTo(id);
     assertThat(kernel.registered).containsExactly(id);
     files.release(small);
+  }
+
+  @Test
+  void open_ofACopyThatWasCutShort_isThroughUs() throws Exception {
+    int id = files.open(large);
+    assertThat(id).isPositive();
+    Path copy = Objects.requireNonNull(fixture.fileSystem.copyFile(large));
+    try (FileChannel file = FileChannel.open(copy, StandardOpenOption.WRITE)) {
+      file.truncate(10);
+    }
+    assertThat(files.open(large)).as("the kernel wants all opens to agree").isEqualTo(id);
+    files.release(large);
+    files.release(large);
+    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(kernel.registered).isEmpty();
+    files.release(large);
   }
 
   private BackingFiles choosing(long memory) {
