@@ -39,6 +39,7 @@ final class ReportedMounts {
           "PMFS_CRASH_LIMIT",
           "PMFS_HEAP",
           "PMFS_JAVA",
+          "PMFS_JAVA_OPTIONS",
           "PMFS_LAUNCH_DIR",
           "PMFS_RUNTIME_DIR",
           "PMFS_SESSION_ALLOW_OTHER",

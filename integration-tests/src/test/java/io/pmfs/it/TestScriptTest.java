@@ -110,10 +110,21 @@ final class TestScriptTest {
   void all_runsEachStageAndEndsWithTheRow() {
     Command ran = run("--all").expect(0);
     assertThat(ran.out())
-        .contains("-Dpmfs.cluster=all", "-Dpmfs.vm=all", "-Dpmfs.modes=all", "-Dpmfs.memory=all")
+        .contains("-Dpmfs.cluster=all", "-Dpmfs.vm=all", "-Dpmfs.modes=all", "-Dpmfs.large=all")
         .contains("package --check-reproducible", "--tier pm:/dev/dax0.0 20", "endurance 60");
     assertThat(row(ran))
         .contains("| 1 passed, 0 failed, 0 skipped |", "| 0:00 h |", "| 1234 ms endurance JNR |");
+  }
+
+  @Test
+  void all_onlyOneStage_runsThatAndSaysSoInTheRow() {
+    Command ran = run("--all", "--only", "power cuts*XFS").expect(0);
+    assertThat(ran.out())
+        .contains("power-cuts --fs xfs 20")
+        .doesNotContain("--tier", "endurance 60", "package --check");
+    assertThat(row(ran)).contains("| power cuts of XFS | no tests |");
+    assertThat(run("--all", "--only", "no such").expect(2).err()).contains("no such stage");
+    assertThat(run("--only", "endurance").expect(2).err()).contains("goes with --all");
   }
 
   @Test
