@@ -12,9 +12,11 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Who asked a mount what, as its access log and a profile have it. */
+@Tag("alone") // counts what the kernel asks for: other tests empty its caches
 final class AccessLogIT {
   private static final int SIZE = 300_000;
   private static final String NAME = "a \"file\"\n";

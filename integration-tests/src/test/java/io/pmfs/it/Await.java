@@ -8,6 +8,9 @@ import java.util.function.Supplier;
 
 /** Waiting for a condition, with a deadline. */
 final class Await {
+  private static final long SHORTEST = TimeUnit.MILLISECONDS.toNanos(5);
+  private static final long LONGEST = TimeUnit.MILLISECONDS.toNanos(100);
+
   private Await() {}
 
   static void until(String what, Duration deadline, BooleanSupplier condition) {
@@ -15,12 +18,14 @@ final class Await {
   }
 
   static void until(Supplier<String> what, Duration deadline, BooleanSupplier condition) {
-    long end = System.nanoTime() + deadline.toNanos();
+    long began = System.nanoTime();
     while (!condition.getAsBoolean()) {
-      if (System.nanoTime() - end > 0) {
+      long waited = System.nanoTime() - began;
+      if (waited > deadline.toNanos()) {
         throw new AssertionError("not after " + deadline.toSeconds() + " s: " + what.get());
       }
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+      // Most conditions start a process. A tenth of the time lost at the end is not noticed.
+      LockSupport.parkNanos(Math.min(Math.max(waited / 10, SHORTEST), LONGEST));
     }
   }
 }

@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Tag("docker")
 @EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@Tag("alone") // says how long the slowest read took
 final class ClusterContainersIT {
   private static final Duration PATIENCE = Duration.ofMinutes(2);
 

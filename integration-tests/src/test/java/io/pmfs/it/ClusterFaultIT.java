@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  * that the others have to ask.
  */
 @EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@Tag("alone") // says how long the slowest read took
 final class ClusterFaultIT {
   private static final int READERS_PER_NODE = 2;
 

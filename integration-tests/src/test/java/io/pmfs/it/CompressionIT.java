@@ -161,6 +161,7 @@ final class CompressionIT {
   @ParameterizedTest
   @EnumSource(BridgeMode.class)
   void tree_withEachCompression_isTheSource(BridgeMode mode) throws Exception {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     for (String compression : List.of("none", "zstd:1", "auto:3")) {
       try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, source, "--compression", compression)) {
         assertEqualBelow(mount.mountpoint());
@@ -187,6 +188,7 @@ final class CompressionIT {
   @ParameterizedTest
   @EnumSource(BridgeMode.class)
   void ranges_whileCopiesComeAndGo_areTheSource(BridgeMode mode) throws Exception {
+    mode.runsInEveryRunIf(BridgeMode.JNR);
     Machine.requireRoot();
     try (MountedPmfs mount =
         mode.mount(

@@ -14,8 +14,9 @@ import java.util.concurrent.TimeUnit;
  * system lets the thread that holds them, and no other, look after them; so this one does until
  * they are killed.
  *
- * <p>They are held in a system call, where threads of a lock-up are. A JVM waits with its thread
- * dump for a thread that is held in Java code.
+ * <p>They are held where threads of a lock-up are, in a system call that Java code made. A JVM
+ * waits with its thread dump for a thread that is held in Java code, or where the JVM yields or
+ * maps memory by itself.
  */
 final class HeldThreads implements AutoCloseable {
   // linux/ptrace.h, linux/wait.h
@@ -24,6 +25,13 @@ final class HeldThreads implements AutoCloseable {
   private static final long PTRACE_CONT = 7;
   private static final int WNOHANG = 1;
   private static final int WALL = 0x40000000;
+
+  /** read, write, poll, ioctl, pread64, pwrite64, readv, writev and splice of x86-64. */
+  private static final Set<String> CALLS =
+      Set.of("0", "1", "7", "16", "17", "18", "19", "20", "275");
+
+  /** After that a thread that waits for another one is held as well. */
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final Set<Integer> threads = ConcurrentHashMap.newKeySet();
   private final CountDownLatch held = new CountDownLatch(1);
@@ -73,10 +81,13 @@ final class HeldThreads implements AutoCloseable {
 
   private static boolean holdInSystemCall(Path task, int thread) throws IOException {
     byte[] status = new byte[4];
+    long began = System.nanoTime();
     while (Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) == 0) {
       Posix.LIBC.waitpid(thread, status, WALL);
       // The number of the call, or -1; proc(5).
-      if (!Files.readString(task.resolve("syscall")).startsWith("-1 ")) {
+      String call = Files.readString(task.resolve("syscall")).split(" ", 2)[0];
+      if (CALLS.contains(call)
+          || (!call.equals("-1") && System.nanoTime() - began > PATIENCE_NANOS)) {
         return true;
       }
       Posix.LIBC.ptrace(PTRACE_CONT, thread, null, null);

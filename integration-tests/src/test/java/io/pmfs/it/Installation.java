@@ -1,12 +1,15 @@
 package io.pmfs.it;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -29,10 +32,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Installation implements AutoCloseable {
   static {
-    // As scripts/quickstart does. Without the archive daemons start more slowly, and that is all.
     // A guest uses the one that its host has made.
     if (!Machine.isEmulated()) {
-      Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+      archiveClasses();
     }
   }
 
@@ -66,6 +68,10 @@ final class Installation implements AutoCloseable {
     if (Machine.isEmulated()) {
       environment.put("PMFS_WATCHDOG", "300");
     }
+    if (!"all".equals(System.getProperty("pmfs.modes"))) {
+      // Most daemons here live for seconds, and would spend a third of them on compiling well.
+      environment.put("PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+    }
     environment.put("HOME", directory("home").toString());
     environment.put("PMFS_RUNTIME_DIR", privateDirectory("run").toString());
     privateDirectory("tier");
@@ -74,6 +80,27 @@ final class Installation implements AutoCloseable {
 
   static Path launcherOfCheckout() {
     return Path.of(System.getProperty("pmfs.launcher", "../scripts/pmfs")).toAbsolutePath();
+  }
+
+  /**
+   * As scripts/quickstart does, once for both processes of tests. Without the archive daemons start
+   * more slowly, and that is all.
+   */
+  private static void archiveClasses() {
+    Path application = launcherOfCheckout().resolveSibling("../cli/target/pmfs").normalize();
+    Path archive = application.resolve("classes.jsa");
+    try (FileChannel lock =
+        FileChannel.open(application.resolveSibling("classes.lock"), CREATE, WRITE)) {
+      lock.lock();
+      if (!Files.exists(archive)
+          || Files.getLastModifiedTime(archive)
+                  .compareTo(Files.getLastModifiedTime(application.resolve("lib")))
+              < 0) {
+        Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -22,6 +23,10 @@ final class LargeFileIT {
   BridgeMode mode;
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.large",
+      matches = "all",
+      disabledReason = "a file of 5 GiB; -Dpmfs.large=all runs it")
   void file_ofFiveGib_isStagedAndServedFromItsCopy() {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     mode.require();

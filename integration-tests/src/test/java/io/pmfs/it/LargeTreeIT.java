@@ -9,8 +9,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A real tree of at least 20,000 files, compared in whole. */
+@EnabledIfSystemProperty(
+    named = "pmfs.large",
+    matches = "all",
+    disabledReason = "a real tree of 20,000 files; -Dpmfs.large=all runs it")
 final class LargeTreeIT {
   private static final int MIN_FILES = 20_000;
 

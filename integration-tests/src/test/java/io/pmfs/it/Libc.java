@@ -21,6 +21,8 @@ public interface Libc {
 
   long pread(int fd, @Out byte[] buffer, long count, long offset);
 
+  int posix_fadvise(int fd, long offset, long length, int advice);
+
   long write(int fd, @In byte[] buffer, long count);
 
   long pwrite(int fd, @In byte[] buffer, long count, long offset);

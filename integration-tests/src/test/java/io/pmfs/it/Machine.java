@@ -97,6 +97,18 @@ final class Machine {
     assumeTrue(Mounts.at(connections), "needs fusectl, mounted on " + connections);
   }
 
+  /**
+   * Makes the kernel forget names and attributes. Files whose data is cached it keeps; and all
+   * other programs keep theirs, so this may be done often.
+   */
+  static void dropNames() {
+    try {
+      Files.writeString(Path.of("/proc/sys/vm/drop_caches"), "2");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** Makes the kernel forget names, attributes and file data that it can read again. */
   static void dropCaches() {
     try {

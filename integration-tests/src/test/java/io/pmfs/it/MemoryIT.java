@@ -15,14 +15,18 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * The daemon's peak of resident memory in each kind of task, against the bound that
- * docs/operations.md states: with 20,000 files, and with {@code -Dpmfs.memory=all} with 100,000.
+ * docs/operations.md states.
  */
+@EnabledIfSystemProperty(
+    named = "pmfs.large",
+    matches = "all",
+    disabledReason = "tasks on 100,000 files; -Dpmfs.large=all runs it")
 final class MemoryIT {
-  private static final int FILES =
-      "all".equals(System.getProperty("pmfs.memory")) ? 100_000 : 20_000;
+  private static final int FILES = 100_000;
 
   private static final Duration LIFETIME = Duration.ofMinutes(FILES / 4000);
 

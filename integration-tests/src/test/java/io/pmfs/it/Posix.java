@@ -23,6 +23,7 @@ import jnr.ffi.Runtime;
  */
 final class Posix {
   static final int O_RDONLY = 0;
+  private static final int POSIX_FADV_DONTNEED = 4;
   static final int O_WRONLY = 1;
   static final int O_RDWR = 2;
   static final int O_CREAT = 0100;
@@ -152,6 +153,11 @@ final class Posix {
     byte[] buffer = new byte[count];
     long got = withFile(path, O_RDONLY, fd -> pread(fd, buffer, count, offset));
     return Arrays.copyOf(buffer, (int) check(got));
+  }
+
+  /** Has the kernel forget what it keeps of a file's data, but for what is mapped. */
+  static long forgetData(String path) {
+    return withFile(path, O_RDONLY, fd -> -LIBC.posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
   }
 
   /** Opens and reads one byte, to see whether that is possible. */

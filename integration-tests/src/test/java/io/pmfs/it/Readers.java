@@ -20,6 +20,9 @@ final class Readers implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final Duration FORGETTING = Duration.ofMillis(200);
 
+  /** Between two reads: these are there to be disturbed, and not to take all processors. */
+  private static final Duration PAUSE = Duration.ofMillis(1);
+
   private final Dataset dataset;
   private final List<Path> mountpoints;
   private final List<Dataset.Item> held;
@@ -59,13 +62,16 @@ final class Readers implements AutoCloseable {
     }
   }
 
-  private void readOn(int index, Path mountpoint, List<Mapping> open) {
+  private void readOn(int index, Path mountpoint, List<Mapping> open) throws InterruptedException {
     Random random = new Random(index);
     long forgotten = System.nanoTime();
     while (!stopping) {
       long began = System.nanoTime();
       if (open.isEmpty() || random.nextBoolean()) {
-        Dataset.assertEqualBelow(mountpoint, any(dataset.items(), random));
+        Dataset.Item item = any(dataset.items(), random);
+        Dataset.assertEqualBelow(mountpoint, item);
+        // Else the kernel soon answers everything from memory.
+        Posix.check(Posix.forgetData(mountpoint + "/" + item.name()));
       } else if (random.nextInt(4) > 0) {
         int which = random.nextInt(open.size());
         if (random.nextBoolean()) {
@@ -82,10 +88,10 @@ final class Readers implements AutoCloseable {
       longestNanos.accumulateAndGet(ended - began, Math::max);
       reads.incrementAndGet();
       if (index == 0 && ended - forgotten > FORGETTING.toNanos()) {
-        // Else the kernel soon answers everything from memory.
-        Machine.dropCaches();
+        Machine.dropNames();
         forgotten = System.nanoTime();
       }
+      Thread.sleep(PAUSE.toMillis());
     }
   }
 

@@ -83,7 +83,19 @@ final class Scratch implements AutoCloseable {
     }
     Mounts.below(root).forEach(m -> Command.run("umount", "-l", m));
     if (!"1".equals(System.getenv("PMFS_KEEP_SCRATCH"))) {
-      Command.run("rm", "-rf", "--one-file-system", root.toString()).expect(0);
+      removeTree();
+    }
+  }
+
+  /** Does not wait for the end: thousands of files take seconds. */
+  private void removeTree() {
+    try {
+      new ProcessBuilder("rm", "-rf", "--one-file-system", root.toString())
+          .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+          .redirectError(ProcessBuilder.Redirect.DISCARD)
+          .start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 }

@@ -24,6 +24,7 @@ final class StateFaultIT {
   /** So many names that they do not fit into what RocksDB's log has reserved on the disk. */
   private static final int COUNT = 6000;
 
+  private static final int SIZE = 100;
   private static final int KNOWN = COUNT / 4;
   private static final Duration RECOVERY = Duration.ofSeconds(90);
 
@@ -37,7 +38,7 @@ final class StateFaultIT {
     Machine.requireRoot();
     pmfs = new Installation();
     disk = FaultyDisk.create(pmfs.scratch(), "disk", "160M");
-    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, 100));
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
     // What changed within the last two seconds is listed again in any case.
     Command.run(
             "find",
@@ -103,10 +104,16 @@ final class StateFaultIT {
     Dataset.assertEqualBelow(mount.mountpoint(), item);
   }
 
+  /** All names and sizes, and the content of every fourth file: it is names that the state has. */
   private void readAll(MountedPmfs mount) {
     Machine.dropCaches();
-    dataset.assertEqualBelow(mount.mountpoint());
-    String found = Command.run("find", mount.mountpoint().toString(), "-type", "f").expect(0).out();
+    for (int i = 0; i < COUNT; i += 4) {
+      compare(mount, dataset.items().get(i));
+    }
+    String found =
+        Command.run("find", mount.mountpoint().toString(), "-type", "f", "-size", SIZE + "c")
+            .expect(0)
+            .out();
     assertThat(found.lines()).hasSize(COUNT);
   }
 
@@ -121,7 +128,8 @@ final class StateFaultIT {
     Await.until(
         () -> "recorded again: " + status(mount),
         RECOVERY,
-        () -> !status(mount).err().contains("not recorded"));
+        () -> mount.status().text("stateFailure").isEmpty());
+    assertThat(status(mount).err()).doesNotContain("not recorded");
   }
 
   /** What was looked up while it could not be recorded is recorded now. */

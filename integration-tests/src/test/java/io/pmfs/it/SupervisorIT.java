@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -79,7 +78,7 @@ final class SupervisorIT {
       for (int kill = 0; kill < KILLS; kill++) {
         long pid = mount.daemon();
         signal("KILL", pid);
-        awaitSuccessor(mount, pid);
+        mount.awaitSuccessor(pid);
         early.awaitMore(50);
         late.awaitMore(50);
       }
@@ -90,12 +89,13 @@ final class SupervisorIT {
 
   @Test
   void stop_ofTheDaemon_isNoticedAndItIsReplaced() {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     pmfs.environment("PMFS_WATCHDOG", "3");
     try (MountedPmfs mount = mount();
         Readers readers = readersOf(mount)) {
       long pid = mount.daemon();
       signal("STOP", pid);
-      awaitSuccessor(mount, pid);
+      mount.awaitSuccessor(pid);
       readers.awaitMore(50);
       readers.assertNoFailures();
     }
@@ -104,13 +104,14 @@ final class SupervisorIT {
   /** The daemon lives and has its heartbeat; but who is to answer hangs. */
   @Test
   void lockUp_ofTheWorkers_isNoticedAndTheirStacksAreInTheLog() throws IOException {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     pmfs.environment("PMFS_WATCHDOG", "4");
     try (MountedPmfs mount = mount();
         Readers readers = readersOf(mount)) {
       long pid = mount.daemon();
       try (HeldThreads held = new HeldThreads(pid, "fuse-")) {
         assertThat(held).isNotNull();
-        awaitSuccessor(mount, pid);
+        mount.awaitSuccessor(pid);
       }
       readers.awaitMore(50);
       readers.assertNoFailures();
@@ -123,6 +124,7 @@ final class SupervisorIT {
   /** The heartbeat is the time of a file: it changes, whatever time it is. */
   @Test
   void clock_thatIsSet_hasNoDaemonReplaced() throws IOException {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     pmfs.environment("PMFS_WATCHDOG", "3");
     try (MountedPmfs mount = mount()) {
       long pid = mount.daemon();
@@ -145,6 +147,7 @@ final class SupervisorIT {
   /** Not a crash loop: what is missing may come back, and readers wait for it. */
   @Test
   void refusal_ofSuccessors_isTriedAgainAndSaidInTheLog() throws IOException {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     Path java = pmfs.directory("java").resolve("java");
     Path real = Path.of(System.getProperty("java.home"), "bin", "java");
     Files.createSymbolicLink(java, real);
@@ -165,7 +168,7 @@ final class SupervisorIT {
           .contains(java + ": not a Java program", "could not go on (status 5)")
           .containsOnlyOnce("the daemon died");
       Files.createSymbolicLink(java, real);
-      awaitSuccessor(mount, pid);
+      mount.awaitSuccessor(pid);
       readers.awaitMore(50);
       readers.assertNoFailures();
     }
@@ -192,6 +195,7 @@ final class SupervisorIT {
 
   @Test
   void crashLoop_endsUnmountedWithALineInTheLog() throws IOException {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     pmfs.environment("PMFS_CRASH_LIMIT", "2");
     MountedPmfs mount = mount();
     Path log = Path.of(mount.status().text("logFile"));
@@ -202,7 +206,7 @@ final class SupervisorIT {
         long pid = mount.daemon();
         signal("KILL", pid);
         if (kill < 2) {
-          awaitSuccessor(mount, pid);
+          mount.awaitSuccessor(pid);
         }
       }
       Await.until("unmounted", SUCCESSOR, () -> !Mounts.at(mount.mountpoint()));
@@ -236,23 +240,5 @@ final class SupervisorIT {
 
   private static void signal(String name, long pid) {
     Command.run("kill", "-" + name, Long.toString(pid)).expect(0);
-  }
-
-  /** Waits until another daemon says that it serves. */
-  private void awaitSuccessor(MountedPmfs mount, long predecessor) {
-    AtomicLong pid = new AtomicLong();
-    Await.until(
-        "a successor of " + predecessor,
-        SUCCESSOR,
-        () -> {
-          if (mount.daemon() == predecessor || mount.daemon() == 0) {
-            return false;
-          }
-          Command status = pmfs.run("status", mount.mountpoint().toString(), "--json");
-          if (status.exit() == 0) {
-            pid.set(Status.parse(status.out()).number("pid"));
-          }
-          return pid.get() != 0 && pid.get() != predecessor;
-        });
   }
 }

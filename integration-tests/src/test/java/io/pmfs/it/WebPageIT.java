@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -66,6 +67,11 @@ final class WebPageIT {
         Files.readAllBytes(mount.mountpoint().resolve("f" + i));
       }
       String url = mount.awaitCopies(20).text("metrics");
+      // The browser's time is not the daemon's, whose first points come within ten seconds.
+      Await.until(
+          "points to draw",
+          Duration.ofSeconds(60),
+          () -> mount.status().number("uptimeSeconds") >= 12);
       String seen = browse("--dump-dom", url).expect(0).out();
       String page = seen.substring(seen.indexOf("<body"), seen.indexOf("<script"));
 
