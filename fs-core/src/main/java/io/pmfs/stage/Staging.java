@@ -129,7 +129,9 @@ public final class Staging {
         if (fetch != null && fetch.isStaged()) {
           fetches.giveUp(fetch);
         }
-        return new Outcome(Outcome.Result.CANCELLED, "", bytes);
+        // What was copied in an earlier round has been read and dropped by now.
+        return new Outcome(
+            there == Outcome.Result.STAGED ? there : Outcome.Result.CANCELLED, "", bytes);
       }
       if (fetch == null) {
         if (copies.has(inode, placement)) {

@@ -19,6 +19,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -276,6 +277,28 @@ final class StagingTest {
       assertThat(stage.store.bytesRead("f")).isZero();
       assertThat(staging(stage).stageIf(inode, () -> true).result()).isEqualTo(Result.STAGED);
       assertThat(staging(stage).stageIf(inode, () -> false).result()).isEqualTo(Result.PRESENT);
+    }
+  }
+
+  /** A reader may read it, and so end its stay, between the copy and the task's last look. */
+  @Test
+  void stageIf_droppedRightAfterItWasCopied_isStaged() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, BLOCK);
+      AtomicBoolean wanted = new AtomicBoolean(true);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.CLOSE) {
+                  wanted.set(false);
+                  assertThat(stage.copies.evictUnpinned(number)).isTrue();
+                }
+                return Fault.NONE;
+              });
+      assertThat(staging(stage).stageIf(inode, wanted::get).result()).isEqualTo(Result.STAGED);
+      assertThat(stage.copies.has(inode)).isFalse();
     }
   }
 
