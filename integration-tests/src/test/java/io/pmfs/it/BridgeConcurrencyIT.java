@@ -65,7 +65,7 @@ final class BridgeConcurrencyIT {
             reader -> readAll(dataset, mount, new Random(epochSeed + reader)));
         mount.awaitCopies(dataset.items().size());
         if (Machine.isRoot()) {
-          Machine.dropCaches();
+          Machine.forget(mount.mountpoint());
         }
       }
       assertThat(mount.status().number("reads.errors")).isZero();
@@ -196,7 +196,7 @@ final class BridgeConcurrencyIT {
         pmfs.copies().stream()
             .filter(file -> file.toString().contains("/copies/"))
             .forEach(Faults::delete);
-        Machine.dropCaches();
+        Machine.forget(mount.mountpoint());
         for (int i = 0; i < mappings.size(); i++) {
           Item item = dataset.items().get(i);
           assertThat(mappings.get(i).readEquals(item.content())).as("%s", item).isTrue();

@@ -201,7 +201,7 @@ final class CompressionIT {
             "lru")) {
       for (int round = 0; round < 3; round++) {
         readInParallel(mount.mountpoint(), 60);
-        Machine.dropCaches();
+        Machine.forget(mount.mountpoint());
       }
       assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitStagingIdle();

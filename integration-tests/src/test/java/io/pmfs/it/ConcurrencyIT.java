@@ -38,7 +38,7 @@ final class ConcurrencyIT {
         assertThat(cold.number("sourceOperations.bytes"))
             .isBetween(dataset.bytes(), 2 * dataset.bytes());
         if (Machine.isRoot()) {
-          Machine.dropCaches();
+          Machine.forget(mount.mountpoint());
         }
         readAtOnce(dataset, mount.mountpoint(), seed + 1);
         Status warm = mount.status();

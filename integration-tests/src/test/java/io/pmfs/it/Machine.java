@@ -109,7 +109,23 @@ final class Machine {
     }
   }
 
-  /** Makes the kernel forget names, attributes and file data that it can read again. */
+  /**
+   * Makes the kernel forget names and attributes, and the data of all files below a directory that
+   * can be opened. What only one mount is to be asked for again is forgotten so.
+   */
+  static void forget(Path directory) {
+    Command files = Command.run("find", directory.toString(), "-type", "f");
+    if (files.out().lines().filter(file -> Posix.forgetData(file) == 0).count() == 0) {
+      fail("no file of " + directory + " could be opened: " + files);
+    }
+    dropNames();
+  }
+
+  /**
+   * Makes the kernel forget names, attributes and file data that it can read again: of everybody,
+   * so that each JVM that starts then reads its libraries from the disk. For what has to be read
+   * from a tier's or the state's disk again.
+   */
   static void dropCaches() {
     try {
       Command.run("sync").expect(0);

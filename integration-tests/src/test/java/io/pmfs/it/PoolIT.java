@@ -154,7 +154,7 @@ final class PoolIT {
       for (int round = 0; round < 3; round++) {
         dataset.assertEqualBelow(mount.mountpoint());
         if (Machine.isRoot()) {
-          Machine.dropCaches();
+          Machine.forget(mount.mountpoint());
         }
       }
       Status status = mount.awaitStagingIdle();
@@ -255,7 +255,7 @@ final class PoolIT {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(44);
       Faults.truncate(pool, 3 * MIB);
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.status();
       assertThat(status.text("tiers.0.state")).isEqualTo("failed");
@@ -289,7 +289,7 @@ final class PoolIT {
       mount.awaitSuccessor(first);
       Status status = mount.awaitCopies(44);
       assertThat(status.number("sourceOperations.reads")).isZero();
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(mount.status().number("sourceOperations.reads")).isZero();
     }
@@ -309,11 +309,11 @@ final class PoolIT {
         long pid = mount.daemon();
         pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
         assertThat(mount.daemon()).isNotEqualTo(pid);
-        Machine.dropCaches();
+        Machine.forget(mount.mountpoint());
         readers.awaitMore(50);
         readers.assertNoFailures();
       }
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitStagingIdle();
       assertThat(status.text("tiers.0.path")).isEqualTo(pool.toString());

@@ -205,7 +205,7 @@ final class SemanticsIT {
         Status status = mount.awaitStagingIdle();
         assertThat(status.number("tiers.0.usedBytes")).isBetween(40_000L, 450_000L);
         if (Machine.isRoot()) {
-          Machine.dropCaches();
+          Machine.forget(mount.mountpoint());
         }
       }
       assertThat(mount.status().number("staging.evicted")).isPositive();

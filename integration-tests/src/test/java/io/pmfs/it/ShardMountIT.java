@@ -131,7 +131,7 @@ final class ShardMountIT {
       assertSame(out, mount.mountpoint(), 2);
       other.join();
       Status warm = mount.awaitStagingIdle();
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       assertSame(out, mount.mountpoint(), 2);
       Status again = mount.status();
       assertThat(again.number("sourceOperations.reads"))

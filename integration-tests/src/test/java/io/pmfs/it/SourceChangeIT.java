@@ -208,7 +208,7 @@ final class SourceChangeIT {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(dataset.items().size());
       Files.delete(source(0));
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
     }
   }

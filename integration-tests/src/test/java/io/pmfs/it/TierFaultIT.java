@@ -125,7 +125,7 @@ final class TierFaultIT {
       Faults.truncate(copy(0), 4096);
       Faults.truncate(copy(1), 0);
       Faults.delete(copy(2));
-      Machine.dropCaches();
+      Machine.forget(mount.mountpoint());
       dataset.assertEqualBelow(mount.mountpoint());
       assertThat(MountedPmfs.runs(mount.pid())).isTrue();
     }
@@ -138,7 +138,7 @@ final class TierFaultIT {
       Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(0));
       Faults.delete(pmfs.tier());
       if (Machine.isRoot()) {
-        Machine.dropCaches();
+        Machine.forget(mount.mountpoint());
       }
       dataset.assertEqualBelow(mount.mountpoint());
     }
@@ -225,7 +225,7 @@ final class TierFaultIT {
       status = mount.awaitStagingIdle();
       assertThat(status.number("tiers.0.copies")).as("%s", status).isLessThan(COUNT);
       if (Machine.isRoot()) {
-        Machine.dropCaches();
+        Machine.forget(mount.mountpoint());
       }
       dataset.assertEqualBelow(mount.mountpoint());
     }
