@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class BlockedSourceIT {
   private static final int READERS = 2 * OwnMount.WORKERS;
+  private static final int DAEMON_WORKERS = 64;
 
   private Scratch scratch;
   private Path tree;
@@ -127,6 +128,47 @@ final class BlockedSourceIT {
       } finally {
         opened.countDown();
       }
+    }
+  }
+
+  /** Unlike one whose workers hang in itself: SupervisorIT#lockUp. */
+  @Test
+  void reads_thatAllWaitForTheSource_longerThanTheWatchdogAllows_keepTheDaemon() throws Exception {
+    CountDownLatch opened = new CountDownLatch(1);
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try (OwnMount source = new OwnMount(scratch, tree);
+        Installation pmfs = new Installation().environment("PMFS_WATCHDOG", "3");
+        MountedPmfs mount = pmfs.mount(source.mountpoint())) {
+      source.before(operation -> awaitIfRead(operation, opened));
+      long daemon = mount.daemon();
+      List<CompletableFuture<byte[]>> readers = new ArrayList<>();
+      try {
+        for (int i = 0; i < READERS; i++) {
+          Path file = Path.of(mount.path("file" + i));
+          readers.add(CompletableFuture.supplyAsync(() -> read(file), threads));
+        }
+        Await.until(
+            "no worker is idle",
+            Duration.ofSeconds(30),
+            () -> mount.status().number("waiting.count") == DAEMON_WORKERS);
+        long end = System.nanoTime() + Duration.ofSeconds(12).toNanos();
+        while (System.nanoTime() < end) {
+          assertThat(mount.daemon()).isEqualTo(daemon);
+          Thread.sleep(200);
+        }
+        assertThat(mount.status().number("waiting.count")).isEqualTo(DAEMON_WORKERS);
+      } finally {
+        opened.countDown();
+      }
+      for (CompletableFuture<byte[]> reader : readers) {
+        assertThat(reader.get(30, TimeUnit.SECONDS)).hasSize(5000);
+      }
+      assertThat(mount.daemon()).isEqualTo(daemon);
+      assertThat(lines(Path.of(mount.status().text("logFile"))))
+          .noneMatch(line -> line.contains("does not answer"));
+    } finally {
+      opened.countDown();
+      threads.shutdownNow();
     }
   }
 

@@ -120,8 +120,9 @@ final class Installation implements AutoCloseable {
   }
 
   /** Sets a variable for all commands from now on. */
-  void environment(String name, String value) {
+  Installation environment(String name, String value) {
     environment.put(name, value);
+    return this;
   }
 
   Scratch scratch() {

@@ -49,6 +49,9 @@ final class Posix {
   static final int PROT_WRITE = 2;
   static final int MAP_SHARED = 1;
 
+  static final int DT_DIR = 4;
+  static final int DT_REG = 8;
+
   static final int AT_FDCWD = -100;
   static final int AT_STATX_FORCE_SYNC = 0x2000;
   static final int AT_SYMLINK_NOFOLLOW = 0x100;
