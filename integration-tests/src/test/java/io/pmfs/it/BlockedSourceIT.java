@@ -26,6 +26,9 @@ final class BlockedSourceIT {
   private static final int READERS = 2 * OwnMount.WORKERS;
   private static final int DAEMON_WORKERS = 64;
 
+  private static final String COMPARE_ALL =
+      "for i in $(seq 0 2 127); do cmp $1/file$i $2/file$i & cmp $1/d$i/file $2/d$i/file & done; wait";
+
   private Scratch scratch;
   private Path tree;
 
@@ -37,6 +40,7 @@ final class BlockedSourceIT {
     tree = scratch.directory("tree");
     for (int i = 0; i < READERS; i++) {
       Files.write(tree.resolve("file" + i), new byte[5000]);
+      Files.write(Files.createDirectory(tree.resolve("d" + i)).resolve("file"), new byte[5000]);
     }
   }
 
@@ -131,22 +135,28 @@ final class BlockedSourceIT {
     }
   }
 
-  /** Unlike one whose workers hang in itself: SupervisorIT#lockUp. */
+  /**
+   * Unlike one whose workers hang in itself: SupervisorIT#lockUp. The kernel leaves some workers to
+   * others than reads, and those wait for directories here.
+   */
   @Test
-  void reads_thatAllWaitForTheSource_longerThanTheWatchdogAllows_keepTheDaemon() throws Exception {
-    CountDownLatch opened = new CountDownLatch(1);
-    ExecutorService threads = Executors.newCachedThreadPool();
-    try (OwnMount source = new OwnMount(scratch, tree);
+  void workers_thatAllWaitForTheSource_longerThanTheWatchdogAllows_keepTheDaemon()
+      throws Exception {
+    try (Installation slow = new Installation().environment("PMFS_WATCHDOG", "1000");
+        MountedPmfs source = slow.mount(tree);
         Installation pmfs = new Installation().environment("PMFS_WATCHDOG", "3");
         MountedPmfs mount = pmfs.mount(source.mountpoint())) {
-      source.before(operation -> awaitIfRead(operation, opened));
       long daemon = mount.daemon();
-      List<CompletableFuture<byte[]>> readers = new ArrayList<>();
+      Path differences = scratch.root().resolve("differences");
+      String stopped = Long.toString(source.daemon());
+      Command.run("kill", "-STOP", stopped).expect(0);
+      Process readers;
       try {
-        for (int i = 0; i < READERS; i++) {
-          Path file = Path.of(mount.path("file" + i));
-          readers.add(CompletableFuture.supplyAsync(() -> read(file), threads));
-        }
+        readers =
+            new ProcessBuilder("sh", "-c", COMPARE_ALL, "-", mount.path(""), tree.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(differences.toFile())
+                .start();
         Await.until(
             "no worker is idle",
             Duration.ofSeconds(30),
@@ -158,27 +168,27 @@ final class BlockedSourceIT {
         }
         assertThat(mount.status().number("waiting.count")).isEqualTo(DAEMON_WORKERS);
       } finally {
-        opened.countDown();
+        Command.run("kill", "-CONT", stopped).expect(0);
       }
-      for (CompletableFuture<byte[]> reader : readers) {
-        assertThat(reader.get(30, TimeUnit.SECONDS)).hasSize(5000);
-      }
+      assertThat(readers.waitFor(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(differences).isEmptyFile();
       assertThat(mount.daemon()).isEqualTo(daemon);
       assertThat(lines(Path.of(mount.status().text("logFile"))))
           .noneMatch(line -> line.contains("does not answer"));
-    } finally {
-      opened.countDown();
-      threads.shutdownNow();
     }
   }
 
   private static void awaitIfRead(String operation, CountDownLatch opened) {
     if (operation.equals("read")) {
-      try {
-        assertThat(opened.await(100, TimeUnit.SECONDS)).isTrue();
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
+      await(opened);
+    }
+  }
+
+  private static void await(CountDownLatch opened) {
+    try {
+      assertThat(opened.await(100, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 
