@@ -20,6 +20,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongPredicate;
@@ -40,6 +41,9 @@ public final class DirectoryTier implements Tier {
 
   /** How long a full disk is left alone before it is asked for room again. */
   private static final long FULL_RETRY_NANOS = 10_000_000_000L;
+
+  private static final String KEEP_FREE_REACHED =
+      "its disk has nothing free but what --keep-free leaves";
 
   /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
   private static final int WRITE_BYTES = 256 << 10;
@@ -70,6 +74,7 @@ public final class DirectoryTier implements Tier {
   // Estimates until a census was taken.
   private long fileBytes; // GUARDED_BY(this)
   private final AtomicLong copyCount = new AtomicLong();
+  private final AtomicBoolean toldOfKeepFree = new AtomicBoolean();
 
   private volatile TierStatus.State state;
   private final LongAdder errors = new LongAdder();
@@ -215,7 +220,13 @@ public final class DirectoryTier implements Tier {
     long charge = Room.charge(sizeBytes);
     try {
       files.checkPlace();
-      return room.reserve(charge) ? new IncomingCopy(number, charge) : null;
+      if (room.reserve(charge)) {
+        return new IncomingCopy(number, charge);
+      }
+      if (room.wasDiskFull() && toldOfKeepFree.compareAndSet(false, true)) {
+        log.warn("tier {}: {}; copies are made when there is room", name(), KEEP_FREE_REACHED);
+      }
+      return null;
     } catch (IOException e) {
       failed(e);
       return null;
@@ -422,12 +433,14 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public TierStatus status() {
+    TierStatus.State now = state;
+    boolean isFull = now == TierStatus.State.ON && room.wasDiskFull();
     return new TierStatus(
         name(),
         settings.kind(),
         settings.directory().toString(),
-        state,
-        reason,
+        isFull ? TierStatus.State.FULL : now,
+        isFull ? KEEP_FREE_REACHED : reason,
         dax == null ? null : dax.verdict(),
         settings.capacityBytes(),
         room.used(),

@@ -18,6 +18,9 @@ final class Room {
   /** Reservations included. INVARIANT: not above the capacity, but for what is {@link #move}d. */
   private final AtomicLong usedBytes = new AtomicLong();
 
+  /** Whether the disk had nothing more to give when room was asked for last. */
+  private volatile boolean diskWasFull;
+
   /** The part of {@link #usedBytes} that is perhaps not on the disk yet. */
   private final AtomicLong reservedBytes = new AtomicLong();
 
@@ -60,6 +63,11 @@ final class Room {
     return disk.usableBytes() > keepFreeBytes + UNIT_BYTES;
   }
 
+  /** Whether it had not when room was asked for last; asks no disk, which may hang. */
+  boolean wasDiskFull() {
+    return diskWasFull;
+  }
+
   /** Sets bytes aside; false if there are not so many. */
   boolean reserve(long bytes) throws IOException {
     long used;
@@ -82,7 +90,9 @@ final class Room {
     long reserved = reservedBytes.addAndGet(bytes);
     boolean fits = false;
     try {
-      fits = disk.usableBytes() - reserved >= keepFreeBytes;
+      long usable = disk.usableBytes();
+      fits = usable - reserved >= keepFreeBytes;
+      diskWasFull = !fits && usable <= keepFreeBytes + UNIT_BYTES;
       return fits;
     } finally {
       if (!fits) {

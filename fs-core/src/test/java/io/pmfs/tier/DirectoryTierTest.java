@@ -301,8 +301,10 @@ final class DirectoryTierTest extends TierContract {
   void create_lessThanKeepFreeLeft_hasNoRoom() throws Exception {
     DirectoryTier tier = open(1 << 20, 1L << 60, EMPTY);
 
-    assertThat(tier.create(7, 1)).isNull();
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.ON);
+    assertThat(tier.create(7, 1)).isNull();
+    assertThat(tier.status().state()).isEqualTo(TierStatus.State.FULL);
+    assertThat(tier.status().reason()).contains("--keep-free");
     assertThat(tier.status().usedBytes()).isZero();
   }
 
@@ -314,6 +316,7 @@ final class DirectoryTierTest extends TierContract {
     CopyWriter first = create(tier, 7, free / 3);
 
     assertThat(tier.create(8, free / 3)).isNull();
+    assertThat(tier.status().state()).as("smaller ones fit").isEqualTo(TierStatus.State.ON);
     first.close();
     create(tier, 8, free / 3).close();
     assertThat(tier.status().usedBytes()).isZero();
