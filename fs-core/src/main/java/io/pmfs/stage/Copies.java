@@ -180,9 +180,9 @@ public final class Copies implements AutoCloseable {
         lease.handle().read(offset, size, sink);
         return place;
       } catch (MismatchException e) {
-        dropBad(inode, tier, String.valueOf(e.getMessage()));
+        dropIfBad(inode, tier, offset, size, String.valueOf(e.getMessage()));
       } catch (EOFException e) {
-        dropBad(inode, tier, "it is shorter than it was");
+        dropIfBad(inode, tier, offset, size, "it is shorter than it was");
       } catch (IOException e) {
         // The record stays: what is on the disk may serve the next session.
         tier.failed(e);
@@ -417,8 +417,34 @@ public final class Copies implements AutoCloseable {
     }
   }
 
+  /**
+   * Drops a copy of which a range was found to be bad. Another reader may have found the same, and
+   * the file may have been copied again since: what is there now is looked at once more.
+   */
+  private void dropIfBad(Inode inode, Tier tier, long offset, int size, String why) {
+    if (index.evictIf(inode.number(), tier, () -> isBad(inode, tier, offset, size))) {
+      countBad(inode, tier, why);
+    }
+  }
+
+  private boolean isBad(Inode inode, Tier tier, long offset, int size) {
+    try (NoSink sink = new NoSink(memory.store());
+        OpenCopy fresh = open(inode, tier, false)) {
+      for (int at = 0; fresh != null && at < size; at += NoSink.MAX_BYTES) {
+        fresh.read(offset + at, Math.min(NoSink.MAX_BYTES, size - at), sink);
+      }
+      return fresh == null;
+    } catch (MismatchException | EOFException e) {
+      return true;
+    } catch (IOException e) {
+      // What there is may serve the next session.
+      tier.failed(e);
+      return false;
+    }
+  }
+
   private void dropBad(Inode inode, Tier tier, String why) {
-    // Other readers may have found the same.
+    // Other tasks may have found the same.
     if (index.evict(inode.number(), tier)) {
       countBad(inode, tier, why);
     }

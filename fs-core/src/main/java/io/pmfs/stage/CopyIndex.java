@@ -371,26 +371,34 @@ final class CopyIndex {
   }
 
   /**
-   * Removes the copy in one tier, to make room or because it is bad.
-   *
-   * @return whether there was one
+   * Removes the copy in one tier, to make room or because it is bad; says whether there was one.
    */
   boolean evict(long number, Tier tier) {
-    CopyRecord copy;
+    return evictIf(number, tier, () -> true);
+  }
+
+  /**
+   * The same of a copy that may be another by now.
+   *
+   * @param isBad looks at the copy that is there; none takes its place meanwhile
+   */
+  boolean evictIf(long number, Tier tier, BooleanSupplier isBad) {
+    boolean evicted = false;
     Lock lock = lockRecords(number);
     try {
-      copy = namespace.copy(number, tier.name());
+      CopyRecord copy = namespace.copy(number, tier.name());
       if (copy == null) {
         where.set(number, Whereabouts.UNKNOWN);
         whenChanged.accept(number);
-      } else {
+      } else if (isBad.getAsBoolean()) {
         remove(number, tier, copy, Whereabouts.UNKNOWN);
+        evicted = true;
       }
     } finally {
       lock.unlock();
     }
     dropListener.accept(number);
-    return copy != null;
+    return evicted;
   }
 
   /**

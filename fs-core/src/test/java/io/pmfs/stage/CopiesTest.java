@@ -23,6 +23,12 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -108,6 +114,53 @@ final class CopiesTest {
       stage.copies.reject(inode, copy, "it is bad", true);
       stage.copies.reject(inode, copy, "it is bad", true);
       assertThat(stage.copies.mismatches()).isEqualTo(1);
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A reader finds a copy bad, and says so when the file has been copied again. */
+  @Test
+  void read_findsABadCopyThatHasBeenReplaced_leavesTheNewOne() throws Exception {
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try (Stage stage = new Stage(directory, ROOM)) {
+      Inode inode = stage.file("f", 1, 100);
+      stage.stage(inode);
+      CountDownLatch reading = new CountDownLatch(1);
+      CountDownLatch replaced = new CountDownLatch(1);
+      AtomicInteger reads = new AtomicInteger();
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point != Point.READ || reads.incrementAndGet() > 1) {
+                  return Fault.NONE;
+                }
+                reading.countDown();
+                await(replaced);
+                return Fault.CORRUPT;
+              });
+      stage.restart();
+      Future<byte[]> reader = threads.submit(() -> stage.read(inode));
+      await(reading);
+      CopyRecord bad = stage.namespace.copies(inode.number()).get(0);
+      stage.copies.reject(inode, bad, "another reader found it bad", true);
+      stage.stage(inode);
+      replaced.countDown();
+
+      assertThat(reader.get()).isEqualTo(Stage.expected(1, inode));
+      assertThat(stage.copies.mismatches()).isEqualTo(1);
+      assertThat(stage.copies.has(inode)).isTrue();
+      assertThat(stage.store.bytesRead("f")).as("copied, and copied again").isEqualTo(200);
+    } finally {
+      threads.shutdownNow();
     }
   }
 
