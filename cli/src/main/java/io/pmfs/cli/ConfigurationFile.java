@@ -158,13 +158,10 @@ record ConfigurationFile(
     private void requireAbsolute(MountOption option, Setting setting, List<String> key)
         throws MountFailure {
       for (String value : setting.values()) {
-        String path =
-            switch (option) {
-              case SOURCE, STATE_DIR, LOG_FILE, ACCESS_LOG -> value;
-              case TIER -> value.substring(value.indexOf(':') + 1);
-              default -> "/";
-            };
-        if (!path.startsWith("/") && !path.startsWith("~/")) {
+        boolean isRelative =
+            option.pathsIn(value).stream()
+                .anyMatch(path -> !path.startsWith("/") && !path.startsWith("~/"));
+        if (isRelative) {
           throw MountFailure.usage(
               "%s: '%s': a path in this file must be absolute".formatted(where(key), value));
         }

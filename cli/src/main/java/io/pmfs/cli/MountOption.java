@@ -88,7 +88,7 @@ enum MountOption {
           + " the nodes must be on one machine"),
   CLUSTER_TLS(
       Kind.VALUE,
-      "CERTIFICATES,KEY,AUTHORITIES",
+      MountOption.PEM_FILES,
       null,
       "PEM files with which nodes encrypt what they send each other; default: only signed"),
   REPLICAS(Kind.VALUE, "N", "1", "how many nodes of the cluster hold each file, 1 to 16"),
@@ -147,6 +147,8 @@ enum MountOption {
     FLAG
   }
 
+  private static final String PEM_FILES = "CERTIFICATES,KEY,AUTHORITIES";
+
   private final Kind kind;
   private final String placeholder;
   private final @Nullable String defaultText;
@@ -197,6 +199,16 @@ enum MountOption {
   /** Whether it is for mounts that share their dataset with other nodes. */
   boolean isOfCluster() {
     return compareTo(CLUSTER) >= 0 && compareTo(PEER_TIMEOUTS) <= 0;
+  }
+
+  /** The paths that a value names: what its placeholder calls so. */
+  List<String> pathsIn(String value) {
+    return switch (placeholder) {
+      case "SOURCE", "FILE", "DIR" -> List.of(value);
+      case TierSpec.FORM -> List.of(value.substring(value.indexOf(':') + 1));
+      case PEM_FILES -> Arrays.stream(value.split(",", -1)).map(String::strip).toList();
+      default -> List.of();
+    };
   }
 
   static @Nullable MountOption ofKey(String key) {
