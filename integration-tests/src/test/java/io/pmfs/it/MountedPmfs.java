@@ -14,6 +14,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -129,17 +130,25 @@ final class MountedPmfs implements AutoCloseable {
   /** Waits until another daemon than that one answers; says which. */
   long awaitSuccessor(long predecessor) {
     AtomicLong answering = new AtomicLong(predecessor);
+    AtomicReference<Command> last = new AtomicReference<>();
     Await.until(
-        "a successor of " + predecessor,
+        () -> "a successor of " + predecessor + ": " + last.get() + "\n" + lastOfLogs(),
         Duration.ofSeconds(60),
         () -> {
           Command asked = ask("GET", "/status");
+          last.set(asked);
           if (asked.exit() == 0) {
             answering.set(Status.parse(asked.out()).number("pid"));
           }
           return answering.get() != predecessor;
         });
     return answering.get();
+  }
+
+  /** For who looks at a failure: its scratch directory is gone by then. */
+  private String lastOfLogs() {
+    String runtimeDirectory = String.valueOf(controlSocket.getParent());
+    return Command.run("sh", "-c", "tail -n 20 -- \"$1\"/*.log", "-", runtimeDirectory).out();
   }
 
   /** Waits until nothing is being staged or waits for it; answers the status that says so. */
