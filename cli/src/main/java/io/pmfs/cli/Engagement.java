@@ -2,11 +2,11 @@ package io.pmfs.cli;
 
 import java.util.List;
 import java.util.Locale;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a mount does for its readers what it is for. In {@code pmfs status --json} the state is
- * one of the four words below.
+ * Whether a mount does for its readers what it is for: whether the source was asked for clearly
+ * less, in the recent past, than readers got. In {@code pmfs status --json} the state is one of the
+ * four words below.
  *
  * @param reason a sentence for people
  */
@@ -14,51 +14,36 @@ record Engagement(String state, String reason) {
   /** Nothing was read through the mount since its daemon started. */
   static final String UNREAD = "unread";
 
-  /** Something was read that the source need not be asked for. */
+  /** The source was asked for at most nine tenths of what readers got. */
   static final String ENGAGED = "engaged";
 
-  /** All was read from the source, and is kept: what a first epoch looks like. */
+  /** It was asked for more, and what it gave is kept: what a first epoch looks like. */
   static final String FILLING = "filling";
 
-  /** All is read from the source, and so will be what comes. */
+  /** It was asked for more, and so it will be for what comes. */
   static final String SOURCE_ONLY = "source-only";
 
   boolean isSourceOnly() {
     return state.equals(SOURCE_ONLY);
   }
 
-  /** Of one daemon's counts since it started. */
+  /**
+   * Of one daemon.
+   *
+   * @param recent what was counted in the recent past
+   */
   static Engagement of(
       List<StatusReport.TierStatus> tiers,
       StatusReport.Reads reads,
       StatusReport.Staging staging,
-      @Nullable ClusterReport cluster) {
+      RecentReads.Counts recent) {
     if (!tiers.isEmpty() && tiers.stream().allMatch(tier -> tier.state().equals("failed"))) {
       return new Engagement(
           SOURCE_ONLY,
           "no tier works any more (%s: %s); mend it and mount again"
               .formatted(tiers.get(0).path(), tiers.get(0).reason()));
     }
-    boolean isHit = tiers.stream().anyMatch(tier -> tier.hits() > 0);
-    boolean isFromPeers = cluster != null && cluster.bytesFromPeers() > 0;
-    if (isHit) {
-      return new Engagement(
-          ENGAGED,
-          String.format(
-              Locale.ROOT,
-              "%.1f %% of what was read came from the tiers%s",
-              reads.hitRatio() * 100,
-              reads.opensLeftToKernel() > 0 ? ", and the kernel reads copies by itself" : ""));
-    }
-    if (reads.opensLeftToKernel() > 0) {
-      return new Engagement(
-          ENGAGED,
-          String.format(
-              Locale.ROOT,
-              "the kernel reads copies by itself; %,d opens so far",
-              reads.opensLeftToKernel()));
-    }
-    if (reads.bytes() == 0) {
+    if (recent.bytes() == 0) {
       return new Engagement(
           UNREAD,
           reads.requests() > 0
@@ -66,26 +51,35 @@ record Engagement(String state, String reason) {
               : "nothing was read through the mount yet; a job that is running reads its data"
                   + " elsewhere");
     }
-    return isFromPeers
-        ? new Engagement(ENGAGED, "what this node has no copy of comes from its peers")
-        : fromSource(tiers, staging);
+    if (recent.isSourceSpared()) {
+      return new Engagement(
+          ENGAGED,
+          String.format(
+              Locale.ROOT,
+              "the source was asked for %s, and readers got %s",
+              ByteSize.format(recent.sourceBytes()),
+              ByteSize.format(recent.bytes())));
+    }
+    return fromSource(tiers, staging, recent);
   }
 
   private static Engagement fromSource(
-      List<StatusReport.TierStatus> tiers, StatusReport.Staging staging) {
-    if (staging.evicted() > 0) {
+      List<StatusReport.TierStatus> tiers,
+      StatusReport.Staging staging,
+      RecentReads.Counts recent) {
+    if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
       return new Engagement(
           SOURCE_ONLY,
           "copies are evicted before they are read again; give the tiers more room, or keep what is"
               + " there with --eviction none");
     }
     boolean isRecovering = tiers.stream().anyMatch(tier -> tier.state().equals("recovering"));
-    if (staging.completed() + staging.active() + staging.queued() > 0 || isRecovering) {
+    if (recent.copied() + staging.active() + staging.queued() > 0 || isRecovering) {
       return new Engagement(
           FILLING,
           String.format(
                   Locale.ROOT,
-                  "all came from the source so far, and is kept: %,d copies made",
+                  "what is read comes from the source, and is kept: %,d copies made",
                   staging.completed())
               + (staging.skippedNoRoom() > 0
                   ? String.format(Locale.ROOT, "; %,d files found no room", staging.skippedNoRoom())

@@ -13,6 +13,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
@@ -64,6 +65,7 @@ final class ServedDataset implements MountedDataset {
   private final boolean isResumed;
   private final String directReason;
   private final Deque<AutoCloseable> opened;
+  private final RecentReads recentReads = new RecentReads(this::counts);
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
   private volatile boolean purge;
@@ -137,6 +139,7 @@ final class ServedDataset implements MountedDataset {
       join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
     tasks.resume();
+    recentReads.start();
   }
 
   private void join(Duration patience) throws MountFailure {
@@ -217,12 +220,24 @@ final class ServedDataset implements MountedDataset {
         clusterReport,
         tasks.latest(),
         null,
-        Engagement.of(tierReports, reads, staging, clusterReport),
+        Engagement.of(tierReports, reads, staging, recentReads.counts()),
         RequestReport.of(bridge.latencies()),
         StatusReport.Memory.now(),
         StatusReport.AccessLog.of(requests),
         StatusReport.Waiting.of(requests),
         source.absence());
+  }
+
+  /** A file that is left to the kernel counts as if it were read whole, once for each open. */
+  private RecentReads.Counts counts() {
+    StagerStatus staging = stager.status();
+    long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
+    return new RecentReads.Counts(
+        stager.bytesServed() + bridge.bytesLeftToKernel(),
+        asked,
+        staging.completed(),
+        staging.copiedAgain(),
+        staging.evicted());
   }
 
   @Override
@@ -397,6 +412,7 @@ final class ServedDataset implements MountedDataset {
       cluster.close();
     }
     tasks.close();
+    recentReads.close();
     stager.close();
     for (int i = 0; i < tiers.size(); i++) {
       TierUsage.keep(namespace, tiers.get(i), copies.formats().get(i));

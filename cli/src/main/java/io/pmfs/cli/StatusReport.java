@@ -203,11 +203,12 @@ record StatusReport(
   /**
    * Reads by applications that reached the daemon.
    *
-   * @param bytes all bytes served, from tiers and from the source
-   * @param fromTiers of these, from copies, whole or in the making
-   * @param fromMaking of these, from those in the making
+   * @param bytes all bytes that readers got
+   * @param fromTiers of these, from whole copies
+   * @param fromSource of these, what a reader waited for the source for, or for a peer
+   * @param fetched of these, from copies in the making, which were read from there a moment before
    * @param opensLeftToKernel opens after which the kernel reads the copy by itself (passthrough)
-   * @param hitRatio bytes from tiers by bytes served, 0 to 1; 0 before the first read
+   * @param hitRatio bytes from tiers by all bytes, 0 to 1; 0 before the first read
    */
   record Reads(
       long requests,
@@ -216,13 +217,14 @@ record StatusReport(
       long fromSource,
       double hitRatio,
       long errors,
-      long fromMaking,
+      long fetched,
       long opensLeftToKernel) {
     static Reads of(
         PmfsFileSystem.ReadStatistics reads, ReadOrigins origins, long opensLeftToKernel) {
       long fromTiers = origins.bytesFromTiers();
       long fromSource = origins.source().bytes();
-      long served = fromTiers + fromSource;
+      long fetched = origins.fetched().bytes();
+      long served = fromTiers + fetched + fromSource;
       return new Reads(
           reads.requests(),
           reads.bytes(),
@@ -230,7 +232,7 @@ record StatusReport(
           fromSource,
           served == 0 ? 0 : (double) fromTiers / served,
           reads.errors(),
-          origins.making().bytes(),
+          fetched,
           opensLeftToKernel);
     }
   }
@@ -252,6 +254,7 @@ record StatusReport(
       long queued,
       long dropped,
       long completed,
+      long copiedAgain,
       long failed,
       long verified,
       long mismatches,
@@ -264,6 +267,7 @@ record StatusReport(
           staging.queued(),
           staging.dropped(),
           staging.completed(),
+          staging.copiedAgain(),
           staging.failed(),
           copies.verified(),
           copies.mismatches(),

@@ -121,11 +121,16 @@ final class StatusTable {
     String held =
         tier.contentBytes() < 0
             ? "of unknown content"
-            : "of %s (%.2f to 1)"
-                .formatted(
-                    ByteSize.format(tier.contentBytes()),
-                    tier.contentBytes() / (double) Math.max(1, tier.usedBytes()));
+            : "of " + ByteSize.format(tier.contentBytes()) + ratio(tier);
     return " " + held + ", " + tier.compression();
+  }
+
+  /** Not while what the copies take is not known: a tier is counted anew when it is opened. */
+  private static String ratio(StatusReport.TierStatus tier) {
+    return tier.usedBytes() <= 0
+        ? ""
+        : String.format(
+            Locale.ROOT, " (%.2f to 1)", tier.contentBytes() / (double) tier.usedBytes());
   }
 
   private void counts(StatusReport report) {
@@ -134,13 +139,14 @@ final class StatusTable {
         "reads",
         String.format(
             Locale.ROOT,
-            "%,d requests, %s, %.1f %% from tiers (%s), %s from %s, %,d errors",
+            "%,d requests, %s, %.1f %% from tiers (%s), %s just fetched, %s %s, %,d errors",
             reads.requests(),
             ByteSize.format(reads.bytes()),
             reads.hitRatio() * 100,
             ByteSize.format(reads.fromTiers()),
+            ByteSize.format(reads.fetched()),
             ByteSize.format(reads.fromSource()),
-            report.cluster() == null ? "the source" : "peers or the source",
+            report.cluster() == null ? "from the source" : "from peers or the source",
             reads.errors()));
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));

@@ -88,8 +88,8 @@ final class WatchBlock {
               perSecond(hits),
               bar(tier) + state + "  " + tier.path()));
     }
-    long making = since(reads.fromMaking(), then == null ? 0 : then.fromMaking());
-    add("new copies", row(bytesPerSecond(making), "", share(making, all), "", ""));
+    long fetched = since(reads.fetched(), then == null ? 0 : then.fetched());
+    add("just fetched", row(bytesPerSecond(fetched), "", share(fetched, all), "", ""));
     long missed = since(reads.fromSource(), then == null ? 0 : then.fromSource());
     String place = now.cluster() == null ? "source" : "elsewhere";
     add(place, row(bytesPerSecond(missed), "", share(missed, all), "", ""));

@@ -24,7 +24,7 @@ final class StatusTableTest {
               memory       200 MiB resident, heap 50.0 MiB of 192 MiB
               tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies of 500 GiB (2.50 to 1), zstd:3, not DAX: ext4 on /dev/pmem0 mounted without dax at /mnt/pmem0/pmfs
               tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
-              reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from the source, 0 errors
+              reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched, 500 B from the source, 0 errors
               requests     read 10 (p50 1.50 ms, p99 2.00 ms), lookup 2 (p50 0.50 ms, p99 1.00 ms)
               waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
@@ -47,7 +47,7 @@ final class StatusTableTest {
   void of_nodeOfACluster_saysWhoTheOthersAreAndWhatCameFromThem() {
     assertThat(StatusTable.of(FakeDataset.inCluster("n1")).lines().map(String::strip))
         .contains(
-            "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 1000 B from peers or the source, 0 errors")
+            "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched, 500 B from peers or the source, 0 errors")
         .containsSequence(
             "cluster      train: 2 nodes, 49.0 % of the files are held here, replicas 1, remote copies auto",
             "contents     2.9 KiB from local tiers, 7.0 MiB from peers, 1.0 MiB from the source",
@@ -89,9 +89,9 @@ final class StatusTableTest {
             "\"capacityBytes\":214748364800,\"usedBytes\":214748364800,\"copies\":1234567,"
                 + "\"compression\":\"zstd:3\",\"contentBytes\":536870912000,\"hits\":600,\"misses\":400,\"readBytes\":3000,"
                 + "\"evictions\":8,\"errors\":1,\"mismatches\":7}",
-            "\"reads\":{\"requests\":1000,\"bytes\":4000,\"fromTiers\":3000,\"fromSource\":1000,"
-                + "\"hitRatio\":0.75,\"errors\":0,\"fromMaking\":500,\"opensLeftToKernel\":0}",
-            "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"failed\":5,"
+            "\"reads\":{\"requests\":1000,\"bytes\":4000,\"fromTiers\":3000,\"fromSource\":500,"
+                + "\"hitRatio\":0.75,\"errors\":0,\"fetched\":500,\"opensLeftToKernel\":0}",
+            "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"copiedAgain\":1,\"failed\":5,"
                 + "\"verified\":6,\"mismatches\":7,\"evicted\":8,\"skippedNoRoom\":9,\"idle\":false}",
             "\"sourceOperations\":{\"opens\":1,\"reads\":2,\"bytes\":1048576,\"stats\":4,"
                 + "\"lists\":5,\"readlinks\":6,\"xattrs\":7,\"statfs\":8,\"seeks\":9,\"total\":42}",

@@ -60,6 +60,7 @@ final class Fetch {
   private int users; // GUARDED_BY(this)
   private @Nullable Ending ending; // GUARDED_BY(this)
   private boolean queued; // GUARDED_BY(this)
+  private volatile boolean readToItsEnd;
 
   /**
    * A fetch of which no block is there.
@@ -77,6 +78,15 @@ final class Fetch {
 
   Inode inode() {
     return inode;
+  }
+
+  /** A reader has come to the end of the file. */
+  void readToItsEnd() {
+    readToItsEnd = true;
+  }
+
+  boolean isReadToItsEnd() {
+    return readToItsEnd;
   }
 
   BlockWriter writer() {

@@ -96,6 +96,7 @@ final class FetchThreads {
             if (!fetches.read(fetch, block, content)) {
               return;
             }
+            fetches.countForReaders(fetch.blockSize(block));
             fetches.store(fetch, block, content);
           }
         }

@@ -45,8 +45,12 @@ final class Fetches {
   /** {@link #NO_ROOM} or {@link #UNFIT}, so that each is counted, and logged, once. */
   private final InodeBytes marks = new InodeBytes();
 
+  private final CopiedFiles copied = new CopiedFiles(System::nanoTime);
+
   private final AtomicLong active = new AtomicLong();
   private final LongAdder completed = new LongAdder();
+  private final LongAdder copiedAgain = new LongAdder();
+  private final LongAdder readerBytes = new LongAdder();
   private final LongAdder skippedNoRoom = new LongAdder();
   private final LongAdder failed = new LongAdder();
 
@@ -232,6 +236,10 @@ final class Fetches {
       return;
     }
     completed.increment();
+    boolean isRead = fetch.isStaged() || fetch.isReadToItsEnd();
+    if (copied.add(fetch.inode().number(), !isRead)) {
+      copiedAgain.increment();
+    }
     if (guests.isGuest(fetch.inode())) {
       guests.changed();
     }
@@ -283,6 +291,25 @@ final class Fetches {
 
   long completed() {
     return completed.sum();
+  }
+
+  /** The source, or a peer, was asked for so much because somebody read the file. */
+  void countForReaders(long bytes) {
+    readerBytes.add(bytes);
+  }
+
+  /** What it was asked for so. */
+  long bytesForReaders() {
+    return readerBytes.sum();
+  }
+
+  /** See {@link CopiedFiles#isJustCopied}. */
+  boolean isJustCopied(long number, boolean toItsEnd) {
+    return copied.isJustCopied(number, toItsEnd);
+  }
+
+  long copiedAgain() {
+    return copiedAgain.sum();
   }
 
   long skippedNoRoom() {

@@ -8,7 +8,7 @@ import java.util.stream.Stream;
 /** Counts for {@link ReadOrigins}. Safe for use by many threads. */
 final class OriginCounters {
   private final List<Counter> tiers;
-  private final Counter making = new Counter();
+  private final Counter fetched = new Counter();
   private final Counter source = new Counter();
 
   private static final class Counter {
@@ -33,8 +33,8 @@ final class OriginCounters {
     tiers.get(tier).add(bytes);
   }
 
-  void fromMaking(int bytes) {
-    making.add(bytes);
+  void fetched(int bytes) {
+    fetched.add(bytes);
   }
 
   void fromSource(int bytes) {
@@ -43,6 +43,6 @@ final class OriginCounters {
 
   ReadOrigins sum() {
     Stream<ReadOrigins.Origin> sums = tiers.stream().map(Counter::sum);
-    return new ReadOrigins(sums.toList(), making.sum(), source.sum());
+    return new ReadOrigins(sums.toList(), fetched.sum(), source.sum());
   }
 }

@@ -7,10 +7,11 @@ import java.util.List;
  * place that answered a part of it.
  *
  * @param tiers whole copies, one for each tier in their order
- * @param making copies in the making: blocks that were read from the source before
+ * @param fetched what was read from the source for this reader, or another one, a moment before:
+ *     copies in the making, and those that a first reader has not read to the end yet
  * @param source what readers waited for the source for
  */
-public record ReadOrigins(List<Origin> tiers, Origin making, Origin source) {
+public record ReadOrigins(List<Origin> tiers, Origin fetched, Origin source) {
   /** One place. */
   public record Origin(long reads, long bytes) {}
 
@@ -21,11 +22,16 @@ public record ReadOrigins(List<Origin> tiers, Origin making, Origin source) {
   /** Reads that a tier could not answer, so that a later place did. */
   public long misses(int tier) {
     long later = tiers.stream().skip(tier + 1L).mapToLong(Origin::reads).sum();
-    return later + making.reads() + source.reads();
+    return later + fetched.reads() + source.reads();
   }
 
-  /** Bytes of copies, whole or in the making. */
+  /** All of them. */
+  public long bytes() {
+    return bytesFromTiers() + fetched.bytes() + source.bytes();
+  }
+
+  /** Bytes of whole copies. */
   public long bytesFromTiers() {
-    return tiers.stream().mapToLong(Origin::bytes).sum() + making.bytes();
+    return tiers.stream().mapToLong(Origin::bytes).sum();
   }
 }

@@ -142,7 +142,12 @@ public final class Stager implements AutoCloseable {
       int tier = copies.read(inode, offset, size, sink);
       if (tier != Copies.NO_TIER) {
         evictor.touched(inode.number());
-        served.fromTier(tier, size);
+        boolean toItsEnd = offset + size >= inode.attributes().size();
+        if (fetches.isJustCopied(inode.number(), toItsEnd)) {
+          served.fetched(size);
+        } else {
+          served.fromTier(tier, size);
+        }
         return size;
       }
       int count = readThrough(inode, offset, size, sink, served);
@@ -170,6 +175,10 @@ public final class Stager implements AutoCloseable {
       int block = Blocks.index(offset);
       int start = Math.toIntExact(offset - Blocks.offset(block));
       int count = Math.min(size, fetch.blockSize(block) - start);
+      if (offset + count >= inode.attributes().size()) {
+        // Said before it is so: the copy may be whole before the answer is.
+        fetch.readToItsEnd();
+      }
       return readBlock(fetch, block, start, count, sink, served) ? count : 0;
     } finally {
       fetch.exit();
@@ -198,7 +207,7 @@ public final class Stager implements AutoCloseable {
           BufferPool.Loan loan = fetch.held(block);
           if (loan != null) {
             try {
-              served.fromMaking(count);
+              served.fetched(count);
               return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
             } finally {
               loan.release();
@@ -208,7 +217,7 @@ public final class Stager implements AutoCloseable {
         case STORED -> {
           try {
             fetch.writer().read(Blocks.offset(block) + start, count, sink);
-            served.fromMaking(count);
+            served.fetched(count);
             return true;
           } catch (MismatchException e) {
             fetches.giveUp(fetch);
@@ -259,6 +268,7 @@ public final class Stager implements AutoCloseable {
     loan.retain();
     try {
       fetch.hold(block, loan);
+      fetches.countForReaders(fetch.blockSize(block));
       store(fetch, block);
       served.fromSource(count);
       return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
@@ -312,6 +322,7 @@ public final class Stager implements AutoCloseable {
             fetches.name(inode)
                 + " is shorter than when it was looked up; unmount and mount it again");
       }
+      fetches.countForReaders(count);
       served.fromSource(count);
       deliver(new ReadResult.Bytes(destination.flip()), sink);
       return count;
@@ -390,6 +401,19 @@ public final class Stager implements AutoCloseable {
     return readers.sum();
   }
 
+  /** What readers got, of this node and of others. */
+  public long bytesServed() {
+    return readers.sum().bytes() + peers.sum().bytes();
+  }
+
+  /**
+   * What the source, or a peer, was asked for because of these: ranges of files, and the rest of
+   * files that are copied as they are read; but not what tasks copy.
+   */
+  public long bytesAskedForReaders() {
+    return fetches.bytesForReaders();
+  }
+
   /** Copies that were removed from a tier to make room. */
   public long evicted(Tier tier) {
     return evictor.evicted(tier);
@@ -400,6 +424,7 @@ public final class Stager implements AutoCloseable {
         fetches.active(),
         fetchThreads.queued(),
         fetches.completed(),
+        fetches.copiedAgain(),
         fetchThreads.dropped(),
         fetches.skippedNoRoom(),
         fetches.failed(),

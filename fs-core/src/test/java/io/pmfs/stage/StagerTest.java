@@ -225,7 +225,8 @@ final class StagerTest {
       assertThat(stage.read(inode, 100, 50)).isEqualTo(FakeStore.content(1, 100, 50));
       assertThat(stage.stager.status().active()).isEqualTo(1);
       assertThat(stage.stager.readOrigins().source().bytes()).isEqualTo(5000);
-      assertThat(stage.stager.readOrigins().bytesFromTiers()).isEqualTo(50);
+      assertThat(stage.stager.readOrigins().fetched().bytes()).isEqualTo(50);
+      assertThat(stage.stager.readOrigins().bytesFromTiers()).isZero();
       written.countDown();
       stage.awaitIdle();
       assertThat(stage.stager.status().completed()).isEqualTo(1);

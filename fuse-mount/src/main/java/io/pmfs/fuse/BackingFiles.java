@@ -60,12 +60,15 @@ final class BackingFiles {
   private static final class Backing {
     private final int id;
     private final int slot;
+    private final long size;
     private int opens;
     private boolean gone;
 
-    Backing(int id, int slot, int opens, boolean gone) {
+    /** The size is 0 where it is not known, and for what is read through us. */
+    Backing(int id, int slot, long size, int opens, boolean gone) {
       this.id = id;
       this.slot = slot;
+      this.size = size;
       this.opens = opens;
       this.gone = gone;
     }
@@ -77,6 +80,7 @@ final class BackingFiles {
   private final @Nullable BackingLedger ledger;
   private final @Nullable ReadModeChoice choice;
   private final LongAdder left = new LongAdder();
+  private final LongAdder leftBytes = new LongAdder();
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
   /** Registered and not open, the longest so first. */
@@ -121,7 +125,7 @@ final class BackingFiles {
   private void inherit(BackingLedger from) {
     for (BackingLedger.Entry entry : from.entries()) {
       if (entry.opens() > 0) {
-        open.put(entry.inode(), new Backing(entry.id(), entry.slot(), entry.opens(), true));
+        open.put(entry.inode(), new Backing(entry.id(), entry.slot(), 0, entry.opens(), true));
       } else {
         from.remove(entry.slot());
         unregister(entry.id());
@@ -179,6 +183,7 @@ final class BackingFiles {
       goneBefore = copiesGone;
     }
     int id = register(inode);
+    long size = id == NONE ? 0 : fileSystem.inode(inode).attributes().size();
     Backing chosen;
     synchronized (this) {
       chosen = openKnown(inode);
@@ -186,9 +191,16 @@ final class BackingFiles {
         // If copies went meanwhile, this may be one of them: good for this open, but not kept.
         int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
         boolean isKnownLater = ledger == null || slot != NO_SLOT;
-        chosen = new Backing(isKnownLater ? id : NONE, slot, 1, copiesGone != goneBefore);
+        chosen =
+            new Backing(
+                isKnownLater ? id : NONE,
+                slot,
+                isKnownLater ? size : 0,
+                1,
+                copiesGone != goneBefore);
         open.put(inode, chosen);
         if (isKnownLater) {
+          leftBytes.add(size);
           return id;
         }
       }
@@ -218,6 +230,7 @@ final class BackingFiles {
       open.put(inode, known);
     }
     count(known, 1);
+    leftBytes.add(known.size);
     return known;
   }
 
@@ -334,6 +347,11 @@ final class BackingFiles {
   /** How many were. */
   long left() {
     return left.sum();
+  }
+
+  /** The sizes of their files, each as often as it was opened. */
+  long leftBytes() {
+    return leftBytes.sum();
   }
 
   /** Before the device is closed. */

@@ -37,6 +37,11 @@ public interface Bridge {
     return 0;
   }
 
+  /** The sizes of these files together: what the kernel reads if each is read once and whole. */
+  default long bytesLeftToKernel() {
+    return 0;
+  }
+
   /**
    * Mounts and returns once a request through the mount was answered.
    *

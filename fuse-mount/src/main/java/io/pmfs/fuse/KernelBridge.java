@@ -132,6 +132,12 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public long bytesLeftToKernel() {
+    BackingFiles files = backing;
+    return files == null ? 0 : files.leftBytes();
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();

@@ -70,7 +70,7 @@ final class MetricsIT {
           .contains("\"missed\":" + SIZE);
       assertThat(Command.run("curl", "-sSf", "-X", "POST", url + "umount").exit()).isNotZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
-          .contains("engaged      not yet: all came from the source so far", url);
+          .contains("engaged      not yet: what is read comes from the source, and is kept", url);
     }
   }
 

@@ -35,7 +35,7 @@ public final class History {
    * What was counted up to a moment.
    *
    * @param tiers bytes that each tier's copies answered
-   * @param making bytes that copies in the making answered
+   * @param fetched bytes that what was read from the source a moment before answered
    * @param missed bytes that came from the source or from peers
    * @param peers of all contents, for readers and for copies, those that came from peers
    * @param source the same from the source
@@ -45,7 +45,7 @@ public final class History {
       long requests,
       long errors,
       List<Long> tiers,
-      long making,
+      long fetched,
       long missed,
       long peers,
       long source) {}
@@ -73,7 +73,7 @@ public final class History {
         reads.requests(),
         reads.errors(),
         origins.tiers().stream().map(ReadOrigins.Origin::bytes).toList(),
-        origins.making().bytes(),
+        origins.fetched().bytes(),
         origins.source().bytes(),
         cluster == null ? 0 : cluster.get().bytesFromPeers(),
         sources.source().operations().bytes());

@@ -72,15 +72,15 @@ public final class Metrics implements AutoCloseable {
     count("pmfs.read.errors", "Reads answered with an error", reads, r -> r.errors());
     Supplier<ReadOrigins> origins = once(sources.stager()::readOrigins);
     count(
-        "pmfs.buffer.hits",
-        "Reads answered by copies in the making",
+        "pmfs.fetched.reads",
+        "Reads answered by what was read from the source, or a peer, a moment before",
         origins,
-        o -> o.making().reads());
+        o -> o.fetched().reads());
     count(
-        "pmfs.buffer.read.bytes",
-        "Bytes that copies in the making answered",
+        "pmfs.fetched.bytes",
+        "Bytes of reads that this answered",
         origins,
-        o -> o.making().bytes());
+        o -> o.fetched().bytes());
     count(
         "pmfs.misses",
         "Reads that waited for the source, or for a peer",
