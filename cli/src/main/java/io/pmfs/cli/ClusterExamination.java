@@ -49,6 +49,32 @@ final class ClusterExamination {
     return findings;
   }
 
+  /** Whether the other members of a cluster that a mount is in can be reached where they answer. */
+  static List<Finding> ofMembers(ClusterReport cluster) {
+    List<Finding> findings = new ArrayList<>();
+    for (ClusterReport.MemberReport member : cluster.members()) {
+      String place = member.node() + " at " + member.address() + ":" + member.port();
+      if (member.self()) {
+        findings.add(new Finding(Finding.Grade.OK, "cluster address", place + ", this node"));
+      } else if (findings.size() <= MOST_NODES) {
+        findings.add(reach(member, place));
+      }
+    }
+    return findings;
+  }
+
+  private static Finding reach(ClusterReport.MemberReport member, String place) {
+    try (Socket socket = new Socket()) {
+      socket.connect(new InetSocketAddress(member.address(), member.port()), TIMEOUT_MS);
+      return new Finding(Finding.Grade.OK, "cluster node", place + ": can be reached");
+    } catch (IOException e) {
+      return new Finding(
+          Finding.Grade.WARN,
+          "cluster node",
+          place + ": " + Reason.of(e) + "; its files come from the source: check that node");
+    }
+  }
+
   /** On a port of those that clusters use; which ones this cluster has its dataset decides, too. */
   private void listen(InetAddress here) {
     try (ServerSocket server = new ServerSocket()) {

@@ -24,7 +24,8 @@ interface ControlRequests {
   }
 
   /**
-   * The options of this mount and where each comes from, as {@code pmfs config --json} has them.
+   * The options of this mount and where each comes from, as {@code pmfs config --json} has them,
+   * and what they came down to: {@link SessionSettings#toReport}.
    */
   default JsonObject configuration() {
     return new JsonObject();

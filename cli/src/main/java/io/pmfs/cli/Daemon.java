@@ -339,7 +339,7 @@ final class Daemon implements ControlRequests {
 
   @Override
   public JsonObject configuration() {
-    return ConfigCommand.toJson(session.configuration());
+    return session.toReport();
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import com.google.gson.GsonBuilder;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -16,14 +17,15 @@ import picocli.CommandLine.Parameters;
     name = "doctor",
     description = {
       "Tells what this machine offers, and what to do about the rest; with a mount point also"
-          + " whether what that mount is configured with is there. Exit status 5 if mounting is"
-          + " impossible here.%n"
+          + " whether what that mount was mounted with is there, or, if it is not mounted, what it is"
+          + " configured with. Exit status 5 if mounting is impossible here, or that mount does not"
+          + " work.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs doctor",
-      "  pmfs doctor /mnt/dataset          with [mount.\"/mnt/dataset\"] in pmfs.toml",
+      "  pmfs doctor /mnt/dataset          mounted, or with [mount.\"/mnt/dataset\"] in pmfs.toml",
       "  pmfs doctor --json",
       "  pmfs doctor || echo use the source"
     })
@@ -34,8 +36,8 @@ final class DoctorCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
       description =
-          "Look also at source, tiers and cluster of this mount, as configuration file and"
-              + " environment have them.")
+          "Look also at source, tiers and cluster of this mount: as its daemon has them, or before"
+              + " it is mounted as configuration file and environment do.")
   private @Nullable String mountpoint;
 
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
@@ -73,6 +75,16 @@ final class DoctorCommand implements Callable<Integer> {
   private List<Finding> ofMount(String place) {
     Surroundings surroundings = invocation.surroundings();
     try {
+      Path path = surroundings.resolveLinks(surroundings.resolve(place));
+      Registry.Entry mounted = Registries.open(surroundings).await(path);
+      if (mounted != null) {
+        return new MountedExamination(mounted, surroundings).run();
+      }
+      MountTable.Mount mount = surroundings.mounts().at(path);
+      if (mount != null && mount.isPmfs()) {
+        String line = Registries.absence(path).line();
+        return List.of(new Finding(Finding.Grade.FAIL, "mount", line));
+      }
       Configuration configuration =
           Configuration.resolve(
               new Configuration.Request(Map.of(), config, null, place), surroundings);

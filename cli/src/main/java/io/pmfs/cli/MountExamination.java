@@ -17,6 +17,16 @@ final class MountExamination {
   }
 
   List<Finding> run() {
+    places();
+    ClusterOptions cluster = settings.cluster();
+    if (cluster != null) {
+      findings.addAll(new ClusterExamination(cluster).run());
+    }
+    return findings;
+  }
+
+  /** Source, tiers and state. */
+  List<Finding> places() {
     source();
     settings.tiers().forEach(this::tier);
     Path state = settings.stateDirectory();
@@ -24,10 +34,6 @@ final class MountExamination {
       add(Finding.Grade.FAIL, "state", "no tier is on a local disk; give a place with --state-dir");
     } else {
       room("state", state, settings.keepFree());
-    }
-    ClusterOptions cluster = settings.cluster();
-    if (cluster != null) {
-      findings.addAll(new ClusterExamination(cluster).run());
     }
     return findings;
   }

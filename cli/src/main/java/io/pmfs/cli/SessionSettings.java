@@ -113,14 +113,43 @@ record SessionSettings(
     Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 
-  private JsonObject toJson() {
+  /** What may be told of it: no secret. */
+  JsonObject toReport() {
     JsonObject object = ConfigCommand.toJson(configuration);
-    object.addProperty("format", FORMAT);
-    object.addProperty("session", id.toString());
-    object.addProperty("foreground", foreground);
     JsonObject texts = new JsonObject();
     pinned.forEach((option, values) -> texts.add(option.key(), GSON.toJsonTree(values)));
     object.add("pinned", texts);
+    return object;
+  }
+
+  /**
+   * The settings of a mount, from {@link #toReport}; its cluster has no secret.
+   *
+   * @return null if the daemon that reports is too old to say what they came down to
+   */
+  static @Nullable MountSettings ofReport(String report, Surroundings surroundings)
+      throws MountFailure, IOException {
+    try {
+      JsonObject object = JsonParser.parseString(report).getAsJsonObject();
+      return object.get("pinned") == null
+          ? null
+          : new SessionSettings(
+                  UUID.randomUUID(), configuration(object), pinned(object), null, false, null)
+              .toSettings(surroundings);
+    } catch (JsonParseException
+        | IllegalStateException
+        | IllegalArgumentException
+        | NullPointerException
+        | UnsupportedOperationException e) {
+      throw new IOException("its answer is damaged: " + e.getMessage(), e);
+    }
+  }
+
+  private JsonObject toJson() {
+    JsonObject object = toReport();
+    object.addProperty("format", FORMAT);
+    object.addProperty("session", id.toString());
+    object.addProperty("foreground", foreground);
     object.addProperty("clusterSecret", secret == null ? null : secret.kept());
     object.add("source", GSON.toJsonTree(source));
     return object;
@@ -143,6 +172,21 @@ record SessionSettings(
     if (object.get("format").getAsInt() != FORMAT) {
       throw new IllegalArgumentException("format " + object.get("format"));
     }
+    JsonElement secret = object.get("clusterSecret");
+    SourceIdentity source = GSON.fromJson(object.get("source"), SourceIdentity.class);
+    if (source == null || source.form() == null || source.root() == null) {
+      throw new IllegalArgumentException("it names no source");
+    }
+    return new SessionSettings(
+        UUID.fromString(object.get("session").getAsString()),
+        configuration(object),
+        pinned(object),
+        secret.isJsonNull() ? null : ClusterSecret.ofKept(secret.getAsString()),
+        object.get("foreground").getAsBoolean(),
+        source);
+  }
+
+  private static Configuration configuration(JsonObject object) {
     Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
     for (MountOption option : MountOption.values()) {
       String text = option.defaultText();
@@ -162,6 +206,10 @@ record SessionSettings(
                     option, new Setting(texts(one.get("value")), one.get("from").getAsString()));
               }
             });
+    return new Configuration(Path.of(object.get("mountpoint").getAsString()), settings);
+  }
+
+  private static Map<MountOption, List<String>> pinned(JsonObject object) {
     Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
     object
         .getAsJsonObject("pinned")
@@ -173,18 +221,7 @@ record SessionSettings(
                 pinned.put(option, texts(e.getValue()));
               }
             });
-    JsonElement secret = object.get("clusterSecret");
-    SourceIdentity source = GSON.fromJson(object.get("source"), SourceIdentity.class);
-    if (source == null || source.form() == null || source.root() == null) {
-      throw new IllegalArgumentException("it names no source");
-    }
-    return new SessionSettings(
-        UUID.fromString(object.get("session").getAsString()),
-        new Configuration(Path.of(object.get("mountpoint").getAsString()), settings),
-        pinned,
-        secret.isJsonNull() ? null : ClusterSecret.ofKept(secret.getAsString()),
-        object.get("foreground").getAsBoolean(),
-        source);
+    return pinned;
   }
 
   private static List<String> texts(JsonElement element) {

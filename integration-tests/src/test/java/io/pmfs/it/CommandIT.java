@@ -41,6 +41,24 @@ final class CommandIT {
     assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
   }
 
+  /** Nothing of it is in a file or in the environment. */
+  @Test
+  void doctor_ofAMount_goesByWhatItWasMountedWith() throws IOException {
+    try (MountedPmfs mount = pmfs.mount(source, "--keep-free", "0")) {
+      String mountpoint = mount.mountpoint().toString();
+      assertThat(pmfs.run("doctor", mountpoint).expect(0).out())
+          .containsPattern("ok +mount +" + mountpoint + ": served by pid " + mount.daemon())
+          .containsPattern("ok +source +" + source + ": answers")
+          .containsPattern("ok +tier ssd +" + pmfs.tier() + ": .* free")
+          .containsPattern("ok +state +" + pmfs.tier() + "/state: .* free");
+
+      Path away = Files.move(source, source.resolveSibling("away"));
+      assertThat(pmfs.run("doctor", mountpoint).expect(5).out())
+          .containsPattern("fail +source +" + source + ": not there");
+      Files.move(away, source);
+    }
+  }
+
   @Test
   void mount_ofMissingSource_isRefused() {
     Path missing = pmfs.scratch().root().resolve("missing");
