@@ -46,7 +46,14 @@ final class ConfigurationExample {
       case STATE_DIR -> "\"/local/pmfs/state\"";
       case LOG_FILE -> "\"/var/log/pmfs/dataset.log\"";
       case ACCESS_LOG -> "\"/var/log/pmfs/dataset.access\"";
+      case CLUSTER -> "\"training\"";
       case NODES -> "\"node[01-16]\"";
+      case NODES_FILE -> "\"/home/ada/nodes\"";
+      case CLUSTER_DIR -> "\"/home/ada/cluster\"";
+      case CLUSTER_ADDRESS -> "\"10.0.0.1\"";
+      case CLUSTER_SECRET_FILE -> "\"~/.config/pmfs/secret\"";
+      case CLUSTER_TLS -> "\"/etc/pmfs/node.pem,/etc/pmfs/node.key,/etc/pmfs/ca.pem\"";
+      case METRICS -> "\"9464\"";
       default -> '"' + (text == null ? option.placeholder() : text) + '"';
     };
   }
