@@ -293,7 +293,7 @@ final class Fetches {
     return completed.sum();
   }
 
-  /** The source, or a peer, was asked for so much because somebody read the file. */
+  /** The source, or a peer, was asked for so many bytes because of a reader. */
   void countForReaders(long bytes) {
     readerBytes.add(bytes);
   }
