@@ -126,7 +126,7 @@ final class StatusTable {
   }
 
   /** Not while what the copies take is not known: a tier is counted anew when it is opened. */
-  private static String ratio(StatusReport.TierStatus tier) {
+  static String ratio(StatusReport.TierStatus tier) {
     return tier.usedBytes() <= 0
         ? ""
         : String.format(

@@ -33,6 +33,34 @@ final class StatusTableTest {
                 .stripTrailing());
   }
 
+  private static StatusReport.TierStatus tier(long usedBytes, long contentBytes) {
+    StatusReport.Dax dax = new StatusReport.Dax(false, "");
+    return new StatusReport.TierStatus(
+        "t",
+        "ssd",
+        "/t",
+        "on",
+        "",
+        dax,
+        100,
+        usedBytes,
+        1,
+        "zstd:3",
+        contentBytes,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0);
+  }
+
+  @Test
+  void ratio_ofATierThatIsNotCounted_isNotSaid() {
+    assertThat(StatusTable.ratio(tier(0, 2_115_000))).isEmpty();
+    assertThat(StatusTable.ratio(tier(1000, 2500))).isEqualTo(" (2.50 to 1)");
+  }
+
   @Test
   void waiting_otherNumbersOfRequests_areSaidAsTheyAre() {
     assertThat(StatusTable.waiting(new StatusReport.Waiting(0, 0, null, null, -1))).isNull();
