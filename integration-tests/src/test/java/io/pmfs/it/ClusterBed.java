@@ -18,6 +18,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -160,25 +161,43 @@ final class ClusterBed implements AutoCloseable {
     mounted().forEach(node -> node.mounted().awaitStagingIdle());
   }
 
-  /** What the source was asked for by all nodes that are mounted. */
-  record Asked(long opens, long bytes, long lists, long stats, long total) {
+  /**
+   * What the source was asked for by all nodes that are mounted: each kind, as status has it, but
+   * for its free space, as for {@link Status#sourceRequests}.
+   */
+  record Asked(Map<String, Long> counts) {
+    private static final List<String> KINDS =
+        List.of("opens", "reads", "bytes", "stats", "lists", "readlinks", "xattrs", "seeks");
+
+    private static Asked of(ToLongFunction<String> count) {
+      Map<String, Long> counts = new LinkedHashMap<>();
+      KINDS.forEach(kind -> counts.put(kind, count.applyAsLong(kind)));
+      return new Asked(counts);
+    }
+
+    static Asked nothing() {
+      return of(kind -> 0);
+    }
+
+    private long count(String kind) {
+      return Objects.requireNonNull(counts.get(kind), kind);
+    }
+
+    long bytes() {
+      return count("bytes");
+    }
+
+    long lists() {
+      return count("lists");
+    }
+
     Asked minus(Asked before) {
-      return new Asked(
-          opens - before.opens,
-          bytes - before.bytes,
-          lists - before.lists,
-          stats - before.stats,
-          total - before.total);
+      return of(kind -> count(kind) - before.count(kind));
     }
   }
 
   Asked asked() {
-    return new Asked(
-        sum("sourceOperations.opens"),
-        sum("sourceOperations.bytes"),
-        sum("sourceOperations.lists"),
-        sum("sourceOperations.stats"),
-        sum("sourceOperations.total"));
+    return Asked.of(kind -> sum("sourceOperations." + kind));
   }
 
   /** A number of the status, added up over the mounted nodes. */

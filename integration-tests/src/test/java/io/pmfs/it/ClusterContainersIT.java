@@ -90,9 +90,9 @@ final class ClusterContainersIT {
 
     epoch(source);
     assertThat(containers().sum("sourceOperations.bytes")).isEqualTo(dataset.bytes());
-    long asked = containers().sum("sourceOperations.total");
+    long asked = containers().sum(Status::sourceRequests);
     epoch(source);
-    assertThat(containers().sum("sourceOperations.total") - asked).as("second epoch").isZero();
+    assertThat(containers().sum(Status::sourceRequests) - asked).as("second epoch").isZero();
   }
 
   /** Reads all on all nodes at the same time, and waits for what is copied behind it. */

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What four nodes that hold a dataset together ask its source for: each byte, and that once. */
 final class ClusterIT {
-  private static final Asked NOTHING = new Asked(0, 0, 0, 0, 0);
+  private static final Asked NOTHING = Asked.nothing();
 
   /** Small files, an empty one, and some of several blocks: 10 MB in all. */
   private static final int[] SIZES =

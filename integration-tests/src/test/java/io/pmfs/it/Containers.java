@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import org.testcontainers.DockerClientFactory;
 import org.testcontainers.containers.Network;
@@ -127,9 +128,14 @@ final class Containers implements AutoCloseable {
 
   /** As {@link Nodes#sum} does, over those that are mounted. */
   long sum(String path) {
+    return sum(status -> status.number(path));
+  }
+
+  /** The same of what is derived from the status. */
+  long sum(ToLongFunction<Status> value) {
     return nodes.stream()
         .filter(ContainerNode::isMounted)
-        .mapToLong(node -> node.status().number(path))
+        .mapToLong(node -> value.applyAsLong(node.status()))
         .sum();
   }
 

@@ -49,6 +49,14 @@ final class Status {
     return at(path).getAsLong();
   }
 
+  /**
+   * What the source was asked for. Its free space is not among it: a {@code df} of anybody on the
+   * machine asks each mount for that.
+   */
+  long sourceRequests() {
+    return number("sourceOperations.total") - number("sourceOperations.statfs");
+  }
+
   /** A text; null reads as the empty one. */
   String text(String path) {
     JsonElement element = at(path);
