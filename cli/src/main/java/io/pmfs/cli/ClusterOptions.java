@@ -9,7 +9,6 @@ import io.pmfs.cluster.PeerTls;
 import io.pmfs.stage.RemoteCopies;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param nodes hosts to look for others on; empty if there is a directory
  * @param directory where they find each other without a list; null if there is one
  * @param address that peers are to use; null to choose it
- * @param secret null only among processes of one machine
+ * @param secret null in what a daemon tells of itself, and before the first start of a cluster with
+ *     a directory
  * @param replicas how many nodes hold a file, at least 1
  * @param tls certificates, key and authorities; empty for plain HTTP
  */
@@ -35,9 +35,29 @@ record ClusterOptions(
     RemoteCopies remoteCopies,
     PeerTimeouts timeouts,
     List<Path> tls) {
+  /** Why a cluster cannot be. */
+  static final String NO_SECRET =
+      "--cluster: needs a secret: give all nodes the same --cluster-secret-file FILE, of mode 0600"
+          + " (head -c 32 /dev/urandom | base64 > FILE)";
+
   ClusterOptions {
     nodes = List.copyOf(nodes);
     tls = List.copyOf(tls);
+  }
+
+  /** The secret of all its nodes; the first one of those that share a directory makes it. */
+  ClusterSecret commonSecret() throws MountFailure {
+    try {
+      if (secret != null) {
+        return secret;
+      }
+      if (directory != null) {
+        return ClusterSecret.ofDirectory(directory);
+      }
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--cluster-dir: " + e.getMessage(), e);
+    }
+    throw MountFailure.usage(NO_SECRET);
   }
 
   /** This node's part in it, for a dataset whose state is kept in a directory. */
@@ -45,7 +65,7 @@ record ClusterOptions(
     InetAddress here = ownAddress();
     try {
       ClusterSettings group =
-          new ClusterSettings(name + "/" + dataset, here, nodes, directory, secret);
+          new ClusterSettings(name + "/" + dataset, here, nodes, directory, commonSecret());
       PeerTls certificates = tls.isEmpty() ? null : new PeerTls(tls.get(0), tls.get(1), tls.get(2));
       return new Cluster(
           new Cluster.Settings(group, hostName, replicas, remoteCopies, timeouts, certificates),
@@ -59,18 +79,8 @@ record ClusterOptions(
 
   /** This machine's, as the others are to use it. */
   InetAddress ownAddress() throws MountFailure {
-    if (secret == null) {
-      for (String node : nodes) {
-        if (!isLoopback(node)) {
-          throw MountFailure.usage(
-              "--nodes: "
-                  + node
-                  + " is another machine: give all nodes the same --cluster-secret-file");
-        }
-      }
-    }
     try {
-      return LocalAddress.choose(address, nodes, secret != null);
+      return LocalAddress.choose(address, nodes);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(
           ExitStatus.USAGE,
@@ -78,15 +88,6 @@ record ClusterOptions(
               ? "--nodes: " + e.getMessage() + " with --cluster-address"
               : "--cluster-address: " + e.getMessage() + "; ip address lists them",
           e);
-    }
-  }
-
-  /** Whether a name is this machine's among processes of this machine. */
-  private static boolean isLoopback(String node) {
-    try {
-      return InetAddress.getByName(node).isLoopbackAddress();
-    } catch (UnknownHostException e) {
-      return false;
     }
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import com.google.gson.JsonObject;
 import io.pmfs.cli.requests.RequestLog;
+import io.pmfs.metadata.FileName;
 import org.jspecify.annotations.Nullable;
 
 /** What the control socket can ask of the daemon. Called by several threads. */
@@ -10,6 +11,15 @@ interface ControlRequests {
 
   /** The status of all nodes of the cluster; null if there is none. Waits for the others. */
   @Nullable NodesReport nodes() throws InterruptedException;
+
+  /**
+   * A command line that asks a node of the cluster, as {@link io.pmfs.cluster.Cluster#curl} has it;
+   * null if there is no cluster.
+   */
+  default @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    return null;
+  }
 
   KeptTasks tasks();
 

@@ -38,6 +38,7 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import io.pmfs.cli.bugreport.ThreadDump;
 import io.pmfs.cli.metrics.Metrics;
 import io.pmfs.cli.requests.RequestLog;
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
@@ -54,6 +55,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -263,6 +265,7 @@ final class ControlServer implements AutoCloseable {
                     ControlAnswer.ok(
                         new ControlAnswer.Text(Metrics.CONTENT_TYPE, requests.metrics())));
         case "/requests" -> only(GET, method, this::requests);
+        case "/curl" -> only(GET, method, () -> curl(query.parameters()));
         case "/version" ->
             only(
                 GET,
@@ -293,7 +296,7 @@ final class ControlServer implements AutoCloseable {
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
-                        + ": try /status, /metrics, /requests, /version, /configuration, /threads, /tasks,"
+                        + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
                         + " /umount or /upgrade");
       };
     } catch (MountFailure e) {
@@ -342,6 +345,31 @@ final class ControlServer implements AutoCloseable {
       Thread.currentThread().interrupt();
       return ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "stopping");
     }
+  }
+
+  private ControlAnswer curl(Map<String, List<String>> parameters) {
+    check(parameters, "node", "resource", "path", "range");
+    String command =
+        requests.curl(
+            optional(parameters, "node"),
+            parameter(parameters, "resource"),
+            PathText.decode(parameter(parameters, "path")),
+            optional(parameters, "range"));
+    return command == null
+        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, NO_CLUSTER)
+        : ControlAnswer.ok(Map.of("command", command));
+  }
+
+  private static @Nullable String optional(Map<String, List<String>> parameters, String name) {
+    return parameters.containsKey(name) ? parameter(parameters, name) : null;
+  }
+
+  private static String parameter(Map<String, List<String>> parameters, String name) {
+    List<String> values = parameters.getOrDefault(name, List.of());
+    if (values.size() != 1) {
+      throw new IllegalArgumentException(name + ": give one");
+    }
+    return values.get(0);
   }
 
   private ControlAnswer requests() {

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import com.google.gson.JsonObject;
 import io.pmfs.cli.requests.RequestLog;
+import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -340,6 +341,12 @@ final class Daemon implements ControlRequests {
   @Override
   public JsonObject configuration() {
     return session.toReport();
+  }
+
+  @Override
+  public @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    return dataset.curl(node, resource, path, range);
   }
 
   @Override

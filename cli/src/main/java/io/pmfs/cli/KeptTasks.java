@@ -179,9 +179,12 @@ final class KeptTasks implements AutoCloseable {
     return started == null ? null : started.ownReport();
   }
 
+  /** What there is to say of single paths, if the task is one that other nodes may start. */
   List<TaskFinding> findingsOfPart(long from, int limit) {
     Started started = latest;
-    return started == null ? List.of() : started.own().findings(from, limit);
+    return started != null && PeerTasks.isForAll(started.own().request())
+        ? started.own().findings(from, limit)
+        : List.of();
   }
 
   /**

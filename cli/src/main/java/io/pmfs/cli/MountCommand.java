@@ -105,7 +105,7 @@ final class MountCommand implements Callable<Integer> {
   }
 
   private SessionSettings begin(
-      Configuration configuration, MountSettings settings, Registry registry) {
+      Configuration configuration, MountSettings settings, Registry registry) throws MountFailure {
     return SessionSettings.begin(configuration, settings, logFile(settings, registry), foreground);
   }
 

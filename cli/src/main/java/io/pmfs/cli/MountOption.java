@@ -84,8 +84,8 @@ enum MountOption {
       Kind.VALUE,
       "FILE",
       null,
-      "what only the nodes of the cluster know, of mode 0600; or in PMFS_CLUSTER_SECRET. Without one"
-          + " the nodes must be on one machine"),
+      "what only the nodes of the cluster know, of mode 0600; or in PMFS_CLUSTER_SECRET. Default: the"
+          + " one in the directory that they share, made by the first of them"),
   CLUSTER_TLS(
       Kind.VALUE,
       MountOption.PEM_FILES,

@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.cli.metrics.Sources;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.metadata.FileName;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,12 @@ interface MountedDataset extends AutoCloseable {
    * seconds at most.
    */
   default @Nullable NodesReport nodes() throws InterruptedException {
+    return null;
+  }
+
+  /** What {@link ControlRequests#curl} gives; null if there is no cluster. */
+  default @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
     return null;
   }
 

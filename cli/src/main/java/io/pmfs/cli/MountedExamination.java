@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import com.google.gson.Gson;
+import com.google.gson.JsonParseException;
 import io.netty.handler.codec.http.HttpMethod;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -28,6 +29,9 @@ final class MountedExamination {
     List<Finding> findings = new ArrayList<>();
     try {
       StatusReport status = new Gson().fromJson(ask("/status"), StatusReport.class);
+      if (status == null) {
+        throw new IOException("its answer is empty");
+      }
       MountSettings settings = SessionSettings.ofReport(ask("/configuration"), surroundings);
       findings.add(
           new Finding(
@@ -48,8 +52,8 @@ final class MountedExamination {
       if (cluster != null) {
         findings.addAll(ClusterExamination.ofMembers(cluster));
       }
-    } catch (IOException | MountFailure e) {
-      String why = e instanceof MountFailure failure ? failure.line() : Reason.of((IOException) e);
+    } catch (IOException | MountFailure | JsonParseException e) {
+      String why = e instanceof MountFailure failure ? failure.line() : Reason.of(e);
       findings.add(
           new Finding(
               Finding.Grade.FAIL,

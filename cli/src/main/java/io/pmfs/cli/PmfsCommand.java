@@ -75,6 +75,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
     commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
+    commands.addSubcommand(new CurlCommand(invocation));
     commands.addSubcommand(new BugreportCommand(invocation));
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
@@ -148,6 +149,6 @@ final class PmfsCommand implements Runnable {
     throw new ParameterException(
         spec.commandLine(),
         "no command given; the commands are mount, umount, run, upgrade, stage, status, profile, evict, verify, pack,"
-            + " config, doctor, bugreport");
+            + " config, doctor, curl, bugreport");
   }
 }

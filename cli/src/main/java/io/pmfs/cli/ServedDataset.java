@@ -9,6 +9,7 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.MountException;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
@@ -286,6 +287,13 @@ final class ServedDataset implements MountedDataset {
     StatusReport own = status();
     ClusterReport seen = own.cluster();
     return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
+  }
+
+  @Override
+  public @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    Cluster all = cluster;
+    return all == null ? null : all.curl(node, resource, path, range);
   }
 
   @Override

@@ -47,7 +47,8 @@ record SessionSettings(
 
   /** Of a mount that begins. */
   static SessionSettings begin(
-      Configuration configuration, MountSettings settings, Path logFile, boolean foreground) {
+      Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
+      throws MountFailure {
     Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
     pinned.put(MountOption.SOURCE, List.of(settings.source().toString()));
     pinned.put(MountOption.TIER, settings.tiers().stream().map(TierSpec::exactText).toList());
@@ -71,7 +72,7 @@ record SessionSettings(
         UUID.randomUUID(),
         configuration,
         pinned,
-        cluster == null ? null : cluster.secret(),
+        cluster == null ? null : cluster.commonSecret(),
         foreground,
         null);
   }

@@ -162,7 +162,7 @@ final class SettingsParser {
         settings.containsKey(MountOption.CLUSTER_ADDRESS)
             ? text(MountOption.CLUSTER_ADDRESS)
             : null,
-        secret(),
+        secret(directory),
         value(MountOption.REPLICAS, ClusterParser::replicas),
         value(MountOption.REMOTE_COPIES, ClusterParser::remoteCopies),
         value(MountOption.PEER_TIMEOUTS, ClusterParser::timeouts),
@@ -204,19 +204,29 @@ final class SettingsParser {
     }
   }
 
-  private @Nullable ClusterSecret secret() throws MountFailure {
+  /** Null where a mount is to make it in the nodes' directory. */
+  private @Nullable ClusterSecret secret(@Nullable Path directory) throws MountFailure {
     if (isResumed) {
       return kept;
     }
+    if (settings.containsKey(MountOption.CLUSTER_SECRET_FILE)) {
+      return value(
+          MountOption.CLUSTER_SECRET_FILE,
+          text -> ClusterSecret.ofFile(surroundings.resolve(text)));
+    }
+    ClusterSecret secret;
     try {
-      return settings.containsKey(MountOption.CLUSTER_SECRET_FILE)
-          ? value(
-              MountOption.CLUSTER_SECRET_FILE,
-              text -> ClusterSecret.ofFile(surroundings.resolve(text)))
-          : ClusterParser.secret(surroundings);
+      secret = ClusterParser.secret(surroundings);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, String.valueOf(e.getMessage()), e);
     }
+    if (secret != null) {
+      return secret;
+    }
+    if (directory == null) {
+      throw MountFailure.usage(ClusterOptions.NO_SECRET);
+    }
+    return value(MountOption.CLUSTER_DIR, text -> ClusterSecret.ofDirectoryIfThere(directory));
   }
 
   private int threads(MountOption option) throws MountFailure {

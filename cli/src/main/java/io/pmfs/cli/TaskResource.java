@@ -114,6 +114,11 @@ final class TaskResource {
   ControlAnswer start(TaskRequest request) {
     boolean isStarted = false;
     try {
+      if (ofPeers && !PeerTasks.isForAll(request)) {
+        return ControlAnswer.error(
+            HttpResponseStatus.FORBIDDEN,
+            "other nodes may start nothing but stage and check; run it on this node");
+      }
       ControlAnswer answer =
           ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
       isStarted = true;

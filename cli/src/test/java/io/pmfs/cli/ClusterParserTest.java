@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class ClusterParserTest {
   private static final String SECRET = "correct horse battery staple";
@@ -32,6 +33,7 @@ final class ClusterParserTest {
   void makeWorld() {
     world = new TestWorld(temporary);
     options.put(MountOption.CLUSTER, List.of("train"));
+    world.environment.put("PMFS_CLUSTER_SECRET", SECRET);
   }
 
   private void give(MountOption option, String value) {
@@ -82,7 +84,6 @@ final class ClusterParserTest {
     assertThat(cluster.remoteCopies()).isEqualTo(RemoteCopies.AUTO);
     assertThat(cluster.timeouts()).isEqualTo(PeerTimeouts.DEFAULTS);
     assertThat(cluster.tls()).isEmpty();
-    assertThat(cluster.secret()).isNull();
   }
 
   @Test
@@ -274,14 +275,44 @@ final class ClusterParserTest {
             "--cluster-address: 192.0.2.1: is not an address of this machine; ip address lists them");
   }
 
-  @Test
-  void open_withoutASecretAmongOtherMachines_asksForOne() throws Exception {
-    ClusterOptions cluster = cluster("127.0.0.1,192.0.2.1");
+  @ParameterizedTest
+  @ValueSource(strings = {"127.0.0.1", "127.0.0.1,192.0.2.1"})
+  void secret_notGiven_isAskedForAlsoOnOneMachine(String nodes) {
+    world.environment.remove("PMFS_CLUSTER_SECRET");
 
-    assertThatThrownBy(() -> cluster.open("dataset", temporary, "host"))
+    assertThatThrownBy(() -> cluster(nodes))
         .isInstanceOf(MountFailure.class)
         .hasMessage(
-            "--nodes: 192.0.2.1 is another machine: give all nodes the same --cluster-secret-file");
+            "--cluster: needs a secret: give all nodes the same --cluster-secret-file FILE, of mode"
+                + " 0600 (head -c 32 /dev/urandom | base64 > FILE)");
+  }
+
+  @Test
+  void secret_notGivenWithADirectory_isMadeThereByTheMount() throws Exception {
+    world.environment.remove("PMFS_CLUSTER_SECRET");
+    give(MountOption.CLUSTER_DIR, "shared");
+
+    ClusterOptions first = cluster();
+    assertThat(first.secret()).isNull();
+    assertThat(world.directory.resolve("shared")).as("nothing is made by looking").doesNotExist();
+
+    byte[] made = first.commonSecret().requestKey().getEncoded();
+    ClusterOptions second = cluster();
+    assertThat(Objects.requireNonNull(second.secret()).requestKey().getEncoded()).isEqualTo(made);
+    assertThat(second.commonSecret().requestKey().getEncoded()).isEqualTo(made);
+  }
+
+  @Test
+  void secret_inADirectoryThatOthersMayRead_isRefused() throws Exception {
+    world.environment.remove("PMFS_CLUSTER_SECRET");
+    Files.move(
+        secretFile(SECRET, "rw-r--r--"),
+        Files.createDirectories(world.directory.resolve("shared")).resolve("secret"));
+    give(MountOption.CLUSTER_DIR, "shared");
+
+    assertThatThrownBy(this::cluster)
+        .hasMessageStartingWith("--cluster-dir: ")
+        .hasMessageContaining("chmod 600");
   }
 
   @Test

@@ -48,6 +48,8 @@ final class DoctorOfMountTest {
 
   @Test
   void cluster_ofThisMachine_canListen() throws Exception {
+    world.environment.put("PMFS_CLUSTER_SECRET", "0123456789abcdef0123");
+
     assertThat(examine("keep-free = \"0\"\ncluster = \"t\"\nnodes = \"127.0.0.1\"")).isZero();
     assertThat(world.output())
         .containsPattern("ok +cluster address +127.0.0.1; open to it .* 20000 to 32767");

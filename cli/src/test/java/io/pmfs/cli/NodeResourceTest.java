@@ -3,17 +3,22 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.NodeRequests;
+import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskProgress.State;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class NodeResourceTest {
   private static final String STAGE = "{\"task\":\"stage\",\"paths\":[\"train\"]}";
 
   private final FakeTasks fakes = new FakeTasks();
-  private final NodeResource resource =
-      new NodeResource(() -> FakeDataset.inCluster("n1"), new KeptTasks(fakes, null));
+  private final KeptTasks tasks = new KeptTasks(fakes, null);
+  private final NodeResource resource = new NodeResource(() -> FakeDataset.inCluster("n1"), tasks);
 
   private NodeRequests.Answer ask(String method, String path, String body) {
     return resource.answer(method, path, body);
@@ -36,6 +41,39 @@ final class NodeResourceTest {
     assertThat(fakes.last().progress().state()).isEqualTo(State.CANCELLED);
     assertThat(ask("GET", "task/latest/findings?from=0&limit=5", "").json())
         .isEqualTo("{\"findings\":[]}");
+  }
+
+  @Test
+  void check_posted_isStarted() {
+    assertThat(ask("POST", "task", STAGE.replace("stage", "check")).json())
+        .contains("\"state\":\"running\"");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"task\":\"evict\",\"paths\":[\"\"]}",
+        "{\"task\":\"verify\",\"paths\":[\"\"]}",
+        "{\"task\":\"verify\",\"paths\":[\"\"],\"repair\":true}",
+        "{\"task\":\"prefetch\",\"paths\":[\"\"],\"windowBytes\":1}"
+      })
+  void task_thatAMemberMayNotStart_isRefused(String task) {
+    NodeRequests.Answer answer = ask("POST", "task", task);
+
+    assertThat(answer.status()).as(answer.json()).isEqualTo(403);
+    assertThat(answer.json()).contains("nothing but stage and check");
+    assertThat(fakes.started).isEmpty();
+  }
+
+  @Test
+  void findings_ofWhatWasBegunHere_areTheNodesOwn() {
+    fakes.findings =
+        List.of(new TaskFinding(FileName.of("own"), TaskFinding.Kind.FAILED, "a reason"));
+    tasks.start(new TaskRequest.Evict(List.of(FileName.of(""))));
+
+    assertThat(ask("GET", "task/latest/findings", "").json()).isEqualTo("{\"findings\":[]}");
+    assertThat(ask("DELETE", "task/latest", "").status()).isEqualTo(409);
+    assertThat(fakes.last().progress().state()).isEqualTo(State.RUNNING);
   }
 
   @ParameterizedTest

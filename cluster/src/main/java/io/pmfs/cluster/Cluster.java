@@ -1,6 +1,9 @@
 package io.pmfs.cluster;
 
+import static java.util.stream.Collectors.joining;
+
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.RemoteCopies;
@@ -39,7 +42,7 @@ public final class Cluster implements Peers, AutoCloseable {
 
   private final Settings settings;
   private final UUID id;
-  private final byte @Nullable [] key;
+  private final byte[] key;
   private final Owners owners;
   private final Suspects suspects = new Suspects(System::nanoTime);
   private final HttpPeerClient client;
@@ -54,10 +57,9 @@ public final class Cluster implements Peers, AutoCloseable {
    * @throws IOException if it cannot be
    */
   public Cluster(Settings settings, Path state) throws IOException {
-    ClusterSecret secret = settings.group().secret();
     this.settings = settings;
     this.id = NodeId.of(state, settings.nodeName());
-    this.key = secret == null ? null : secret.requestKey().getEncoded();
+    this.key = settings.group().secret().requestKey().getEncoded();
     this.owners = new Owners(id, settings.replicas());
     this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts());
   }
@@ -131,6 +133,39 @@ public final class Cluster implements Peers, AutoCloseable {
   @Override
   public String call(Member peer, String method, String path, String body) throws PeerException {
     return client.call(peer, method, path, body);
+  }
+
+  /**
+   * A command of curl(1) for a shell, with which people ask a node what other nodes ask it: signed,
+   * for one use within a minute.
+   *
+   * @param node the name of one of the members, or its address and port; null for this one
+   * @param resource one of docs/formats.md, Peers, that is asked for by GET
+   * @param path below the dataset's root
+   * @param range the bytes of it, as in {@code 0-1023}; null for all
+   * @throws IllegalArgumentException with one line, if there is no such node or resource
+   */
+  public String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    Membership joined = membership;
+    List<Member> members = joined == null ? List.of() : joined.view().members();
+    Member peer =
+        members.stream()
+            .filter(m -> node == null ? owners.isSelf(m) : isCalled(m, node))
+            .findFirst()
+            .orElseThrow(
+                () ->
+                    new IllegalArgumentException(
+                        (node == null ? "this" : node)
+                            + ": no node of this cluster; they are "
+                            + members.stream()
+                                .map(m -> m.name() + " at " + PeerLink.host(m))
+                                .collect(joining(", "))));
+    return new PeerCurl(key, settings.tls() != null).get(peer, resource, path, range);
+  }
+
+  private static boolean isCalled(Member member, String node) {
+    return member.name().equals(node) || PeerLink.host(member).equals(node);
   }
 
   public ClusterStatus status() {

@@ -4,18 +4,26 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
+import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.EnumSet;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import javax.crypto.Mac;
 import javax.crypto.SecretKey;
 import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the members of a cluster have in common and nobody else knows. Never printed; what leaves
@@ -27,6 +35,10 @@ public final class ClusterSecret {
 
   static final int MAX_SIZE = 4_096;
 
+  /** Where it lies in a directory that nodes share. */
+  static final String FILE = "secret";
+
+  private static final int MADE_BYTES = 32;
   private static final String HMAC = "HmacSHA256";
   private static final byte[] SALT = "pmfs cluster".getBytes(UTF_8);
   private static final Set<PosixFilePermission> ALLOWED =
@@ -74,6 +86,57 @@ public final class ClusterSecret {
     } catch (IOException e) {
       throw new IllegalArgumentException(file + ": cluster secret: cannot be read: " + e, e);
     }
+  }
+
+  /**
+   * The one that lies in a directory which all nodes share; made by whoever comes first, with the
+   * directory if there is none, for its user alone.
+   *
+   * @throws IllegalArgumentException as {@link #ofFile}, or if none can be made
+   */
+  public static ClusterSecret ofDirectory(Path directory) {
+    Path file = directory.resolve(FILE);
+    if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+      try {
+        make(file);
+      } catch (IOException | UnsupportedOperationException e) {
+        throw new IllegalArgumentException(
+            file
+                + ": cluster secret: cannot be made ("
+                + e
+                + "); make it with: umask 077; head -c 32 /dev/urandom | base64 > "
+                + file,
+            e);
+      }
+    }
+    return ofFile(file);
+  }
+
+  /** The one that lies there already; null if nobody has made it yet. */
+  public static @Nullable ClusterSecret ofDirectoryIfThere(Path directory) {
+    Path file = directory.resolve(FILE);
+    return Files.exists(file, LinkOption.NOFOLLOW_LINKS) ? ofFile(file) : null;
+  }
+
+  /** Appears whole or not at all; another node's that came first stays. */
+  private static void make(Path file) throws IOException {
+    byte[] random = new byte[MADE_BYTES];
+    new SecureRandom().nextBytes(random);
+    Path next = file.resolveSibling(FILE + "." + UUID.randomUUID());
+    Files.createDirectories(next.toAbsolutePath().getParent(), mode("rwx------"));
+    Files.createFile(next, mode("rw-------"));
+    try {
+      Files.writeString(next, Base64.getEncoder().encodeToString(random) + "\n", UTF_8);
+      Files.createLink(file, next);
+    } catch (FileAlreadyExistsException e) {
+      // That one is everybody's.
+    } finally {
+      Files.deleteIfExists(next);
+    }
+  }
+
+  private static FileAttribute<Set<PosixFilePermission>> mode(String mode) {
+    return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode));
   }
 
   /** One that {@link #kept} gave; an IllegalArgumentException if it is not. */

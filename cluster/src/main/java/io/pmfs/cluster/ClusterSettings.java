@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param nodes hosts to look for others on, as {@link NodeList} has them; empty if there is a
  *     directory
  * @param directory on a file system that all nodes share, where they find each other without a list
- * @param secret null only if the address is a loopback one
+ * @param secret what only its nodes know
  * @param timings how patient its members are with each other
  */
 public record ClusterSettings(
@@ -21,7 +21,7 @@ public record ClusterSettings(
     InetAddress address,
     List<String> nodes,
     @Nullable Path directory,
-    @Nullable ClusterSecret secret,
+    ClusterSecret secret,
     GroupTimings timings) {
   public ClusterSettings {
     nodes = List.copyOf(nodes);
@@ -32,14 +32,6 @@ public record ClusterSettings(
       throw new IllegalArgumentException(
           "cluster " + name + ": needs either a list of nodes or a directory that they share");
     }
-    if (secret == null && !address.isLoopbackAddress()) {
-      throw new IllegalArgumentException(
-          "cluster "
-              + name
-              + ": without a secret only loopback addresses are allowed, not "
-              + address.getHostAddress()
-              + "; give all nodes the same --cluster-secret-file");
-    }
   }
 
   /** Members that are as patient as is usual. */
@@ -48,7 +40,7 @@ public record ClusterSettings(
       InetAddress address,
       List<String> nodes,
       @Nullable Path directory,
-      @Nullable ClusterSecret secret) {
+      ClusterSecret secret) {
     this(name, address, nodes, directory, secret, GroupTimings.DEFAULTS);
   }
 }

@@ -120,9 +120,7 @@ final class GroupChannel {
     // Each thread sends for itself: one that looks for hosts that are down delays no heartbeat.
     tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
-    if (settings.secret() != null) {
-      tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
-    }
+    tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
     return tcp;
   }
 

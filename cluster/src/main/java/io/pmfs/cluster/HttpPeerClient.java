@@ -52,7 +52,7 @@ public final class HttpPeerClient implements PeerClient {
   private static final int LARGEST_RECEIVE_BYTES = 256 << 10;
   private static final int CLOSE_SECONDS = 5;
 
-  private final byte @Nullable [] key;
+  private final byte[] key;
   private final PeerTimeouts timeouts;
   private final int aloneCount;
   private final EventLoopGroup loops =
@@ -66,16 +66,15 @@ public final class HttpPeerClient implements PeerClient {
   /**
    * Makes a client, which connects when it is asked.
    *
-   * @param key signs requests; null for none
+   * @param key signs requests
    * @param tls null for plain HTTP
    */
-  public HttpPeerClient(byte @Nullable [] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
+  public HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
     this(key, tls, timeouts, ALONE_COUNT);
   }
 
-  HttpPeerClient(
-      byte @Nullable [] key, @Nullable PeerTls tls, PeerTimeouts timeouts, int aloneCount) {
-    this.key = key == null ? null : key.clone();
+  HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, int aloneCount) {
+    this.key = key.clone();
     this.timeouts = timeouts;
     this.aloneCount = aloneCount;
     this.bootstrap =

@@ -1,6 +1,5 @@
 package io.pmfs.cluster;
 
-import com.google.common.net.InetAddresses;
 import java.io.ObjectInputFilter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -249,13 +248,9 @@ public final class InfinispanMembership implements Membership {
   private View view(List<Member> present) {
     Map<UUID, Member> members = new LinkedHashMap<>();
     // Present members are ordered by age: of two with one id the younger one counts.
-    present.stream().filter(this::isAllowed).forEach(member -> members.put(member.id(), member));
+    present.forEach(member -> members.put(member.id(), member));
     members.put(self.id(), self);
     return new View(List.copyOf(members.values()));
-  }
-
-  private boolean isAllowed(Member member) {
-    return settings.secret() != null || InetAddresses.forString(member.host()).isLoopbackAddress();
   }
 
   private void tell(View now) {

@@ -24,19 +24,18 @@ public final class LocalAddress {
   private LocalAddress() {}
 
   /**
-   * The given address; or the one by which the list of nodes names this machine; or a loopback one
-   * if there is no secret; or the first private one.
+   * The given address; or the one by which the list of nodes names this machine; or the first
+   * private one.
    *
    * @param given a name or a literal address
    * @param nodes as {@link NodeList} has them; may be empty
    * @throws IllegalArgumentException with one line, if none of these is an address of this machine
    */
-  public static InetAddress choose(@Nullable String given, List<String> nodes, boolean hasSecret) {
-    return choose(given, nodes, hasSecret, new ThisMachine());
+  public static InetAddress choose(@Nullable String given, List<String> nodes) {
+    return choose(given, nodes, new ThisMachine());
   }
 
-  static InetAddress choose(
-      @Nullable String given, List<String> nodes, boolean hasSecret, Machine machine) {
+  static InetAddress choose(@Nullable String given, List<String> nodes, Machine machine) {
     List<InetAddress> local = machine.addresses();
     if (given != null) {
       return named(given, local, machine)
@@ -48,13 +47,10 @@ public final class LocalAddress {
             .sorted(Comparator.comparing(node -> !isSameHost(node, machine.hostName())))
             .flatMap(node -> named(node, local, machine).stream())
             // Where the own name stands for 127.0.1.1, that is not where others find this machine.
-            .filter(address -> !address.isLoopbackAddress() || !hasSecret || nodes.size() == 1)
+            .filter(address -> !address.isLoopbackAddress() || nodes.size() == 1)
             .findFirst();
     if (listed.isPresent()) {
       return listed.get();
-    }
-    if (!hasSecret) {
-      return InetAddress.getLoopbackAddress();
     }
     return local.stream()
         .filter(InetAddress::isSiteLocalAddress)

@@ -148,7 +148,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
         throw new Refusal(
             HttpResponseStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is spoken here");
       }
-      server.authenticate(next, ctx.channel());
+      server.authenticate(next);
       request = PeerRequest.of(next);
       if (HttpUtil.getContentLength(next, 0L) > request.resource().maxBodyBytes()) {
         throw tooLarge();

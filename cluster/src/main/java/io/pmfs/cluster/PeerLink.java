@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
-import org.jspecify.annotations.Nullable;
 
 /** What a client has with one peer: connections, signatures, counts. Safe for many threads. */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
@@ -31,8 +30,7 @@ final class PeerLink {
   final Counts counts;
   private final PeerTimeouts timeouts;
   private final PeerConnections connections;
-  private final @Nullable RequestSignature signature;
-  private final String instance;
+  private final RequestSignature signature;
   private final SmallReads smallReads;
 
   /** Of what is asked for copies only: these end by themselves, so they wait for no others. */
@@ -64,14 +62,12 @@ final class PeerLink {
       PeerTimeouts timeouts,
       int maxConnections,
       int aloneCount,
-      byte @Nullable [] key) {
+      byte[] key) {
     this.peer = peer;
     this.counts = counts;
     this.timeouts = timeouts;
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
-    this.signature =
-        key == null ? null : new RequestSignature(key, peer.instance(), InstantSource.system());
-    this.instance = Long.toHexString(peer.instance());
+    this.signature = new RequestSignature(key, peer.instance(), InstantSource.system());
     this.smallReads = new SmallReads(aloneCount, this::send);
     this.smallCopies = new SmallReads(aloneCount, this::send);
   }
@@ -156,18 +152,14 @@ final class PeerLink {
             Unpooled.wrappedBuffer(body),
             headers.copy(),
             EmptyHttpHeaders.INSTANCE);
-    request.headers().set(HttpHeaderNames.HOST, host());
+    request.headers().set(HttpHeaderNames.HOST, host(peer));
     if (body.length > 0 || method.equals(HttpMethod.POST)) {
       request.headers().set(HttpHeaderNames.CONTENT_LENGTH, body.length);
     }
-    if (signature == null) {
-      request.headers().set(RequestSignature.INSTANCE, instance);
-    } else {
-      if (body.length > 0) {
-        request.headers().set(RequestSignature.BODY_HASH, RequestSignature.hash(body));
-      }
-      signature.sign(method.name(), target, request.headers());
+    if (body.length > 0) {
+      request.headers().set(RequestSignature.BODY_HASH, RequestSignature.hash(body));
     }
+    signature.sign(method.name(), target, request.headers());
     channel
         .writeAndFlush(request)
         .addListener(
@@ -183,7 +175,8 @@ final class PeerLink {
     }
   }
 
-  private String host() {
+  /** A peer's address as URLs have it, with its port. */
+  static String host(Member peer) {
     return (peer.host().indexOf(':') < 0 ? peer.host() : "[" + peer.host() + "]")
         + ":"
         + peer.port();

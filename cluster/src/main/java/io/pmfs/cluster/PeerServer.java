@@ -1,7 +1,6 @@
 package io.pmfs.cluster;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
@@ -15,6 +14,7 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
@@ -34,6 +34,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,6 +50,10 @@ public final class PeerServer implements AutoCloseable {
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
 
+  /** Nodes know each other by addresses: a name may have been made to mean this machine. */
+  private static final Pattern ADDRESS =
+      Pattern.compile("(\\d{1,3}(\\.\\d{1,3}){3}|\\[[0-9A-Fa-f:.]+])(:\\d{1,5})?");
+
   /** For one worker that answers from copies only there are so many others for data. */
   private static final int COPY_WORKERS_PART = 4;
 
@@ -57,8 +62,7 @@ public final class PeerServer implements AutoCloseable {
 
   private final PeerLimits limits;
   private final PeerCounters counters = new PeerCounters();
-  private final String instance;
-  private final @Nullable RequestSignature signature;
+  private final RequestSignature signature;
   private final @Nullable PeerTls tls;
   private final PeerResponder responder;
   private final ThreadPoolExecutor names;
@@ -77,9 +81,9 @@ public final class PeerServer implements AutoCloseable {
   /**
    * Listens.
    *
-   * @param host a literal address; with no key a loopback one, and only loopback is answered
+   * @param host a literal address
    * @param port 0 for a free one
-   * @param key signs requests; null for none
+   * @param key that requests are signed with
    * @param tls null for plain HTTP
    * @param instance of the {@link Member} that this node is
    * @throws IOException if it cannot listen there
@@ -87,7 +91,7 @@ public final class PeerServer implements AutoCloseable {
   public PeerServer(
       String host,
       int port,
-      byte @Nullable [] key,
+      byte[] key,
       @Nullable PeerTls tls,
       long instance,
       PeerLimits limits,
@@ -100,7 +104,7 @@ public final class PeerServer implements AutoCloseable {
   PeerServer(
       String host,
       int port,
-      byte @Nullable [] key,
+      byte[] key,
       @Nullable PeerTls tls,
       long instance,
       PeerLimits limits,
@@ -109,13 +113,9 @@ public final class PeerServer implements AutoCloseable {
       InstantSource clock)
       throws IOException {
     InetAddress local = InetAddress.getByName(host);
-    if (key == null && !local.isLoopbackAddress()) {
-      throw new IOException("without a secret peers are served on a loopback address only");
-    }
     this.limits = limits;
     this.tls = tls;
-    this.instance = Long.toHexString(instance);
-    this.signature = key == null ? null : new RequestSignature(key, instance, clock);
+    this.signature = new RequestSignature(key, instance, clock);
     // Who answers names may ask other nodes for those above, so none may wait for its turn: nodes
     // whose workers wait for each other would wait until their time is up.
     this.names = workers("pmfs-peer-names", 0, limits.nameWorkers(), new SynchronousQueue<>());
@@ -234,32 +234,20 @@ public final class PeerServer implements AutoCloseable {
   }
 
   /** Refuses whom this server does not know, before anything else is done for it. */
-  void authenticate(HttpRequest request, Channel channel) throws Refusal {
-    if (signature != null) {
-      signature.verify(request.method().name(), request.uri(), request.headers());
-      return;
-    }
-    boolean isLocal =
-        channel.remoteAddress() instanceof InetSocketAddress peer
-            && peer.getAddress().isLoopbackAddress();
-    if (!isLocal) {
+  void authenticate(HttpRequest request) throws Refusal {
+    signature.verify(request.method().name(), request.uri(), request.headers());
+    String host = request.headers().get(HttpHeaderNames.HOST);
+    if (host != null && !ADDRESS.matcher(host).matches()) {
       throw new Refusal(
-          HttpResponseStatus.UNAUTHORIZED, "without a secret only loopback addresses are answered");
-    }
-    String meant = request.headers().get(RequestSignature.INSTANCE);
-    if (meant != null && !meant.equals(instance)) {
-      throw new Refusal(
-          HttpResponseStatus.MISDIRECTED_REQUEST, "the request is for a server that is gone");
+          HttpResponseStatus.MISDIRECTED_REQUEST, "ask by this node's address, not by a name");
     }
   }
 
   /** Refuses a body that is not the one which was signed. */
   void authenticateBody(HttpRequest request, byte[] body) throws Refusal {
     String signed = request.headers().get(RequestSignature.BODY_HASH);
-    if (signature != null && (body.length > 0 || signed != null)) {
-      if (!RequestSignature.hash(body).equals(signed)) {
-        throw new Refusal(HttpResponseStatus.UNAUTHORIZED, "the body is not the one signed");
-      }
+    if ((body.length > 0 || signed != null) && !RequestSignature.hash(body).equals(signed)) {
+      throw new Refusal(HttpResponseStatus.UNAUTHORIZED, "the body is not the one signed");
     }
   }
 

@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
 final class RequestSignature {
   static final String BODY_HASH = "Pmfs-Body-Sha256";
 
-  /** Which server a request is for, where it is not signed for it. */
-  static final String INSTANCE = "Pmfs-Instance";
-
   static final String EXPECTED = "Pmfs-Expected";
 
   /** How far the clocks of two nodes may be apart, and a request be late. */

@@ -36,7 +36,8 @@ final class CircularWaitsTest {
   /** As many as read from one peer at once before files travel together. */
   private static final int READERS = 2;
 
-  private final HttpPeerClient http = new HttpPeerClient(null, null, FakeService.PATIENT);
+  private final HttpPeerClient http =
+      new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
   private final List<HttpPeerClient> clients = new ArrayList<>();
 
   /** Awaited by nodes that are about to ask for anything. */
@@ -93,7 +94,7 @@ final class CircularWaitsTest {
         new PeerServer(
             "127.0.0.1",
             0,
-            null,
+            FakeService.KEY,
             null,
             member.instance(),
             oneWorker,
@@ -106,7 +107,7 @@ final class CircularWaitsTest {
 
   /** Asks over HTTP, and awaits the barriers before. */
   private PeerClient waiting() {
-    HttpPeerClient client = new HttpPeerClient(null, null, FakeService.PATIENT);
+    HttpPeerClient client = new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
     clients.add(client);
     return (PeerClient)
         Proxy.newProxyInstance(

@@ -9,6 +9,17 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -63,6 +74,60 @@ final class ClusterSecretTest {
     assertThatThrownBy(() -> ClusterSecret.ofFile(directory.resolve("none")))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("cannot be read");
+  }
+
+  @Test
+  void ofDirectory_nobodyHasMadeOne_makesOneThatAllShare() throws Exception {
+    Path shared = directory.resolve("job/shared");
+    assertThat(ClusterSecret.ofDirectoryIfThere(shared)).isNull();
+    List<Callable<byte[]>> nodes =
+        Collections.nCopies(20, () -> key(ClusterSecret.ofDirectory(shared)));
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try {
+      Set<String> keys = new HashSet<>();
+      for (Future<byte[]> node : threads.invokeAll(nodes)) {
+        keys.add(HexFormat.of().formatHex(node.get()));
+      }
+      assertThat(keys).hasSize(1);
+    } finally {
+      threads.shutdown();
+    }
+    ClusterSecret there = ClusterSecret.ofDirectoryIfThere(shared);
+    assertThat(key(Objects.requireNonNull(there)))
+        .isEqualTo(key(ClusterSecret.ofDirectory(shared)));
+    try (Stream<Path> files = Files.list(shared)) {
+      assertThat(files).containsExactly(shared.resolve("secret"));
+    }
+    assertThat(Files.getPosixFilePermissions(shared.resolve("secret")))
+        .isEqualTo(PosixFilePermissions.fromString("rw-------"));
+    assertThat(Files.getPosixFilePermissions(shared))
+        .isEqualTo(PosixFilePermissions.fromString("rwx------"));
+  }
+
+  @Test
+  void ofDirectory_another_isAnother() {
+    assertThat(key(ClusterSecret.ofDirectory(directory.resolve("a"))))
+        .isNotEqualTo(key(ClusterSecret.ofDirectory(directory.resolve("b"))));
+  }
+
+  @Test
+  void ofDirectory_whoseSecretOthersMayRead_isRefused() throws IOException {
+    file(SECRET, "rw-r--r--");
+    assertThatThrownBy(() -> ClusterSecret.ofDirectory(directory))
+        .hasMessageContaining("chmod 600");
+    assertThatThrownBy(() -> ClusterSecret.ofDirectoryIfThere(directory))
+        .hasMessageContaining("chmod 600");
+  }
+
+  @Test
+  void ofDirectory_thatIsAFile_saysHowToMakeOne() throws IOException {
+    Path file = Files.writeString(directory.resolve("file"), "");
+    assertThatThrownBy(() -> ClusterSecret.ofDirectory(file))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("cannot be made")
+        .hasMessageEndingWith(
+            "make it with: umask 077; head -c 32 /dev/urandom | base64 > "
+                + file.resolve("secret"));
   }
 
   @ParameterizedTest

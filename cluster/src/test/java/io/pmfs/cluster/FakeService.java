@@ -35,6 +35,9 @@ final class FakeService implements PeerService {
   static final int REGULAR = 0100644;
 
   /** For tests of anything but time, on a machine that has other things to do. */
+  /** That requests are signed with. */
+  static final byte[] KEY = {1, 2, 3, 4};
+
   static final PeerTimeouts PATIENT =
       new PeerTimeouts(
           Duration.ofSeconds(20),

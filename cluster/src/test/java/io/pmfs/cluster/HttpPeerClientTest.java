@@ -71,7 +71,7 @@ final class HttpPeerClientTest {
   void start() throws Exception {
     socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     peer = new Member(new UUID(1, 2), 3, "hostile", "127.0.0.1", socket.getLocalPort());
-    client = new HttpPeerClient(null, null, SHORT);
+    client = new HttpPeerClient(FakeService.KEY, null, SHORT);
     threads.execute(
         () -> {
           while (true) {

@@ -19,7 +19,6 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -57,11 +56,11 @@ final class InfinispanMembershipTest {
   }
 
   private static ClusterSettings settings(
-      String name, String address, String nodes, @Nullable String secret) {
+      String name, String address, String nodes, String secret) {
     return MemberProcess.settings(name, address, nodes, secret, MemberProcess.QUICK);
   }
 
-  private Membership join(String name, String clusterName, String nodes, @Nullable String secret) {
+  private Membership join(String name, String clusterName, String nodes, String secret) {
     try {
       Membership membership =
           InfinispanMembership.join(
@@ -74,7 +73,7 @@ final class InfinispanMembershipTest {
   }
 
   private Membership join(String name) {
-    return join(name, cluster, LOOPBACK, null);
+    return join(name, cluster, LOOPBACK, SECRET);
   }
 
   private static List<String> names(Membership membership) {
@@ -150,10 +149,9 @@ final class InfinispanMembershipTest {
   }
 
   @Test
-  void join_anotherSecretOrNone_isNotLetIn() throws Exception {
+  void join_anotherSecret_isNotLetIn() throws Exception {
     Membership first = join("a", cluster, LOOPBACK, SECRET);
     Membership stranger = join("stranger", cluster, LOOPBACK, SECRET + "!");
-    Membership careless = join("careless", cluster, LOOPBACK, null);
     Membership second = join("b", cluster, LOOPBACK, SECRET);
     awaitNames(first, "a", "b");
     awaitNames(second, "a", "b");
@@ -161,16 +159,15 @@ final class InfinispanMembershipTest {
     Thread.sleep(4_000);
     assertThat(names(first)).containsExactly("a", "b");
     assertThat(names(stranger)).containsExactly("stranger");
-    assertThat(names(careless)).containsExactly("careless");
   }
 
   @Test
   void join_anotherClusterOnTheSamePorts_isNotMet() throws Exception {
     String other = sameBasePort(cluster);
     Membership first = join("a");
-    Membership otherFirst = join("x", other, LOOPBACK, null);
+    Membership otherFirst = join("x", other, LOOPBACK, SECRET);
     Membership second = join("b");
-    Membership otherSecond = join("y", other, LOOPBACK, null);
+    Membership otherSecond = join("y", other, LOOPBACK, SECRET);
     awaitNames(first, "a", "b");
     awaitNames(second, "a", "b");
     awaitNames(otherFirst, "x", "y");
@@ -187,25 +184,21 @@ final class InfinispanMembershipTest {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void join_firstPortIsSomebodyElsesWhoIsSilent_takesTheNext(boolean encrypted) throws Exception {
-    String secret = encrypted ? SECRET : null;
+  @Test
+  void join_firstPortIsSomebodyElsesWhoIsSilent_takesTheNext() throws Exception {
     try (ServerSocket silent =
         new ServerSocket(GroupChannel.basePort(cluster), 50, InetAddress.getLoopbackAddress())) {
-      Membership first = join("a", cluster, LOOPBACK, secret);
-      Membership second = join("b", cluster, LOOPBACK, secret);
+      Membership first = join("a", cluster, LOOPBACK, SECRET);
+      Membership second = join("b", cluster, LOOPBACK, SECRET);
       awaitNames(first, "a", "b");
       awaitNames(second, "a", "b");
       assertThat(silent.isClosed()).isFalse();
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void join_garbageAtThePort_doesNoHarm(boolean encrypted) throws Exception {
-    String secret = encrypted ? SECRET : null;
-    Membership first = join("a", cluster, LOOPBACK, secret);
+  @Test
+  void join_garbageAtThePort_doesNoHarm() throws Exception {
+    Membership first = join("a", cluster, LOOPBACK, SECRET);
     Random random = new Random(1);
     for (int i = 0; i < 50; i++) {
       byte[] garbage = new byte[random.nextInt(3_000)];
@@ -217,7 +210,7 @@ final class InfinispanMembershipTest {
         assertThat(e).hasMessageMatching("(?s).*(reset|Broken pipe|closed).*");
       }
     }
-    Membership second = join("b", cluster, LOOPBACK, secret);
+    Membership second = join("b", cluster, LOOPBACK, SECRET);
     awaitNames(first, "a", "b");
     awaitNames(second, "a", "b");
   }
@@ -225,7 +218,7 @@ final class InfinispanMembershipTest {
   @Test
   void view_processIsKilled_losesIt() throws Exception {
     Membership first = join("a", cluster, LOOPBACK, SECRET);
-    Process process = start("p", SECRET);
+    Process process = start("p");
     awaitNames(first, "a", "p");
     process.destroyForcibly();
     awaitNames(first, "a");
@@ -235,7 +228,7 @@ final class InfinispanMembershipTest {
   @Test
   void view_memberWasFrozen_hasItAgain() throws Exception {
     List<Membership> others = List.of(join("a"), join("b"));
-    Process process = start("p", "");
+    Process process = start("p");
     for (Membership each : others) {
       awaitNames(each, "a", "b", "p");
     }
@@ -270,7 +263,7 @@ final class InfinispanMembershipTest {
   @Test
   void view_memberRestartsBeforeItIsMissed_hasTheNewInstance() throws Exception {
     Membership first = join("a");
-    Process process = start("p", "");
+    Process process = start("p");
     awaitNames(first, "a", "p");
     process.destroyForcibly();
     join("p");
@@ -278,13 +271,13 @@ final class InfinispanMembershipTest {
     assertThat(names(first)).containsExactly("a", "p");
   }
 
-  private Process start(String name, String secret) throws IOException {
+  private Process start(String name) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"));
     command.add(System.getProperty("java.class.path"));
     command.add(MemberProcess.class.getName());
-    command.addAll(List.of(name, cluster, LOOPBACK, LOOPBACK, secret, "quick"));
+    command.addAll(List.of(name, cluster, LOOPBACK, LOOPBACK, SECRET, "quick"));
     Process process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)
@@ -303,16 +296,9 @@ final class InfinispanMembershipTest {
   }
 
   @Test
-  void settings_publicAddressWithoutASecret_areRefused() {
-    assertThatThrownBy(() -> settings(cluster, "203.0.113.1", LOOPBACK, null))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("without a secret only loopback addresses are allowed");
-  }
-
-  @Test
   void join_hostThatDoesNotExist_isLeftOut() throws Exception {
-    Membership first = join("a", cluster, LOOPBACK + ",no-such-host.invalid", null);
-    Membership second = join("b", cluster, LOOPBACK + ",no-such-host.invalid", null);
+    Membership first = join("a", cluster, LOOPBACK + ",no-such-host.invalid", SECRET);
+    Membership second = join("b", cluster, LOOPBACK + ",no-such-host.invalid", SECRET);
     awaitNames(first, "a", "b");
     awaitNames(second, "a", "b");
   }
@@ -327,7 +313,7 @@ final class InfinispanMembershipTest {
     }
     Membership waiting =
         InfinispanMembership.join(
-            settings(cluster, LOOPBACK, LOOPBACK, null), member("a"), Duration.ofMillis(10));
+            settings(cluster, LOOPBACK, LOOPBACK, SECRET), member("a"), Duration.ofMillis(10));
     opened.add(waiting);
     assertThat(names(waiting)).containsExactly("a");
     for (ServerSocket each : taken) {

@@ -51,25 +51,25 @@ final class LocalAddressTest {
 
   @Test
   void choose_given_isThatOne() {
-    assertThat(LocalAddress.choose("8.8.8.8", List.of("node2"), true, new Node()))
+    assertThat(LocalAddress.choose("8.8.8.8", List.of("node2"), new Node()))
         .isEqualTo(InetAddresses.forString("8.8.8.8"));
-    assertThat(LocalAddress.choose("127.0.0.9", List.of(), false, new Node()))
+    assertThat(LocalAddress.choose("127.0.0.9", List.of(), new Node()))
         .isEqualTo(InetAddresses.forString("127.0.0.9"));
   }
 
   @Test
   void choose_givenOneOfAnotherMachine_isRefused() {
-    assertThatThrownBy(() -> LocalAddress.choose("10.1.0.1", List.of(), true, new Node()))
+    assertThatThrownBy(() -> LocalAddress.choose("10.1.0.1", List.of(), new Node()))
         .hasMessage("10.1.0.1: is not an address of this machine");
-    assertThatThrownBy(() -> LocalAddress.choose("nobody", List.of(), true, new Node()))
+    assertThatThrownBy(() -> LocalAddress.choose("nobody", List.of(), new Node()))
         .hasMessage("nobody: is not an address of this machine");
   }
 
   @Test
   void choose_listOfNodes_isTheOwnOne() {
-    assertThat(LocalAddress.choose(null, List.of("node1", "x", "node2", "node3"), true, new Node()))
+    assertThat(LocalAddress.choose(null, List.of("node1", "x", "node2", "node3"), new Node()))
         .isEqualTo(InetAddresses.forString(OWN));
-    assertThat(LocalAddress.choose(null, List.of("10.1.0.1", "8.8.8.8"), true, new Node()))
+    assertThat(LocalAddress.choose(null, List.of("10.1.0.1", "8.8.8.8"), new Node()))
         .isEqualTo(InetAddresses.forString("8.8.8.8"));
   }
 
@@ -77,38 +77,32 @@ final class LocalAddressTest {
   void choose_ownNameIsALoopbackAddressInAListOfMany_isThePrivateOne() {
     Node debian =
         new Node(Map.of("node1", "10.1.0.1", "node2", "127.0.1.1"), List.of("127.0.0.1", OWN));
-    assertThat(LocalAddress.choose(null, List.of("node1", "node2"), true, debian))
+    assertThat(LocalAddress.choose(null, List.of("node1", "node2"), debian))
         .isEqualTo(InetAddresses.forString(OWN));
   }
 
   @Test
   void choose_localhostOnly_isALoopbackAddress() {
-    assertThat(LocalAddress.choose(null, List.of("localhost"), true, new Node()))
+    assertThat(LocalAddress.choose(null, List.of("localhost"), new Node()))
         .isEqualTo(InetAddresses.forString("127.0.0.1"));
   }
 
   @Test
-  void choose_nothingKnownAndNoSecret_isALoopbackAddress() {
-    assertThat(LocalAddress.choose(null, List.of(), false, new Node()).isLoopbackAddress())
-        .isTrue();
-  }
-
-  @Test
-  void choose_nothingKnownButASecret_isThePrivateOne() {
-    assertThat(LocalAddress.choose(null, List.of(), true, new Node()))
+  void choose_nothingKnown_isThePrivateOne() {
+    assertThat(LocalAddress.choose(null, List.of(), new Node()))
         .isEqualTo(InetAddresses.forString(OWN));
   }
 
   @Test
   void choose_noPrivateAddress_isAClearError() {
     Node alone = new Node(Map.of(), List.of("127.0.0.1", "8.8.8.8"));
-    assertThatThrownBy(() -> LocalAddress.choose(null, List.of("node1"), true, alone))
+    assertThatThrownBy(() -> LocalAddress.choose(null, List.of("node1"), alone))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("name the address that its peers are to use");
   }
 
   @Test
   void choose_thisMachine_hasALoopbackAddress() {
-    assertThat(LocalAddress.choose("127.0.0.1", List.of(), false).isLoopbackAddress()).isTrue();
+    assertThat(LocalAddress.choose("127.0.0.1", List.of()).isLoopbackAddress()).isTrue();
   }
 }

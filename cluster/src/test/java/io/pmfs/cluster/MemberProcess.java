@@ -10,7 +10,6 @@ import java.time.Instant;
 import java.util.List;
 import java.util.UUID;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A member in a process of its own, for tests and for trying things by hand. Prints a line for each
@@ -33,8 +32,7 @@ final class MemberProcess {
    * Joins, prints and leaves.
    *
    * @param args its name, the cluster's, its address, the nodes with commas between them or a
-   *     directory (with a slash), the secret, or nothing if there is none, and "quick" to be less
-   *     patient than usual
+   *     directory (with a slash), the secret, and "quick" to be less patient than usual
    */
   public static void main(String[] args) throws Exception {
     ClusterSettings settings =
@@ -42,7 +40,7 @@ final class MemberProcess {
             args[1],
             args[2],
             args[3],
-            args.length > 4 && !args[4].isEmpty() ? args[4] : null,
+            args[4],
             args.length > 5 && args[5].equals("quick") ? QUICK : GroupTimings.DEFAULTS);
     UUID id = UUID.nameUUIDFromBytes(args[0].getBytes(UTF_8));
     Member self = new Member(id, System.nanoTime(), args[0], args[2], 1);
@@ -67,7 +65,7 @@ final class MemberProcess {
   }
 
   static ClusterSettings settings(
-      String cluster, String address, String nodes, @Nullable String secret, GroupTimings timings) {
+      String cluster, String address, String nodes, String secret, GroupTimings timings) {
     InetAddress own = InetAddresses.forString(address);
     boolean isDirectory = nodes.contains("/");
     return new ClusterSettings(
@@ -75,7 +73,7 @@ final class MemberProcess {
         own,
         isDirectory ? List.of() : NodeList.ofCommas(nodes),
         isDirectory ? Path.of(nodes) : null,
-        secret == null ? null : ClusterSecret.ofText(secret, "secret"),
+        ClusterSecret.ofText(secret, "secret"),
         timings);
   }
 

@@ -13,11 +13,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -50,7 +49,14 @@ final class PeerCurlTest {
     service.put("a b/large", large, file, true);
     server =
         new PeerServer(
-            "127.0.0.1", 0, null, tls, 1, PeerLimits.DEFAULTS, service, NodeRequests.NONE);
+            "127.0.0.1",
+            0,
+            FakeService.KEY,
+            tls,
+            1,
+            PeerLimits.DEFAULTS,
+            service,
+            NodeRequests.NONE);
   }
 
   @AfterEach
@@ -59,52 +65,76 @@ final class PeerCurlTest {
   }
 
   private byte[] run(String... command) throws Exception {
-    List<String> all = new ArrayList<>(List.of(command));
-    Process process;
-    try {
-      process =
-          new ProcessBuilder(all)
-              .directory(directory.toFile())
-              .redirectError(directory.resolve("errors").toFile())
-              .start();
-    } catch (IOException e) {
-      assumeTrue(false, command[0] + " is not installed: " + e.getMessage());
-      throw e;
-    }
+    String program = command[0].equals("sh") ? "curl" : command[0];
+    assumeTrue(
+        Stream.of("/bin", "/usr/bin", "/usr/local/bin")
+            .anyMatch(bin -> Files.isExecutable(Path.of(bin, program))),
+        program + " is not installed");
+    Process process =
+        new ProcessBuilder(command)
+            .directory(directory.toFile())
+            .redirectError(directory.resolve("errors").toFile())
+            .start();
     byte[] output = process.getInputStream().readAllBytes();
     assertThat(process.waitFor()).as(Files.readString(directory.resolve("errors"))).isZero();
     return output;
   }
 
-  private String url(String scheme, String path) {
-    return scheme + "://127.0.0.1:" + server.address().getPort() + "/v1/" + path;
+  private static PeerCurl curl(boolean isEncrypted) {
+    return new PeerCurl(FakeService.KEY, isEncrypted);
+  }
+
+  private String get(String path, @Nullable String range) {
+    return curl(false).get(PeerHttpTest.member(server, 1), "data", FileName.of(path), range);
+  }
+
+  /** Runs a command as people do who paste it. */
+  private byte[] shell(String command) throws Exception {
+    return run("sh", "-c", command);
   }
 
   @Test
   void curl_readsAFile() throws Exception {
-    String url = url("http", "data/a%20b/large");
-    assertThat(run("curl", "-sf", url)).isEqualTo(large);
-    assertThat(run("curl", "-sf", "-r", "5-1048999", url))
+    assertThat(shell(get("a b/large", null))).isEqualTo(large);
+    assertThat(shell(get("a b/large", "5-1048999")))
         .isEqualTo(Arrays.copyOfRange(large, 5, 1_049_000));
-    assertThat(new String(run("curl", "-sfI", url), ISO_8859_1))
+    String head =
+        curl(false).head(PeerHttpTest.member(server, 1), "data", FileName.of("a b/large"));
+    assertThat(new String(shell(head), ISO_8859_1))
         .startsWith("HTTP/1.1 200")
         .contains("content-length: " + large.length)
         .contains("Pmfs-Version: " + large.length + ".1700000000.123456789");
-    assertThat(new String(run("curl", "-s", url("http", "data/missing")), UTF_8))
-        .isEqualTo("ENOENT: missing\n");
+    assertThat(new String(shell(get("missing", null)), UTF_8)).isEqualTo("ENOENT: missing\n");
+  }
+
+  @Test
+  void curl_ofANameWithQuotes_isOneWord() throws Exception {
+    service.put("it's; echo $HOME", new byte[] {'x'});
+    assertThat(shell(get("it's; echo $HOME", null))).isEqualTo(new byte[] {'x'});
+  }
+
+  @Test
+  void curl_works_once() throws Exception {
+    String command = get("a b/large", null);
+    assertThat(shell(command)).isEqualTo(large);
+    assertThat(new String(shell(command), UTF_8)).startsWith("the request was seen before");
+    String unsigned = command.replaceFirst("--header '[^']*' ", "");
+    assertThat(new String(shell(unsigned), UTF_8)).isEqualTo("the request is not signed\n");
+  }
+
+  @Test
+  void curl_ofWhatIsNotServed_isRefused() {
+    assertThatThrownBy(
+            () -> curl(false).get(PeerHttpTest.member(server, 1), "task", FileName.of(""), null))
+        .hasMessage(
+            "'task' is not known; choose one of data, directory, status, link, xattr, node");
   }
 
   @Test
   void curl_passesOverProcessing() throws Exception {
     service.put("slow", new byte[] {'s'});
     service.held = "slow";
-    Process curl;
-    try {
-      curl = new ProcessBuilder("curl", "-s", url("http", "data/slow")).start();
-    } catch (IOException e) {
-      assumeTrue(false, "curl is not installed: " + e.getMessage());
-      throw e;
-    }
+    Process curl = new ProcessBuilder("sh", "-c", get("slow", null)).start();
     service.waiting.await();
     assertThat(curl.waitFor(1200, TimeUnit.MILLISECONDS)).isFalse();
     service.gate.release(2);
@@ -173,7 +203,7 @@ final class PeerCurlTest {
   }
 
   private void read(@Nullable PeerTls tls) throws PeerException {
-    try (HttpPeerClient client = new HttpPeerClient(null, tls, FakeService.PATIENT)) {
+    try (HttpPeerClient client = new HttpPeerClient(FakeService.KEY, tls, FakeService.PATIENT)) {
       ByteBuffer destination = ByteBuffer.allocateDirect(large.length);
       client.read(
           PeerHttpTest.member(server, 1),
@@ -198,19 +228,16 @@ final class PeerCurlTest {
     assertUnreachable(null);
     assertUnreachable(tls("stranger", "ca"));
     assertUnreachable(tls("node", "other"));
+    String command =
+        curl(true).get(PeerHttpTest.member(server, 1), "data", FileName.of("a b/large"), null);
     byte[] read =
-        run(
-            "curl",
-            "-sf",
-            "--cacert",
-            "ca.pem",
-            "--cert",
-            "node.pem",
-            "--key",
-            "node.key",
-            "--connect-to",
-            "node::127.0.0.1:" + url("https", "").replaceAll(".*:|/.*", ""),
-            "https://node/v1/data/a%20b/large");
+        shell(
+            command
+                    .replace("https://127.0.0.1:", "https://node:")
+                    .replaceFirst("^curl", "curl --cacert ca.pem --cert node.pem --key node.key")
+                + " --connect-to node::127.0.0.1:"
+                + server.address().getPort()
+                + " --header Host:127.0.0.1");
     assertThat(read).isEqualTo(large);
   }
 

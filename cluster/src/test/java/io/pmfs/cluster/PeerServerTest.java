@@ -16,12 +16,14 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
-import org.jspecify.annotations.Nullable;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -36,7 +38,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Whatever comes to the server: it is refused, and the next good request is answered. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class PeerServerTest {
-  private static final byte[] KEY = {1, 2, 3, 4};
+  private static final byte[] KEY = FakeService.KEY;
+  private static final Pattern REQUEST_LINE = Pattern.compile("([A-Z]+) (\\S+) HTTP/1.1\r\n");
+  private static final Pattern FIELD =
+      Pattern.compile("(Range|Pmfs-Expected|Cache-Control):([ -~]*)");
+
   private static final long INSTANCE = 77;
   private static final PeerLimits SHORT =
       new PeerLimits(
@@ -53,6 +59,7 @@ final class PeerServerTest {
 
   private final FakeService service = new FakeService();
   private final AtomicLong now = new AtomicLong(1_700_000_000_000L);
+  private final RequestSignature member = signature(KEY, INSTANCE, 0);
   private PeerServer server;
 
   @TempDir Path directory;
@@ -70,15 +77,11 @@ final class PeerServerTest {
   @BeforeEach
   void start() throws Exception {
     service.put("f", "content".getBytes(ISO_8859_1));
-    serve(null);
-  }
-
-  private void serve(byte @Nullable [] key) throws Exception {
     server =
         new PeerServer(
             "127.0.0.1",
             0,
-            key,
+            KEY,
             null,
             INSTANCE,
             SHORT,
@@ -93,8 +96,36 @@ final class PeerServerTest {
     server.close();
   }
 
-  private static String get(String path) {
-    return "GET /v1/data/" + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  private String get(String path) {
+    return asMember("GET /v1/data/" + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  }
+
+  /** A request as whoever has the secret sends it; what has no line of a request stays as it is. */
+  private String asMember(String request) {
+    Matcher line = REQUEST_LINE.matcher(request);
+    if (!line.lookingAt()) {
+      return request;
+    }
+    String[] parts = request.substring(line.end()).split("\r\n\r\n", 2);
+    HttpHeaders headers = PeerResponder.headers();
+    for (String header : parts[0].split("\r\n", -1)) {
+      Matcher field = FIELD.matcher(header);
+      if (field.matches()) {
+        headers.set(field.group(1), field.group(2).strip());
+      }
+    }
+    String hash = "";
+    if (parts.length == 2 && !parts[1].isEmpty()) {
+      headers.set(RequestSignature.BODY_HASH, RequestSignature.hash(parts[1].getBytes(ISO_8859_1)));
+      hash = RequestSignature.BODY_HASH + ": " + headers.get(RequestSignature.BODY_HASH) + "\r\n";
+    }
+    member.sign(line.group(1), line.group(2), headers);
+    return line.group()
+        + hash
+        + "Authorization: "
+        + headers.get("Authorization")
+        + "\r\n"
+        + request.substring(line.end());
   }
 
   private void assertAnswersGoodOnes() throws IOException {
@@ -178,7 +209,9 @@ final class PeerServerTest {
         "400 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: 7.1.1000000000",
         "400 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: -7.1.0",
         "412 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Expected: 7.1.0",
-        "421 | GET /v1/data/f HTTP/1.1\\r\\nPmfs-Instance: 4c",
+        "421 | GET /v1/data/f HTTP/1.1\\r\\nHost: node02",
+        "421 | GET /v1/data/f HTTP/1.1\\r\\nHost: localhost:80",
+        "421 | GET /v1/data/f HTTP/1.1\\r\\nHost: 127.0.0.1.example.org",
         "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: x",
         "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: -1",
         "400 | GET /v1/data/f HTTP/1.1\\r\\nContent-Length: 1\\r\\nContent-Length: 2",
@@ -190,7 +223,7 @@ final class PeerServerTest {
         "404 | GET /v1/task/1 HTTP/1.1",
       })
   void request_thatIsNone_isRefused(String status, String text) throws Exception {
-    String request = text.replace("\\r\\n", "\r\n") + "\r\n\r\n";
+    String request = asMember(text.replace("\\r\\n", "\r\n") + "\r\n\r\n");
     try (RawConnection connection = new RawConnection(server)) {
       assertThat(connection.send(request).answer()).startsWith("HTTP/1.1 " + status + " ");
     }
@@ -202,7 +235,8 @@ final class PeerServerTest {
   void request_ofACopyThatIsNotThere_isRefused() throws Exception {
     service.put("uncopied", new byte[5]);
     try (RawConnection connection = new RawConnection(server)) {
-      connection.send("GET /v1/data/uncopied HTTP/1.1\r\nCache-Control: only-if-cached\r\n\r\n");
+      connection.send(
+          asMember("GET /v1/data/uncopied HTTP/1.1\r\nCache-Control: only-if-cached\r\n\r\n"));
       assertThat(connection.answer()).startsWith("HTTP/1.1 504 ");
     }
   }
@@ -210,7 +244,7 @@ final class PeerServerTest {
   @Test
   void request_thatIsTooLarge_isRefused() throws Exception {
     assertRefusedAtOnce("414", "GET /v1/data/" + "a".repeat(20_000) + " HTTP/1.1\r\n\r\n");
-    assertRefusedAtOnce("414", get("b/".repeat(2100) + "c"));
+    assertRefusedAtOnce("414", "GET /v1/data/" + "b/".repeat(2100) + "c HTTP/1.1\r\n\r\n");
     assertRefusedAtOnce("431", "GET /v1/data/f HTTP/1.1\r\nX: " + "a".repeat(20_000) + "\r\n\r\n");
     assertRefusedAtOnce(
         "431", "GET /v1/data/f HTTP/1.1\r\n" + "X: aaaaaaaa\r\n".repeat(2000) + "\r\n");
@@ -223,7 +257,7 @@ final class PeerServerTest {
   private void assertRefusedAtOnce(String status, String request) throws IOException {
     try (RawConnection connection = new RawConnection(server)) {
       try {
-        connection.send(request);
+        connection.send(asMember(request));
       } catch (IOException e) {
         // It need not read all of it.
       }
@@ -287,11 +321,9 @@ final class PeerServerTest {
 
   @Test
   void signatures_areTheServersOwnAndOfNow_once() throws Exception {
-    server.close();
-    serve(KEY);
     RequestSignature signature = signature(KEY, INSTANCE, 0);
     String target = "/v1/data/f";
-    assertUnauthorized(get("f"), "not signed");
+    assertUnauthorized("GET /v1/data/f HTTP/1.1\r\n\r\n", "not signed");
     assertUnauthorized("GET /v1/data/f HTTP/1.1\r\nAuthorization: Basic eA==\r\n\r\n", "malformed");
     assertUnauthorized(signed(signature(KEY, 78, 0), "GET", target), "wrong");
     assertUnauthorized(signed(signature(new byte[] {9}, INSTANCE, 0), "GET", target), "wrong");
@@ -301,7 +333,6 @@ final class PeerServerTest {
         signed(signature(KEY, INSTANCE, -61_000), "GET", target), "61 s behind this server");
     for (String[] change :
         new String[][] {
-          {"GET", "HEAD"},
           {"data/f", "data/g"},
           {"bytes=0-1", "bytes=0-2"},
           {"7.1.0", "7.1.1"},
@@ -315,10 +346,11 @@ final class PeerServerTest {
               "Range: bytes=0-1",
               "Pmfs-Expected: 7.1.0",
               "Cache-Control: only-if-cached");
-      if (!change[1].equals("HEAD")) {
-        assertUnauthorized(request.replaceFirst(change[0], change[1]), "wrong");
-      }
+      assertThat(request).contains(change[0]);
+      assertUnauthorized(request.replaceFirst(change[0], change[1]), "wrong");
     }
+    // The answer to HEAD has no line that says why.
+    assertUnauthorized(signed(signature, "GET", target).replaceFirst("GET", "HEAD"), "");
     String good = signed(signature, "GET", target);
     try (RawConnection connection = new RawConnection(server)) {
       assertThat(connection.send(good).answer()).startsWith("HTTP/1.1 200 ");
@@ -371,7 +403,7 @@ final class PeerServerTest {
       // Two are being answered, four wait.
       assertThat(connections.get(6).answer()).startsWith("HTTP/1.1 503 ");
       try (RawConnection names = new RawConnection(server)) {
-        assertThat(names.send("GET /v1/status/f HTTP/1.1\r\n\r\n").answer())
+        assertThat(names.send(asMember("GET /v1/status/f HTTP/1.1\r\n\r\n")).answer())
             .startsWith("HTTP/1.1 200 ");
       }
       service.gate.release(12);
@@ -401,7 +433,7 @@ final class PeerServerTest {
       })
   void aRequestThatNeverEnds_endsTheConnection(String beginning) throws Exception {
     try (RawConnection connection = new RawConnection(server)) {
-      connection.send(beginning);
+      connection.send(asMember(beginning));
       String rest = connection.rest();
       assertThat(rest).matches("(?s)|HTTP/1.1 408 .*");
     }
@@ -494,7 +526,11 @@ final class PeerServerTest {
     service.put("held", new byte[1]);
     service.held = "held";
     try (RawConnection connection = new RawConnection(server)) {
-      connection.send((get("held") + get("f")).repeat(50));
+      StringBuilder requests = new StringBuilder();
+      for (int i = 0; i < 50; i++) {
+        requests.append(get("held")).append(get("f"));
+      }
+      connection.send(requests.toString());
       await(() -> server.statistics().active() == 1);
     }
     service.gate.release(1000);
@@ -519,14 +555,14 @@ final class PeerServerTest {
     awaitGoodAnswers();
   }
 
-  /** Bytes of no meaning, and requests with a few bytes wrong or missing. */
+  /** Bytes of no meaning, and requests of members with a few bytes wrong or missing. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3})
   void fuzzedRequests_changeNothing(long seed) throws Exception {
     Random random = new Random(seed);
     String[] good = {
-      get("f"),
-      "GET /v1/directory/dir3 HTTP/1.1\r\nHost: x\r\nRange: bytes=0-3\r\n\r\n",
+      "GET /v1/data/f HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+      "GET /v1/directory/dir3 HTTP/1.1\r\nHost: 127.0.0.1\r\nRange: bytes=0-3\r\n\r\n",
       batch(
           Unpooled.buffer()
               .writeShort(1)
@@ -547,7 +583,9 @@ final class PeerServerTest {
         for (int change = random.nextInt(4); change >= 0; change--) {
           bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
         }
-        bytes = java.util.Arrays.copyOf(bytes, random.nextInt(bytes.length + 1));
+        bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length + 1));
+        // Signed as it is now, so that what is behind the signature has to do with it.
+        bytes = asMember(new String(bytes, ISO_8859_1)).getBytes(ISO_8859_1);
       }
       try (RawConnection connection = new RawConnection(server)) {
         connection.send(bytes);

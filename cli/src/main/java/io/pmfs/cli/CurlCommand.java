@@ -1,0 +1,102 @@
+package io.pmfs.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.QueryStringEncoder;
+import io.pmfs.metadata.PathText;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs curl}: how to ask a node of a cluster by hand. */
+@Command(
+    name = "curl",
+    description = {
+      "Prints a curl command that asks a node of a cluster for a file, as other nodes ask it. It is"
+          + " signed with the cluster's secret, for one use within a minute.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs curl /mnt/dataset/train/1.jpg",
+      "  pmfs curl --node node02 --range 0-1023 /mnt/dataset/train/1.jpg | sh",
+      "  pmfs curl --node node02 --resource node /mnt/dataset | sh      its status, in JSON"
+    })
+final class CurlCommand implements Callable<Integer> {
+  private static final Duration ANSWER = Duration.ofSeconds(10);
+  private static final int HTTP_OK = 200;
+
+  private final Invocation invocation;
+
+  @Option(
+      names = "--node",
+      paramLabel = "NODE",
+      description =
+          "Which node is asked, by its name or ADDRESS:PORT in pmfs status; default: this one.")
+  private @Nullable String node;
+
+  @Option(
+      names = "--resource",
+      paramLabel = "WHAT",
+      defaultValue = "data",
+      description =
+          "What it is asked for: data, directory, status, link or xattr of the path, or node. Default:"
+              + " data.")
+  private String resource;
+
+  @Option(
+      names = "--range",
+      paramLabel = "A-B",
+      description = "Only the bytes from A to B of the data, from 0.")
+  private @Nullable String range;
+
+  @Parameters(paramLabel = "PATH", description = "A file or directory in the mount.")
+  private String path;
+
+  CurlCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    if (range != null && !range.matches("\\d{1,18}-\\d{0,18}|-\\d{1,18}")) {
+      throw MountFailure.usage("--range: '" + range + "' is not a range; write it as 0-1023");
+    }
+    TaskTarget target = TaskTarget.find(List.of(path), invocation.surroundings());
+    Registry.Entry mount = target.dataset().mount();
+    QueryStringEncoder query = new QueryStringEncoder("/curl", UTF_8);
+    query.addParam("resource", resource);
+    query.addParam("path", PathText.encode(target.paths().get(0)));
+    if (node != null) {
+      query.addParam("node", node);
+    }
+    if (range != null) {
+      query.addParam("range", range);
+    }
+    try {
+      ControlClient.Answer answer =
+          ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, query.toString(), ANSWER);
+      if (answer.status() != HTTP_OK) {
+        throw MountFailure.usage(mount.mountpoint() + ": " + answer.error());
+      }
+      JsonObject object = JsonParser.parseString(answer.body()).getAsJsonObject();
+      invocation.out().println(object.get("command").getAsString());
+      return ExitStatus.DONE;
+    } catch (IOException | JsonParseException | IllegalStateException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: daemon (pid %d): %s".formatted(mount.mountpoint(), mount.pid(), Reason.of(e)),
+          e);
+    }
+  }
+}
