@@ -87,6 +87,30 @@ final class SupervisorIT {
     }
   }
 
+  /**
+   * Then it finds two of its children ended at once, looks again without a pause, and ends a child
+   * that has only just begun. That child has not forgotten yet what its parent does at its end.
+   */
+  @Test
+  void kill9_whileTheSupervisorIsStopped_isGoneOnWith() throws Exception {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    pmfs.environment("PMFS_CRASH_LIMIT", "100");
+    try (MountedPmfs mount = mount();
+        Readers readers = readersOf(mount)) {
+      long supervisor = ProcessHandle.of(mount.daemon()).orElseThrow().parent().orElseThrow().pid();
+      for (int kill = 0; kill < 4; kill++) {
+        long pid = mount.daemon();
+        signal("STOP", supervisor);
+        signal("KILL", pid);
+        Thread.sleep(2_500);
+        signal("CONT", supervisor);
+        mount.awaitSuccessor(pid);
+        readers.awaitMore(20);
+      }
+      readers.assertNoFailures();
+    }
+  }
+
   @Test
   void stop_ofTheDaemon_isNoticedAndItIsReplaced() {
     mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
