@@ -72,7 +72,9 @@ final class CurlCommand implements Callable<Integer> {
     if (range != null && !range.matches("\\d{1,18}-\\d{0,18}|-\\d{1,18}")) {
       throw MountFailure.usage("--range: '" + range + "' is not a range; write it as 0-1023");
     }
-    TaskTarget target = TaskTarget.find(List.of(path), invocation.surroundings());
+    Surroundings surroundings = invocation.surroundings();
+    Registries registries = Registries.open(surroundings, invocation::warn);
+    TaskTarget target = TaskTarget.find(List.of(path), registries, surroundings);
     Registry.Entry mount = target.dataset().mount();
     QueryStringEncoder query = new QueryStringEncoder("/curl", UTF_8);
     query.addParam("resource", resource);

@@ -76,13 +76,14 @@ final class DoctorCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     try {
       Path path = surroundings.resolveLinks(surroundings.resolve(place));
-      Registry.Entry mounted = Registries.open(surroundings).await(path);
+      Registries registries = Registries.open(surroundings, invocation::warn);
+      Registry.Entry mounted = registries.await(path);
       if (mounted != null) {
         return new MountedExamination(mounted, surroundings).run();
       }
       MountTable.Mount mount = surroundings.mounts().at(path);
       if (mount != null && mount.isPmfs()) {
-        String line = Registries.absence(path).line();
+        String line = registries.absence(path).line();
         return List.of(new Finding(Finding.Grade.FAIL, "mount", line));
       }
       Configuration configuration =

@@ -155,13 +155,14 @@ final class ProfileCommand implements Callable<Integer> {
     }
     Surroundings surroundings = invocation.surroundings();
     Path path = surroundings.resolveLinks(surroundings.resolve(place));
-    Registry.Entry entry = Registries.open(surroundings).await(path);
+    Registries registries = Registries.open(surroundings, invocation::warn);
+    Registry.Entry entry = registries.await(path);
     if (entry != null) {
       return entry;
     }
     MountTable.Mount mount = surroundings.mounts().at(path);
     if (mount != null && mount.isPmfs()) {
-      throw Registries.absence(path);
+      throw registries.absence(path);
     }
     if (Files.isDirectory(path)) {
       throw new MountFailure(

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,18 +26,40 @@ final class Registries {
   /** A successor is there in seconds, unless it is refused or the machine is overloaded. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
+  /** Who waits for longer is told what for. */
+  private static final Duration UNTOLD = Duration.ofSeconds(2);
+
   private static final long POLL_MS = 100;
 
   private final List<Registry> all;
   private final Surroundings surroundings;
+  private final Consumer<String> notice;
+  private final Duration patience;
 
-  private Registries(List<Registry> all, Surroundings surroundings) {
+  private Registries(
+      List<Registry> all, Surroundings surroundings, Consumer<String> notice, Duration patience) {
     this.all = all;
     this.surroundings = surroundings;
+    this.notice = notice;
+    this.patience = patience;
   }
 
-  /** Makes the user's own runtime directory if need be. */
+  /** Makes the user's own runtime directory if need be; waits in silence. */
   static Registries open(Surroundings surroundings) throws MountFailure {
+    return open(surroundings, line -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param notice takes a line about what is waited for
+   */
+  static Registries open(Surroundings surroundings, Consumer<String> notice) throws MountFailure {
+    return open(surroundings, notice, PATIENCE);
+  }
+
+  static Registries open(Surroundings surroundings, Consumer<String> notice, Duration patience)
+      throws MountFailure {
     Registry own = Registry.open(surroundings);
     List<Registry> all = new ArrayList<>(List.of(own));
     if (surroundings.isRoot()) {
@@ -47,7 +70,7 @@ final class Registries {
         all.add(Registry.own(made));
       }
     }
-    return new Registries(all, surroundings);
+    return new Registries(all, surroundings, notice, patience);
   }
 
   private static void addUsers(Path ofRoot, List<Registry> all) throws MountFailure {
@@ -99,9 +122,9 @@ final class Registries {
 
   /** The same. Where the daemon died and its supervisor starts another, that one is waited for. */
   Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
-    long end = System.nanoTime() + PATIENCE.toNanos();
+    Wait wait = new Wait(mountpoint);
     Registry.Entry entry = find(mountpoint);
-    while (entry == null && isBeingReplaced(mountpoint) && pauseUntil(end)) {
+    while (entry == null && isBeingReplaced(mountpoint) && wait.pause()) {
       entry = find(mountpoint);
     }
     return entry;
@@ -112,14 +135,14 @@ final class Registries {
    * waiting, or none follows it.
    */
   Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
-    long end = System.nanoTime() + PATIENCE.toNanos();
     Path mountpoint = Path.of(silent.mountpoint());
+    Wait wait = new Wait(mountpoint);
     while (true) {
       Registry.Entry entry = await(mountpoint);
       if (entry == null || entry.pid() != silent.pid()) {
         return entry;
       }
-      if (!pauseUntil(end)) {
+      if (!wait.pause()) {
         return null;
       }
     }
@@ -141,16 +164,33 @@ final class Registries {
     return false;
   }
 
-  private static boolean pauseUntil(long end) {
-    if (System.nanoTime() - end > 0) {
-      return false;
+  /** For the next daemon. */
+  private final class Wait {
+    private final Path mountpoint;
+    private final long start = System.nanoTime();
+    private boolean isTold;
+
+    Wait(Path mountpoint) {
+      this.mountpoint = mountpoint;
     }
-    try {
-      Thread.sleep(POLL_MS);
-      return true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
+
+    /** A moment of it; false if it was long enough. */
+    boolean pause() {
+      long waited = System.nanoTime() - start;
+      if (waited > patience.toNanos()) {
+        return false;
+      }
+      if (waited > UNTOLD.toNanos() && !isTold) {
+        isTold = true;
+        notice.accept(mountpoint + ": its daemon is being replaced; waiting for the next one");
+      }
+      try {
+        Thread.sleep(POLL_MS);
+        return true;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
     }
   }
 
@@ -171,8 +211,12 @@ final class Registries {
     return running;
   }
 
-  /** The same, with those that follow one that died and are waited for. */
-  List<Registry.Entry> awaitAll() throws MountFailure {
+  /**
+   * The same, with those that follow one that died and are waited for.
+   *
+   * @param missed takes why a mount whose daemon is being replaced is not among them
+   */
+  List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
     List<Registry.Entry> serving = running();
     Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
     for (MountTable.Mount mount : surroundings.mounts().all()) {
@@ -180,6 +224,8 @@ final class Registries {
         Registry.Entry entry = await(mount.mountpoint());
         if (entry != null) {
           serving.add(entry);
+        } else if (isBeingReplaced(mount.mountpoint())) {
+          missed.accept(absence(mount.mountpoint()));
         }
       }
     }
@@ -193,11 +239,24 @@ final class Registries {
   }
 
   /** Why nobody here serves a mount point where the kernel has a mount of pmfs. */
-  static MountFailure absence(Path mountpoint) {
+  MountFailure absence(Path mountpoint) throws MountFailure {
+    if (MountProbe.of(mountpoint) == MountProbe.STALE) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED,
+          mountpoint + ": a stale mount, whose daemon died; pmfs umount " + mountpoint);
+    }
+    if (!isBeingReplaced(mountpoint)) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED,
+          mountpoint + ": mounted by a pmfs of another user or runtime directory; ask there");
+    }
+    String log = "";
+    for (Registry registry : all) {
+      Registry.Entry last = registry.last(mountpoint);
+      log = log.isEmpty() && last != null ? "; see " + last.logFile() : log;
+    }
     return new MountFailure(
-        ExitStatus.NOT_MOUNTED,
-        MountProbe.of(mountpoint) == MountProbe.STALE
-            ? mountpoint + ": a stale mount, whose daemon died; pmfs umount " + mountpoint
-            : mountpoint + ": mounted by a pmfs of another user or runtime directory; ask there");
+        ExitStatus.FAILED,
+        mountpoint + ": its daemon died, and the next one is not ready yet" + log);
   }
 }

@@ -120,7 +120,7 @@ final class StatusCommand implements Callable<Integer> {
   }
 
   private boolean showNodesAgain(List<Registry.Entry> mounts) throws MountFailure {
-    showNodes(mounts);
+    showNodes(mounts, new ArrayList<>());
     invocation.out().println();
     return !invocation.out().checkError();
   }
@@ -170,10 +170,10 @@ final class StatusCommand implements Callable<Integer> {
   }
 
   private int show() throws MountFailure {
-    Registries registries = Registries.open(invocation.surroundings());
+    Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
     String wanted = mountpointText;
     if (allNodes) {
-      showNodes(wanted == null ? registries.awaitAll() : List.of(find(wanted, registries)));
+      showNodes(wanted, registries);
     } else if (wanted != null) {
       StatusReport report = ask(find(wanted, registries), registries);
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
@@ -206,33 +206,45 @@ final class StatusCommand implements Callable<Integer> {
 
   private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
-    @Nullable MountFailure silent = null;
-    for (Registry.Entry entry : registries.awaitAll()) {
+    List<MountFailure> silent = new ArrayList<>();
+    for (Registry.Entry entry : registries.awaitAll(silent::add)) {
       try {
         reports.add(ask(entry, registries));
       } catch (MountFailure e) {
-        invocation.warn(e.line());
-        silent = e;
+        silent.add(e);
       }
     }
+    silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
       invocation.out().println(GSON.toJson(reports));
-    } else if (reports.isEmpty() && silent == null) {
+    } else if (reports.isEmpty() && silent.isEmpty()) {
       invocation.out().println("No mounts.");
     } else {
       invocation.out().println(String.join("\n\n", reports.stream().map(StatusTable::of).toList()));
     }
     invocation.out().flush();
     int status = exitStatus(reports);
-    if (silent != null) {
+    if (!silent.isEmpty()) {
       throw new MountFailure(ExitStatus.FAILED, "not all mounts answered; see the lines above");
     }
     return status;
   }
 
-  private void showNodes(List<Registry.Entry> mounts) throws MountFailure {
+  private void showNodes(@Nullable String wanted, Registries registries) throws MountFailure {
+    List<MountFailure> silent = new ArrayList<>();
+    showNodes(
+        wanted == null ? registries.awaitAll(silent::add) : List.of(find(wanted, registries)),
+        silent);
+  }
+
+  /**
+   * Shows what the nodes of some mounts say.
+   *
+   * @param silent why others are not among them
+   */
+  private void showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
+      throws MountFailure {
     List<NodesReport> reports = new ArrayList<>();
-    @Nullable MountFailure silent = null;
     for (Registry.Entry mount : mounts) {
       try {
         NodesReport report = askForNodes(mount);
@@ -246,19 +258,19 @@ final class StatusCommand implements Callable<Integer> {
         if (mountpointText != null) {
           throw e;
         }
-        invocation.warn(e.line());
-        silent = e;
+        silent.add(e);
       }
     }
+    silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
       invocation.out().println(GSON.toJson(mountpointText == null ? reports : reports.get(0)));
-    } else if (reports.isEmpty() && silent == null) {
+    } else if (reports.isEmpty() && silent.isEmpty()) {
       invocation.out().println("No mount is in a cluster.");
     } else {
       invocation.out().println(String.join("\n\n", reports.stream().map(NodesTable::of).toList()));
     }
     invocation.out().flush();
-    if (silent != null || !reports.stream().allMatch(NodesReport::isWhole)) {
+    if (!silent.isEmpty() || !reports.stream().allMatch(NodesReport::isWhole)) {
       throw new MountFailure(ExitStatus.FAILED, "not all nodes answered; see the lines above");
     }
   }
@@ -290,7 +302,7 @@ final class StatusCommand implements Callable<Integer> {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; pmfs status lists what is");
     }
-    throw Registries.absence(mountpoint);
+    throw registries.absence(mountpoint);
   }
 
   /** The same of the next daemon, if this one is replaced in that moment. */

@@ -76,7 +76,8 @@ abstract class TaskCommand implements Callable<Integer> {
     exclude("--background", "--wait", "--report", "--json");
     exclude("--wait", "--list");
     Surroundings surroundings = invocation.surroundings();
-    TaskTarget target = TaskTarget.find(places, surroundings);
+    TaskTarget target =
+        TaskTarget.find(places, Registries.open(surroundings, invocation::warn), surroundings);
     TaskRequest request = wait ? null : request(paths(target));
     String listOption = listOption();
     TaskClient client = new TaskClient(target.dataset().mount(), surroundings);

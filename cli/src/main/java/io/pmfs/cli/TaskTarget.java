@@ -13,20 +13,23 @@ import org.jspecify.annotations.Nullable;
 record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
 
   /** Finds the one mount that serves all of these paths. */
-  static TaskTarget find(List<String> texts, Surroundings surroundings) throws MountFailure {
-    Registries registries = Registries.open(surroundings);
+  static TaskTarget find(List<String> texts, Registries registries, Surroundings surroundings)
+      throws MountFailure {
     try {
-      return find(texts, registries.running(), surroundings);
+      return find(texts, registries.running(), registries, surroundings);
     } catch (MountFailure e) {
-      if (e.exitStatus() != ExitStatus.NOT_MOUNTED) {
+      if (e.exitStatus() == ExitStatus.USAGE) {
         throw e;
       }
-      return find(texts, registries.awaitAll(), surroundings);
+      return find(texts, registries.awaitAll(missed -> {}), registries, surroundings);
     }
   }
 
   private static TaskTarget find(
-      List<String> texts, List<Registry.Entry> mounts, Surroundings surroundings)
+      List<String> texts,
+      List<Registry.Entry> mounts,
+      Registries registries,
+      Surroundings surroundings)
       throws MountFailure {
     List<DatasetPaths> running = mounts.stream().map(DatasetPaths::new).toList();
     DatasetPaths only = null;
@@ -40,7 +43,7 @@ record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
       }
       FileName relative = dataset == null ? null : dataset.relative(path);
       if (dataset == null || relative == null) {
-        throw notServed(text, path, surroundings);
+        throw notServed(text, path, registries, surroundings);
       }
       if (only != null && dataset != only) {
         throw MountFailure.usage(
@@ -104,13 +107,14 @@ record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
     return best;
   }
 
-  private static MountFailure notServed(String text, String path, Surroundings surroundings)
+  private static MountFailure notServed(
+      String text, String path, Registries registries, Surroundings surroundings)
       throws MountFailure {
     try {
       MountTable.Mount mount =
           surroundings.mounts().holding(Path.of(FileName.ofLatin1(path).toString()));
       if (mount != null && mount.isPmfs()) {
-        return Registries.absence(mount.mountpoint());
+        return registries.absence(mount.mountpoint());
       }
     } catch (InvalidPathException e) {
       // Not in the table, then.

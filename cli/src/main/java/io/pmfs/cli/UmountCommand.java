@@ -77,7 +77,7 @@ final class UmountCommand implements Callable<Integer> {
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
     MountTable.Mount found = surroundings.mounts().at(mountpoint);
     target = found != null && found.isPmfs() ? found : null;
-    Registries registries = Registries.open(surroundings);
+    Registries registries = Registries.open(surroundings, invocation::warn);
     // Only a daemon can purge; to unmount takes none.
     Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
     if (entry != null) {

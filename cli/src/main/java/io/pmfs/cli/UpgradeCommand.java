@@ -34,7 +34,7 @@ final class UpgradeCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
-    Registries registries = Registries.open(surroundings);
+    Registries registries = Registries.open(surroundings, invocation::warn);
     Registry.Entry before = registries.await(mountpoint);
     if (before == null) {
       throw new MountFailure(

@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two users' files, for which it takes root. */
+/** Two users' files, for which it takes root; and a daemon that another is to follow. */
 final class RegistriesTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
   private static final int ADA = 4711;
@@ -104,5 +107,54 @@ final class RegistriesTest {
       assertThat(find()).isNotNull();
       assertThat(registration.socket()).exists();
     }
+  }
+
+  /** A mount whose daemon died: the kernel has it, and what the daemon left is there. */
+  private void kill() throws Exception {
+    Path directory = world.makeDirectory("run");
+    Registration registration =
+        Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
+    registration.publish(
+        new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30"));
+    Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+    byte[] left = Files.readAllBytes(entry);
+    registration.close();
+    Files.write(entry, left);
+    world.mountinfo(TestWorld.line(MOUNTPOINT, "fuse.pmfs", "/source"));
+  }
+
+  @Test
+  void awaitAll_noDaemonFollows_saysSoAndWhereToLook() throws Exception {
+    kill();
+    Registries registries =
+        Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200));
+    List<MountFailure> missed = new ArrayList<>();
+
+    assertThat(registries.awaitAll(missed::add)).isEmpty();
+
+    assertThat(missed)
+        .singleElement()
+        .satisfies(
+            failure -> {
+              assertThat(failure.exitStatus()).isEqualTo(ExitStatus.FAILED);
+              assertThat(failure.line())
+                  .isEqualTo(
+                      MOUNTPOINT
+                          + ": its daemon died, and the next one is not ready yet; see /log");
+            });
+  }
+
+  @Test
+  void await_longerThanTwoSeconds_tellsOnceWhatFor() throws Exception {
+    kill();
+    List<String> notices = new ArrayList<>();
+
+    assertThat(
+            Registries.open(world.surroundings(), notices::add, Duration.ofSeconds(3))
+                .await(MOUNTPOINT))
+        .isNull();
+
+    assertThat(notices)
+        .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
   }
 }

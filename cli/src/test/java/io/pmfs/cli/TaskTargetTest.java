@@ -45,7 +45,8 @@ final class TaskTargetTest {
   }
 
   private TaskTarget find(String... texts) throws MountFailure {
-    return TaskTarget.find(List.of(texts), world.surroundings());
+    return TaskTarget.find(
+        List.of(texts), Registries.open(world.surroundings()), world.surroundings());
   }
 
   @ParameterizedTest
