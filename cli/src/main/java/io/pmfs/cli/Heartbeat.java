@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.fuse.Bridge;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -28,9 +29,6 @@ final class Heartbeat implements AutoCloseable {
 
   /** For each line asks for the file $1, and answers a line whether it is there or not. */
   static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
-
-  /** Too long: the kernel asks us each time, and we need not ask the source. */
-  static final String NAME = "x".repeat(300);
 
   private final Path mountpoint;
   private final Supervision supervision;
@@ -142,7 +140,8 @@ final class Heartbeat implements AutoCloseable {
   private @Nullable Process startAsker() {
     try {
       Process process =
-          new ProcessBuilder("/bin/sh", "-c", question.get(), "sh", mountpoint + "/" + NAME)
+          new ProcessBuilder(
+                  "/bin/sh", "-c", question.get(), "sh", mountpoint + "/" + Bridge.HEARTBEAT)
               .start();
       withoutAsker = false;
       return process;

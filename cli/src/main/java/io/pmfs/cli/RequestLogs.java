@@ -4,7 +4,6 @@ import io.pmfs.cli.requests.AccessLogFile;
 import io.pmfs.cli.requests.RequestLog;
 import io.pmfs.cli.requests.SlowRequests;
 import io.pmfs.fuse.Bridge;
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -35,7 +34,6 @@ final class RequestLogs {
     return new RequestLog(
             namespace::path,
             bridge::waiting,
-            FileName.of(Heartbeat.NAME),
             file(settings.accessLog(), isInUse, clock),
             slow,
             clock)

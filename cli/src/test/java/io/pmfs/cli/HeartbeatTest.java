@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.Bridge;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -145,7 +146,8 @@ final class HeartbeatTest {
   @Test
   void question_ofTheShell_isAnsweredForEachLine() throws Exception {
     Process shell =
-        new ProcessBuilder("/bin/sh", "-c", Heartbeat.ASK, "sh", mountpoint + "/" + Heartbeat.NAME)
+        new ProcessBuilder(
+                "/bin/sh", "-c", Heartbeat.ASK, "sh", mountpoint + "/" + Bridge.HEARTBEAT)
             .start();
     shell.getOutputStream().write('\n');
     shell.getOutputStream().flush();

@@ -49,7 +49,6 @@ final class RequestFeedTest {
               inode -> FileName.of("train/" + "x".repeat(200) + inode),
               least -> List.of(),
               null,
-              null,
               new SlowRequests(Duration.ZERO, InstantSource.system(), line -> {}),
               InstantSource.system())
           .start();

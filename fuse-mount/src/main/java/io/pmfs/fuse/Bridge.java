@@ -8,6 +8,12 @@ import org.jspecify.annotations.Nullable;
 
 /** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
 public interface Bridge {
+  /**
+   * A name that a daemon may look up in its root to see whether its mount answers: too long for any
+   * file, so that nobody asks the source. It is nobody's request and counts nowhere.
+   */
+  String HEARTBEAT = "x".repeat(300);
+
   /** What it is called in status, for example {@code jnr}. */
   String name();
 

@@ -158,6 +158,13 @@ final class KernelRequest {
     return in.getLong(offset);
   }
 
+  /** Whether it asks for that name, in whatever directory. */
+  boolean isLookup(ByteBuffer name) {
+    return opcode() == Opcode.LOOKUP
+        && in.limit() == KernelProtocol.IN_HEADER_SIZE + name.limit() + 1
+        && in.slice(KernelProtocol.IN_HEADER_SIZE, name.limit()).equals(name);
+  }
+
   /** The NUL-terminated name at an offset. */
   FileName nameAt(int offset) throws FsException {
     int end = offset;

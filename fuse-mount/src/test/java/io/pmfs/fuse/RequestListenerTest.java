@@ -127,4 +127,25 @@ final class RequestListenerTest {
         .extracting(request -> request.asked().operation())
         .containsExactly("statfs");
   }
+
+  @Test
+  void heartbeat_isAnsweredAndCountsNowhere() {
+    RequestLatencies latencies = new RequestLatencies();
+    KernelOperations counted =
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
+    counted.tell(told);
+    String anothers = "y" + Bridge.HEARTBEAT.substring(1);
+    try (KernelSession session = new KernelSession(counted)) {
+      for (String name : List.of(Bridge.HEARTBEAT, anothers)) {
+        assertThat(session.ask(Opcode.LOOKUP, ROOT, KernelMessages.name(name)).errno())
+            .isEqualTo(Errno.ENAMETOOLONG);
+      }
+    }
+    assertThat(told.requests)
+        .singleElement()
+        .satisfies(one -> assertThat(one.asked().name()).isEqualTo(FileName.of(anothers)));
+    assertThat(latencies.snapshot())
+        .singleElement()
+        .satisfies(lookups -> assertThat(lookups.count()).isOne());
+  }
 }

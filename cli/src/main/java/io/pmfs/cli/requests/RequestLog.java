@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -50,7 +49,6 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   private final RequestPaths paths;
   private final LongFunction<List<AskedRequest>> inProgress;
-  private final @Nullable FileName own;
   private final @Nullable AccessLogFile file;
   private final SlowRequests slow;
   private final InstantSource clock;
@@ -73,30 +71,26 @@ public final class RequestLog implements RequestListener, AutoCloseable {
    *     nobody knows any more
    * @param inProgress requests that began so many nanoseconds ago and have no answer yet, the
    *     longest first
-   * @param own what the daemon itself looks up, which is nobody's request; null if nothing
    * @param file takes all lines; null if there is none. It is closed with this
    */
   public RequestLog(
       LongFunction<@Nullable FileName> paths,
       LongFunction<List<AskedRequest>> inProgress,
-      @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock) {
-    this(paths, inProgress, own, file, slow, clock, QUEUE_LENGTH);
+    this(paths, inProgress, file, slow, clock, QUEUE_LENGTH);
   }
 
   RequestLog(
       LongFunction<@Nullable FileName> paths,
       LongFunction<List<AskedRequest>> inProgress,
-      @Nullable FileName own,
       @Nullable AccessLogFile file,
       SlowRequests slow,
       InstantSource clock,
       int queueLength) {
     this.paths = new RequestPaths(paths);
     this.inProgress = inProgress;
-    this.own = own;
     this.file = file;
     this.slow = slow;
     this.clock = clock;
@@ -161,7 +155,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   @Override
   public void answered(AnsweredRequest request) {
-    if (isClosed || isOwn(request)) {
+    if (isClosed) {
       return;
     }
     if (queued.incrementAndGet() > queueLength) {
@@ -176,10 +170,6 @@ public final class RequestLog implements RequestListener, AutoCloseable {
       isWaiting = false;
       LockSupport.unpark(writer);
     }
-  }
-
-  private boolean isOwn(AnsweredRequest request) {
-    return own != null && Objects.equals(own, request.asked().name());
   }
 
   private void run() {

@@ -65,8 +65,7 @@ final class RequestLogTest {
   }
 
   private RequestLog log(LongFunction<@Nullable FileName> paths, int queueLength) {
-    return new RequestLog(
-        paths, least -> inProgress, FileName.of("own"), null, slow, CLOCK, queueLength);
+    return new RequestLog(paths, least -> inProgress, null, slow, CLOCK, queueLength);
   }
 
   @Test
@@ -75,7 +74,6 @@ final class RequestLogTest {
     try (RequestLog log = log(names::get, 100).start()) {
       log.add(reader);
       log.answered(Lines.answered(3, 5_000_000));
-      log.answered(Lines.lookup(1, "own", 2));
       log.answered(Lines.lookup(2, "a\u00ff", 0));
       log.answered(Lines.lookup(1, "b", 2));
       log.answered(Lines.lookup(99, "c", 0));
@@ -241,8 +239,7 @@ final class RequestLogTest {
     Path path = directory.resolve("access");
     AccessLogFile file = new AccessLogFile(path, 1 << 20, 2, CLOCK);
     file.open();
-    RequestLog log =
-        new RequestLog(names::get, least -> inProgress, null, file, slow, CLOCK).start();
+    RequestLog log = new RequestLog(names::get, least -> inProgress, file, slow, CLOCK).start();
     for (int i = 0; i < 5000; i++) {
       log.answered(Lines.answered(3, 1));
     }
