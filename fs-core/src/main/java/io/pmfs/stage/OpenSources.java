@@ -29,11 +29,18 @@ final class OpenSources implements AutoCloseable {
    * The open file of an inode, until the lease is closed; the source's own failure if it has one.
    */
   HandleTable<OpenSource>.Lease acquire(Inode inode) throws FsException {
-    var lease = files.acquire(inode.number(), () -> open(inode));
-    if (lease == null) {
-      throw new FsException(Errno.ENOENT, "inode " + inode.number());
+    while (true) {
+      var lease = files.acquire(inode.number(), () -> open(inode));
+      if (lease == null) {
+        throw new FsException(Errno.ENOENT, "inode " + inode.number());
+      }
+      if (lease.handle().isOf(inode)) {
+        return lease;
+      }
+      // Opened by somebody who had the file as it was before. The next round opens it anew.
+      lease.close();
+      files.invalidate(inode.number());
     }
-    return lease;
   }
 
   private OpenSource open(Inode inode) throws FsException {
@@ -71,6 +78,12 @@ final class OpenSources implements AutoCloseable {
     private OpenSource(Inode inode, SourceFile file) {
       this.inode = inode;
       this.file = file;
+    }
+
+    /** Whether it was opened as that version of the file. */
+    private boolean isOf(Inode other) {
+      return inode.identity().equals(other.identity())
+          && inode.attributes().version().equals(other.attributes().version());
     }
 
     /** Reads until the destination is full or the file ends; returns how many bytes. */

@@ -29,6 +29,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -400,7 +401,8 @@ final class DatasetTasksTest {
     }
   }
 
-  @Test
+  /** Other threads may still be at it as it was before. */
+  @RepeatedTest(20)
   void stage_fileThatChangesMeanwhile_isStagedInItsNewVersion() throws Exception {
     try (Dataset dataset = new Dataset(directory, store -> store.file("f", 1, 3L * BLOCK), ROOM)) {
       dataset.number("f");
