@@ -360,6 +360,8 @@ public final class Stager implements AutoCloseable {
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);
     if (file != null) {
+      // The reads that follow are not seen.
+      evictor.touched(inode.number());
       return file;
     }
     if (copies.isReadByUs(inode)) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.DirectoryTier;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -564,6 +566,33 @@ final class StagerTest {
       stage.stager.close();
       join();
       assertThat(stage.stager.status().idle()).isTrue();
+    }
+  }
+
+  /** Of what the kernel reads by itself, the opening is all that is seen. */
+  @Test
+  void copyFile_ofACopy_countsAsUseOfIt() throws Exception {
+    List<Long> used = new CopyOnWriteArrayList<>();
+    EvictionPolicy policy =
+        new EvictionPolicy() {
+          @Override
+          public void touched(long number) {
+            used.add(number);
+          }
+
+          @Override
+          public long victim(Tier tier, Namespace namespace) {
+            return 0;
+          }
+        };
+    try (Stage stage = new Stage(directory, ROOM).with(policy)) {
+      Inode inode = stage.file("f", 1, 5000);
+      stage.stage(inode);
+      used.clear();
+
+      assertThat(stage.stager.copyFile(inode)).isNotNull();
+
+      assertThat(used).containsExactly(inode.number());
     }
   }
 

@@ -80,6 +80,10 @@ final class BackingFiles {
   private final @Nullable BackingLedger ledger;
   private final @Nullable ReadModeChoice choice;
   private final LongAdder left = new LongAdder();
+
+  /** Opens of copies that are no files of their own, since the start. */
+  private final LongAdder notFiles = new LongAdder();
+
   private final LongAdder leftBytes = new LongAdder();
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
@@ -145,16 +149,27 @@ final class BackingFiles {
     return chosen == null ? ReadMode.AUTO : chosen.mode();
   }
 
-  /** Why it is so; empty if it was asked for. */
+  /** Why it is so, or what it lacks; empty if it was asked for and is so. */
   String readModeReason() {
     if (unavailable != null) {
       return "no passthrough: " + unavailable;
     }
     if (choice == null) {
-      return "";
+      return notInEffect();
     }
     ReadModeChoice.Chosen chosen = choice.chosen();
     return chosen == null ? "chosen when copies are read again" : chosen.reason();
+  }
+
+  /** Where most copies that were opened are none that the kernel could read. */
+  private String notInEffect() {
+    long others = notFiles.sum();
+    long all = others + left.sum();
+    return others <= all / 2
+        ? ""
+        : "hardly in effect: %,d of %,d opened copies are compressed, or lie in a bundle or a pool;"
+                .formatted(others, all)
+            + " pmfs evict, then pmfs stage makes files of those in bundles";
   }
 
   void setUnavailable(String why) {
@@ -298,8 +313,11 @@ final class BackingFiles {
     }
     Path file = fileSystem.copyFile(number);
     if (file == null) {
-      if (choice != null && fileSystem.hasCopyReadByUs(number)) {
-        choice.copyOpened(false);
+      if (fileSystem.hasCopyReadByUs(number)) {
+        notFiles.increment();
+        if (choice != null) {
+          choice.copyOpened(false);
+        }
       }
       return NONE;
     }

@@ -71,6 +71,31 @@ final class ReadModeIT {
     }
   }
 
+  /** Copies that a mount without it left in bundles are no files for the kernel. */
+  @Test
+  void passthrough_overBundles_saysThatItIsHardlyInEffectUntilTheyAreFiles() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(120, 20_000));
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(120);
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--read-mode", "passthrough")) {
+      assertMode(mount.status(), "passthrough", "as asked for");
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertMode(
+          mount.status(),
+          "passthrough",
+          "hardly in effect: 120 of 120 opened copies are compressed");
+
+      pmfs.run("evict", mount.mountpoint().toString()).expect(0);
+      pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+      for (int i = 0; i < 2; i++) {
+        dataset.assertEqualBelow(mount.mountpoint());
+      }
+      assertMode(mount.status(), "passthrough", "as asked for");
+    }
+  }
+
   @Test
   void auto_ofCompressedCopies_isPageCacheFromTheSecondEpochOn() {
     Path source = pmfs.directory("source");
