@@ -7,10 +7,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -349,5 +353,187 @@ final class SlurmIT {
     assertThat(awaitEnd(submit("nothing", "true"))).isEqualTo("COMPLETED");
     assertNothingLeft();
     assertNoCopies();
+  }
+
+  private void addToConfiguration(String line) throws IOException {
+    Files.writeString(scratch.root().resolve("job.conf"), line + "\n", StandardOpenOption.APPEND);
+  }
+
+  /** What the configuration said before goes on; and where it said nothing yet, nothing happens. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "TIERS=(ssd:$NO_SUCH_VARIABLE:80%)",
+        "exit 1",
+        "if then",
+        "LIMIT=soon",
+        "sleep 99"
+      })
+  void configuration_withAMistake_jobsRunAndTheNodeIsNotDrained(String mistake) throws IOException {
+    addToConfiguration(mistake);
+    String first = submit(asked(""), "ls ${PMFS_MOUNT:-%s}".formatted(dataset.root()));
+    assertThat(awaitEnd(first)).as(output(first)).isEqualTo("COMPLETED");
+    assertNothingLeft();
+
+    configure("STRICT=no", "TIERS=(ssd:" + tier + ":80%)");
+    String good = submit(asked(""), "echo $PMFS_MOUNT");
+    assertThat(awaitEnd(good)).isEqualTo("COMPLETED");
+    addToConfiguration(mistake);
+    String second = submit(asked(""), "echo $PMFS_MOUNT");
+    assertThat(awaitEnd(second)).isEqualTo("COMPLETED");
+    assertThat(output(second)).startsWith(base + "/mnt/").isEqualTo(output(good));
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void strict_prologueThatCannotMount_drainsTheNodeAndQueuesTheJobAgain() throws IOException {
+    configure("STRICT=yes", "TIERS=(ssd:/dev/null/tier)");
+    String job = submit(asked(""), "echo ran");
+    Await.until(
+        () -> "the node is drained: " + slurm.nodeState() + slurm.log(),
+        LONG,
+        () -> slurm.nodeState().startsWith("drain"));
+    assertThat(slurm.jobState(job)).isEqualTo("PENDING");
+    assertThat(output(job)).isEmpty();
+    assertThat(Mounts.below(base)).isEmpty();
+
+    configure("STRICT=yes", "TIERS=(ssd:" + tier + ":80%)");
+    String node = slurm.slurm("sinfo", "-h", "-o", "%n").expect(0).out().strip();
+    slurm.slurm("scontrol", "update", "nodename=" + node, "state=resume").expect(0);
+    slurm.slurm("scontrol", "release", job);
+    assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("ran");
+    assertNothingLeft();
+  }
+
+  /** However long ago it began, and although nothing of it runs: others' jobs do not end it. */
+  @Test
+  void mount_ofAJobWithoutProcesses_staysUntilItsEnd() throws IOException {
+    Command granted =
+        user.run(
+            slurm.environment(),
+            "salloc",
+            "--no-shell",
+            "-n1",
+            "--chdir",
+            home().toString(),
+            "--comment",
+            asked(""));
+    String job = granted.expect(0).err().replaceAll("(?s).*allocation (\\d+).*", "$1");
+    Await.until("the mount", LONG, () -> !Mounts.below(base).isEmpty());
+    String key = names(base.resolve("keys")).get(0);
+    Path record = base.resolve("keys").resolve(key).resolve(job);
+    Files.setLastModifiedTime(record, FileTime.from(Instant.now().minus(Duration.ofDays(9))));
+
+    String other = submit("nothing", "true");
+    assertThat(awaitEnd(other)).isEqualTo("COMPLETED");
+    Await.until(
+        () -> "the epilogue of " + other + slurm.log(),
+        LONG,
+        () -> !slurm.slurm("squeue", "-h", "-o", "%i").out().contains(other));
+    Path go = home().resolve("go");
+    String third = submit(asked(""), "ls $PMFS_MOUNT >/dev/null && touch " + go);
+    assertThat(awaitEnd(third)).isEqualTo("COMPLETED");
+    assertThat(go).exists();
+    assertThat(Mounts.below(base)).hasSize(1);
+
+    slurm.slurm("scancel", job).expect(0);
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  /** Slurm knows that it has ended. */
+  @Test
+  void record_ofAJobThatEndedWithoutEpilogue_isRemovedByTheNext() throws IOException {
+    Path key = Files.createDirectories(base.resolve("keys/%d-00ff".formatted(user.uid())));
+    Files.createDirectories(base.resolve("mnt/%d-00ff".formatted(user.uid())));
+    String ended = submit("nothing", "true");
+    assertThat(awaitEnd(ended)).isEqualTo("COMPLETED");
+    Files.writeString(key.resolve(ended), "slurm " + ended + "\n");
+    Files.writeString(key.resolve("99999"), "slurm 99999\n");
+    Files.writeString(key.resolve("99998"), "pbs 99998.nobody-answers\n");
+
+    assertThat(awaitEnd(submit("nothing", "true"))).isEqualTo("COMPLETED");
+
+    Await.until(
+        () -> "only what nobody knows of: " + names(key),
+        LONG,
+        () -> names(key).equals(List.of("99998")));
+    Files.delete(key.resolve("99998"));
+    assertThat(awaitEnd(submit("nothing", "true"))).isEqualTo("COMPLETED");
+    assertNothingLeft();
+  }
+
+  /** Without any help of an administrator, and with what the script has trapped itself. */
+  @ParameterizedTest
+  @ValueSource(strings = {"end", "exit", "cancel"})
+  void userBeginAndEnd_mountForSeveralSteps(String how) {
+    String begin = scratch.root().resolve("scripts/slurm/user/begin").toString();
+    String steps =
+        "export PMFS_RUNTIME_DIR=%s/own; ".formatted(home())
+            + "trap 'echo mine $? >trapped' EXIT; "
+            + ". %s %s --tier ssd:%s/own-tier --keep-free 0; "
+                .formatted(begin, dataset.root(), home())
+            + "echo at $PMFS_MOUNT; diff -r $PMFS_MOUNT %s && echo same; ".formatted(dataset.root())
+            + "srun --overlap ls $PMFS_MOUNT >/dev/null && echo step; ";
+    String end =
+        switch (how) {
+          case "end" -> ". " + begin.replaceAll("begin$", "end") + "; echo unmounted; exit 3";
+          case "exit" -> "exit 3";
+          default -> "echo waits; while :; do sleep 1; done";
+        };
+    String job = submit("nothing", steps + end);
+    if (how.equals("cancel")) {
+      awaitOutput(job, "waits");
+      slurm.slurm("scancel", "--batch", "--signal=TERM", job).expect(0);
+    }
+    assertThat(awaitEnd(job)).as(output(job)).isIn("FAILED", "CANCELLED", "COMPLETED");
+    assertThat(output(job)).contains("same", "step").doesNotContain("at " + dataset.root());
+    Await.until(
+        "the script's own trap",
+        LONG,
+        () -> Command.run("cat", home() + "/trapped").out().startsWith("mine "));
+    if (!how.equals("cancel")) {
+      assertThat(Command.run("cat", home() + "/trapped").out()).isEqualTo("mine 3\n");
+    }
+    Await.until(
+        () -> "nothing is mounted: " + Mounts.below(Path.of("/tmp")),
+        LONG,
+        () ->
+            Mounts.below(Path.of("/tmp")).stream()
+                .noneMatch(m -> m.toString().endsWith("-" + job)));
+    assertNothingLeft();
+  }
+
+  @Test
+  void hundredJobs_killedAtRandomMoments_leaveNothing() throws Exception {
+    long seed = System.nanoTime();
+    Random random = new Random(seed);
+    for (int i = 0; i < 100; i += 2) {
+      List<String> jobs = new ArrayList<>();
+      for (int j = 0; j < 2; j++) {
+        String how = random.nextBoolean() ? ",stage" : ",stage=wait,keep";
+        jobs.add(submit(asked(how), "cat $PMFS_MOUNT/*/* >/dev/null; cd $PMFS_MOUNT; sleep 60"));
+      }
+      for (String job : jobs) {
+        Thread.sleep(random.nextInt(3000));
+        switch (random.nextInt(3)) {
+          case 0 -> slurm.slurm("scancel", job).expect(0);
+          case 1 -> slurm.slurm("scancel", "--signal=KILL", job);
+          default -> {
+            for (String process : processes()) {
+              Command.run("kill", "-KILL", process.strip().split(" +", 2)[0]);
+            }
+            slurm.slurm("scancel", job).expect(0);
+          }
+        }
+      }
+      for (String job : jobs) {
+        slurm.slurm("scancel", job);
+        assertThat(awaitEnd(job)).as("seed %s: %s", seed, output(job)).isNotEqualTo("RUNNING");
+      }
+    }
+    assertNothingLeft();
   }
 }
