@@ -19,8 +19,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A batch's answer: a frame for each file, in order. One worker sends them and reads those that
- * nobody has begun; when that lasts, since the source is asked, others read ahead of it. Waits only
- * for what is being read, so it needs no worker but its own.
+ * nobody has begun; when that lasts, since the source is asked, others read ahead of it, as far as
+ * there is memory to keep what they read. Waits only for what is being read, so it needs no worker
+ * but its own.
  */
 final class BatchAnswer {
   private static final Logger log = LoggerFactory.getLogger(BatchAnswer.class);
@@ -33,20 +34,30 @@ final class BatchAnswer {
 
   private static final int SENT_BYTES = 256 << 10;
   private static final int HELPERS = 7;
+  private static final int NOBODYS_TURN = -1;
 
   /** Kind, attributes, size and checksum stand before a file's bytes. */
   static final int FILE_HEAD_BYTES = 1 + PeerFormat.STATUS_BYTES + 2 * Integer.BYTES;
 
+  /** A file's bytes with what stands before them, and the memory that was taken to keep them. */
+  private record Frame(ByteBuf bytes, int taken) {}
+
   private final PeerService service;
+  private final AnswerMemory memory;
   private final List<PeerFormat.BatchItem> items;
   private final PeerAnswer answer;
   private final AtomicInteger next = new AtomicInteger();
-  private final AtomicReferenceArray<@Nullable ByteBuf> frames;
+  private final AtomicReferenceArray<@Nullable Frame> frames;
   private CompositeByteBuf ready;
   private boolean ended; // GUARDED_BY(this)
 
-  private BatchAnswer(PeerService service, List<PeerFormat.BatchItem> items, PeerAnswer answer) {
+  private BatchAnswer(
+      PeerService service,
+      AnswerMemory memory,
+      List<PeerFormat.BatchItem> items,
+      PeerAnswer answer) {
     this.service = service;
+    this.memory = memory;
     this.items = items;
     this.answer = answer;
     this.ready = answer.compose(items.size());
@@ -65,6 +76,11 @@ final class BatchAnswer {
     long room = HttpLimits.MAX_BATCH_BYTES;
     for (PeerFormat.BatchItem item : items) {
       PeerPath.check(item.path());
+      if (item.expected().size() > Blocks.SIZE) {
+        throw new Refusal(
+            HttpResponseStatus.REQUEST_ENTITY_TOO_LARGE,
+            "a file of more than 1 MiB is to be asked for by itself");
+      }
       if (item.expected().size() > room) {
         throw new Refusal(
             HttpResponseStatus.REQUEST_ENTITY_TOO_LARGE, "the batch asks for too many bytes");
@@ -75,8 +91,12 @@ final class BatchAnswer {
   }
 
   static void send(
-      PeerService service, Executor helpers, List<PeerFormat.BatchItem> items, PeerAnswer answer) {
-    BatchAnswer batch = new BatchAnswer(service, items, answer);
+      PeerService service,
+      Executor helpers,
+      AnswerMemory memory,
+      List<PeerFormat.BatchItem> items,
+      PeerAnswer answer) {
+    BatchAnswer batch = new BatchAnswer(service, memory, items, answer);
     try {
       batch.send(helpers);
     } finally {
@@ -89,9 +109,10 @@ final class BatchAnswer {
     boolean isAlone = true;
     int taken = 0;
     while (taken < items.size() && !answer.isGone()) {
-      ByteBuf frame = frames.getAndSet(taken, null);
+      Frame frame = frames.getAndSet(taken, null);
       if (frame != null) {
-        ready.addComponent(true, frame);
+        memory.release(frame.taken);
+        ready.addComponent(true, frame.bytes);
         taken++;
         if (ready.readableBytes() >= SENT_BYTES) {
           flush();
@@ -99,7 +120,7 @@ final class BatchAnswer {
         continue;
       }
       long beforeNanos = System.nanoTime();
-      if (!readNext()) {
+      if (!readNext(taken)) {
         flush();
         awaitFrame(taken);
       } else if (System.nanoTime() - beforeNanos > SLOW_NANOS) {
@@ -134,7 +155,7 @@ final class BatchAnswer {
       for (int i = 0; i < count; i++) {
         helpers.execute(
             () -> {
-              while (!answer.isGone() && readNext()) {}
+              while (!answer.isGone() && readNext(NOBODYS_TURN)) {}
             });
       }
     } catch (RejectedExecutionException e) {
@@ -142,22 +163,40 @@ final class BatchAnswer {
     }
   }
 
-  /** Reads a file that nobody has begun; false if there is none. */
-  private boolean readNext() {
-    int index = next.getAndIncrement();
-    if (index >= items.size()) {
-      return false;
-    }
-    ByteBuf frame = frame(items.get(index));
-    synchronized (this) {
-      if (ended) {
-        frame.release();
+  /**
+   * Reads a file that nobody has begun; false if there is none, or no memory to keep it.
+   *
+   * @param turn the one that is sent next, and so not kept
+   */
+  private boolean readNext(int turn) {
+    int index = next.get();
+    while (index < items.size()) {
+      int size = index == turn ? 0 : FILE_HEAD_BYTES + (int) items.get(index).expected().size();
+      if (!memory.tryTake(size)) {
         return false;
       }
+      if (next.compareAndSet(index, index + 1)) {
+        keep(index, new Frame(frame(items.get(index)), size));
+        return true;
+      }
+      memory.release(size);
+      index = next.get();
+    }
+    return false;
+  }
+
+  private synchronized void keep(int index, Frame frame) {
+    if (ended) {
+      drop(frame);
+    } else {
       frames.set(index, frame);
       notifyAll();
     }
-    return true;
+  }
+
+  private void drop(Frame frame) {
+    frame.bytes.release();
+    memory.release(frame.taken);
   }
 
   private synchronized void awaitFrame(int index) {
@@ -176,9 +215,9 @@ final class BatchAnswer {
     ended = true;
     ready.release();
     for (int i = 0; i < frames.length(); i++) {
-      ByteBuf frame = frames.getAndSet(i, null);
+      Frame frame = frames.getAndSet(i, null);
       if (frame != null) {
-        frame.release();
+        drop(frame);
       }
     }
   }

@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import static java.util.stream.Collectors.joining;
+import static java.util.stream.Collectors.toSet;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.metadata.FileName;
@@ -14,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +47,7 @@ public final class Cluster implements Peers, AutoCloseable {
   private final byte[] key;
   private final Owners owners;
   private final Suspects suspects = new Suspects(System::nanoTime);
+  private final Suspects withoutSource = new Suspects(System::nanoTime);
   private final HttpPeerClient client;
   private volatile @Nullable PeerStore store;
   private volatile @Nullable PeerServer server;
@@ -61,12 +64,13 @@ public final class Cluster implements Peers, AutoCloseable {
     this.id = NodeId.of(state, settings.nodeName());
     this.key = settings.group().secret().requestKey().getEncoded();
     this.owners = new Owners(id, settings.replicas());
-    this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts());
+    this.client =
+        new HttpPeerClient(key, settings.tls(), settings.timeouts(), withoutSource::isSuspected);
   }
 
   /** The source as this node is to ask it, to be closed by the caller. */
   public BackingStore store(BackingStore source) {
-    PeerStore made = new PeerStore(source, owners, client, suspects);
+    PeerStore made = new PeerStore(source, owners, client, suspects, withoutSource);
     store = made;
     return made;
   }
@@ -105,7 +109,7 @@ public final class Cluster implements Peers, AutoCloseable {
             settings.tls(),
             instance,
             PeerLimits.DEFAULTS,
-            new DatasetService(fileSystem, namespace, copies, stager, owners),
+            new DatasetService(fileSystem, namespace, copies, stager, owners, this::asksElsewhere),
             control);
     server = listening;
     Member self =
@@ -116,9 +120,19 @@ public final class Cluster implements Peers, AutoCloseable {
     change(joined, stager);
   }
 
+  private boolean asksElsewhere(FileName path) {
+    PeerStore asking = store;
+    return asking != null && asking.asksElsewhere(path);
+  }
+
   /** Goes by the latest view, whoever calls first. */
   private synchronized void change(Membership joined, Stager stager) {
-    owners.change(joined.view());
+    View view = joined.view();
+    Set<UUID> ids = view.members().stream().map(Member::id).collect(toSet());
+    owners.change(view);
+    suspects.keepOnly(ids);
+    withoutSource.keepOnly(ids);
+    client.keepOnly(ids);
     stager.shareChanged();
   }
 
@@ -191,7 +205,7 @@ public final class Cluster implements Peers, AutoCloseable {
         member,
         owners.isSelf(member),
         owners.share(member),
-        suspects.isSuspected(member),
+        suspects.isSuspected(member) || withoutSource.isSuspected(member),
         client.statistics(member));
   }
 

@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -38,9 +39,20 @@ final class DatasetService implements PeerService {
   private final Copies copies;
   private final Stager stager;
   private final Owners owners;
+  private final Predicate<FileName> asksElsewhere;
 
+  /**
+   * @param asksElsewhere whether this node waits for another one's answer about a path: then nobody
+   *     waits for that here
+   */
   DatasetService(
-      PmfsFileSystem fileSystem, Namespace namespace, Copies copies, Stager stager, Owners owners) {
+      PmfsFileSystem fileSystem,
+      Namespace namespace,
+      Copies copies,
+      Stager stager,
+      Owners owners,
+      Predicate<FileName> asksElsewhere) {
+    this.asksElsewhere = asksElsewhere;
     this.fileSystem = fileSystem;
     this.namespace = namespace;
     this.copies = copies;
@@ -52,6 +64,7 @@ final class DatasetService implements PeerService {
   public void list(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException, PeerException {
     mustOwn(directory);
+    mustNotWait(directory);
     long number = find(directory);
     fileSystem.compareAll(number);
     long position = 0;
@@ -80,6 +93,7 @@ final class DatasetService implements PeerService {
   @Override
   public SourceStatus status(FileName path) throws FsException, PeerException {
     mustOwn(Paths.parent(path));
+    mustNotWait(path);
     Inode inode = fileSystem.inode(find(path));
     return new SourceStatus(inode.identity(), inode.attributes());
   }
@@ -123,6 +137,12 @@ final class DatasetService implements PeerService {
   private void mustOwn(FileName directory) throws PeerException {
     if (!owners.isOwn(directory)) {
       throw refused("directory " + directory + " is another node's");
+    }
+  }
+
+  private void mustNotWait(FileName path) throws PeerException {
+    if (asksElsewhere.test(path)) {
+      throw refused("another node is being asked for " + path);
     }
   }
 

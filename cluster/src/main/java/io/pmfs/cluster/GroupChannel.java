@@ -10,11 +10,12 @@ import java.net.ServerSocket;
 import java.net.SocketException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
+import javax.net.ServerSocketFactory;
 import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.SSLSocket;
 import org.jgroups.JChannel;
 import org.jgroups.protocols.FD_ALL3;
@@ -32,6 +33,7 @@ import org.jgroups.protocols.pbcast.NAKACK2;
 import org.jgroups.protocols.pbcast.STABLE;
 import org.jgroups.stack.Protocol;
 import org.jgroups.util.DefaultSocketFactory;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -126,11 +128,43 @@ final class GroupChannel {
 
   private static DefaultSocketFactory sockets(SSLContext tls)
       throws GeneralSecurityException, IOException {
-    DefaultSocketFactory sockets = new DefaultSocketFactory(tls);
+    DefaultSocketFactory sockets =
+        new DefaultSocketFactory(tls.getSocketFactory(), new ProvenServerSockets(tls));
     sockets.setSocketConfigurator(socket -> limitHandshake((SSLSocket) socket));
-    sockets.setServerSocketConfigurator(
-        socket -> ((SSLServerSocket) socket).setNeedClientAuth(true));
     return sockets;
+  }
+
+  /** For JGroups, which binds them itself. */
+  private static final class ProvenServerSockets extends ServerSocketFactory {
+    private final SSLContext tls;
+
+    ProvenServerSockets(SSLContext tls) {
+      this.tls = tls;
+    }
+
+    @Override
+    public ServerSocket createServerSocket() throws IOException {
+      return new ProvenServerSocket(
+          tls.getSocketFactory(), Duration.ofMillis(HANDSHAKE_TIMEOUT_MS));
+    }
+
+    @Override
+    public ServerSocket createServerSocket(int port) throws IOException {
+      return createServerSocket(port, 0, null);
+    }
+
+    @Override
+    public ServerSocket createServerSocket(int port, int backlog) throws IOException {
+      return createServerSocket(port, backlog, null);
+    }
+
+    @Override
+    public ServerSocket createServerSocket(int port, int backlog, @Nullable InetAddress address)
+        throws IOException {
+      ServerSocket socket = createServerSocket();
+      socket.bind(new InetSocketAddress(address, port), backlog);
+      return socket;
+    }
   }
 
   /** Whoever is met at the port may say nothing; JGroups would wait for that for ever. */

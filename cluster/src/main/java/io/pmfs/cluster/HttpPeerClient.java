@@ -27,11 +27,13 @@ import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,6 +57,7 @@ public final class HttpPeerClient implements PeerClient {
   private final byte[] key;
   private final PeerTimeouts timeouts;
   private final int aloneCount;
+  private final Predicate<Member> isSuspected;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -68,12 +71,24 @@ public final class HttpPeerClient implements PeerClient {
    *
    * @param key signs requests
    * @param tls null for plain HTTP
+   * @param isSuspected which peers are left alone when they say that they wait themselves
    */
-  public HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
-    this(key, tls, timeouts, ALONE_COUNT);
+  public HttpPeerClient(
+      byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, Predicate<Member> isSuspected) {
+    this(key, tls, timeouts, ALONE_COUNT, isSuspected);
   }
 
-  HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, int aloneCount) {
+  HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
+    this(key, tls, timeouts, ALONE_COUNT, peer -> false);
+  }
+
+  HttpPeerClient(
+      byte[] key,
+      @Nullable PeerTls tls,
+      PeerTimeouts timeouts,
+      int aloneCount,
+      Predicate<Member> isSuspected) {
+    this.isSuspected = isSuspected;
     this.key = key.clone();
     this.timeouts = timeouts;
     this.aloneCount = aloneCount;
@@ -285,8 +300,23 @@ public final class HttpPeerClient implements PeerClient {
               timeouts,
               MAX_CONNECTIONS,
               aloneCount,
-              key);
+              key,
+              isSuspected);
         });
+  }
+
+  /** Forgets those that are not among the members any more, with what was counted of them. */
+  void keepOnly(Set<UUID> members) {
+    links
+        .values()
+        .removeIf(
+            link -> {
+              boolean isGone = !members.contains(link.peer.id());
+              if (isGone) {
+                link.close();
+              }
+              return isGone;
+            });
   }
 
   @Override

@@ -117,10 +117,17 @@ final class Owners {
     return member.id().equals(self);
   }
 
+  /** What became of asking a node for a copy. */
+  enum Help {
+    GAVE,
+    HAS_NONE,
+    /** It was not asked, or gave no answer: whether it has one is not known. */
+    UNKNOWN
+  }
+
   /** Asks who may hold a copy. */
   interface Holder {
-    /** Whether that node gave what it was asked for. */
-    boolean ask(Member member);
+    Help ask(Member member);
   }
 
   /**
@@ -136,20 +143,20 @@ final class Owners {
     Set<UUID> asked = new HashSet<>(Set.of(self));
     for (Table table : known.holders) {
       if (table.misses.get() < MOST_MISSES) {
-        boolean helped = false;
-        boolean wasAsked = false;
+        boolean isMiss = false;
         for (Member owner : table.owners(path)) {
           Member there = now.view.find(owner.id());
-          if (!helped && there != null && asked.add(there.id())) {
-            wasAsked = true;
-            helped = question.ask(there);
+          if (there == null || !asked.add(there.id())) {
+            continue;
           }
+          Help help = question.ask(there);
+          if (help == Help.GAVE) {
+            table.misses.set(0);
+            return true;
+          }
+          isMiss |= help == Help.HAS_NONE;
         }
-        if (helped) {
-          table.misses.set(0);
-          return true;
-        }
-        if (wasAsked) {
+        if (isMiss) {
           table.misses.incrementAndGet();
         }
       }

@@ -24,12 +24,13 @@ import java.io.IOException;
 
 /**
  * The answer to one request, written by one worker. At most {@value #MAX_PENDING_BYTES} bytes wait
- * for the peer: who writes more waits, until the peer takes them or its connection is closed. What
- * is written to a peer that is gone is dropped.
+ * for the peer: who writes more waits, as one of the {@link Workers} that do not count then, until
+ * the peer takes them or its connection is closed. What is written to a peer that is gone is
+ * dropped.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // what fails closes the channel, which isGone tells
 final class PeerAnswer {
-  private static final int MAX_PENDING_BYTES = 1 << 20;
+  private static final int MAX_PENDING_BYTES = 256 << 10;
 
   private final Channel channel;
   private final PeerCounters counters;
@@ -161,13 +162,29 @@ final class PeerAnswer {
     int size = bytes.readableBytes();
     lastNanos = System.nanoTime();
     counters.bytes.add(size);
-    channel.writeAndFlush(new DefaultHttpContent(bytes)).awaitUninterruptibly();
+    await(channel.writeAndFlush(new DefaultHttpContent(bytes)));
   }
 
-  private synchronized void awaitRoom() {
+  private static void await(ChannelFuture sent) {
+    if (!sent.isDone()) {
+      Workers.await(sent::awaitUninterruptibly);
+    }
+  }
+
+  private synchronized boolean hasRoom() {
+    return pending <= MAX_PENDING_BYTES || isGone();
+  }
+
+  private void awaitRoom() {
+    if (!hasRoom()) {
+      Workers.await(this::waitForRoom);
+    }
+  }
+
+  private synchronized void waitForRoom() {
     boolean interrupted = false;
     // Each write ends: by being taken, or because the connection is closed when it stalls.
-    while (pending > MAX_PENDING_BYTES && !isGone()) {
+    while (!hasRoom()) {
       try {
         wait(1000);
       } catch (InterruptedException e) {
@@ -191,7 +208,7 @@ final class PeerAnswer {
     counters.bytes.add(range.size());
     ChannelFuture sent = channel.writeAndFlush(region);
     // The file is ours only until this returns, so there is no leaving early.
-    sent.awaitUninterruptibly();
+    await(sent);
     IOException failure = region.failure();
     if (failure != null) {
       throw failure;

@@ -58,7 +58,9 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
         return;
       }
       isInformational = head.status().codeClass() == HttpStatusClass.INFORMATIONAL;
-      if (!isInformational) {
+      if (isInformational) {
+        current.waits();
+      } else {
         current.head(head, HttpUtil.isKeepAlive(head));
       }
     }

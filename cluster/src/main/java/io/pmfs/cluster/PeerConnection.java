@@ -40,7 +40,7 @@ import org.slf4j.LoggerFactory;
 final class PeerConnection extends ChannelInboundHandlerAdapter {
   private static final Logger log = LoggerFactory.getLogger(PeerConnection.class);
   private static final Duration LINGER = Duration.ofSeconds(1);
-  private static final int LEAST_TAKEN_BYTES = 64 << 10;
+  private static final int LEAST_TAKEN_BYTES = 256 << 10;
   private static final long TICKS_PER_LIMIT = 4;
 
   private enum State {

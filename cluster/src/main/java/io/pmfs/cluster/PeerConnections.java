@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Open connections to one peer, those used last first. Safe for use by many threads. */
@@ -58,14 +59,23 @@ final class PeerConnections {
     return Objects.requireNonNull(permits.get(use));
   }
 
-  /** Waits for the right to have a connection, which {@link #leave} gives back. */
-  void enter(Use use) throws PeerException {
+  /**
+   * Waits for the right to have a connection, which {@link #leave} gives back.
+   *
+   * @param isWorthWaiting whether those that have one wait for what the peer itself waits for: then
+   *     one for data is waited for as long as that takes
+   */
+  void enter(Use use, BooleanSupplier isWorthWaiting) throws PeerException {
     Duration patience = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
     try {
-      if (permits(use).tryAcquire()
-          || permits(use).tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+      if (permits(use).tryAcquire()) {
         return;
       }
+      do {
+        if (permits(use).tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+          return;
+        }
+      } while (use == Use.DATA && isWorthWaiting.getAsBoolean());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

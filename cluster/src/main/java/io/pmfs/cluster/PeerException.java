@@ -10,7 +10,7 @@ public final class PeerException extends Exception {
     CORRUPT,
     /** It has no copy and is not an owner, or has another version, or is busy. */
     REFUSED,
-    /** The source failed it. */
+    /** The source failed it, or does not answer it alone. */
     FAILED
   }
 

@@ -4,11 +4,15 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request that waits for its answer. The event loop brings the answer, one thread waits for it.
  * When it leaves, what comes later touches nothing of it: a destination is its reader's again.
+ *
+ * <p>A peer that says that it waits itself, for the source, is waited for as long as it says so and
+ * is not suspected; that time counts for no limit.
  */
 final class PeerExchange {
   /** Takes an answer. Called by the event loop, never after {@link #await} has returned. */
@@ -16,22 +20,40 @@ final class PeerExchange {
     /** The head, of a status below 300. */
     void head(HttpResponse head) throws PeerException;
 
-    /** The next bytes. */
-    void content(ByteBuf bytes) throws PeerException;
+    /** The next bytes. Says whether there was anything in them but that the peer waits itself. */
+    boolean content(ByteBuf bytes) throws PeerException;
 
     /** There are no more. */
     void end() throws PeerException;
+
+    /** Whether the peer has all that it sends, so that its pace is that of its disk and network. */
+    boolean isSteady();
   }
+
+  /** A peer whose pace is its own and less than this is left after {@link #PACE_NANOS}. */
+  private static final long LEAST_BYTES_PER_SECOND = 256 << 10;
+
+  private static final long PACE_NANOS = 2_000_000_000L;
+
+  /** How often to look whether it is worthwhile to wait on. */
+  private static final long LOOK_NANOS = 500_000_000L;
 
   private static final int MAX_LINE_BYTES = 512;
 
-  private final Member peer;
+  private final PeerLink link;
   private final Reader reader;
-  private final PeerTimeouts timeouts;
-  private final long sinceNanos = System.nanoTime();
-  private volatile long lastNanos = sinceNanos;
+  private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
+  /** When it was asked, without the time that it waited itself. */
+  private long sinceNanos = lastNanos; // GUARDED_BY(this)
+
+  /** When anything came that means something. */
+  private long markNanos = lastNanos; // GUARDED_BY(this)
+
+  private boolean isWaiting; // GUARDED_BY(this)
+  private long headNanos; // GUARDED_BY(this)
+  private long contentBytes; // GUARDED_BY(this)
   private boolean ended; // GUARDED_BY(this)
   private boolean isClosed; // GUARDED_BY(this)
   private boolean keepAlive; // GUARDED_BY(this)
@@ -39,9 +61,8 @@ final class PeerExchange {
   private @Nullable HttpResponseStatus refused; // GUARDED_BY(this)
   private final StringBuilder line = new StringBuilder(); // GUARDED_BY(this)
 
-  PeerExchange(Member peer, PeerTimeouts timeouts, Reader reader) {
-    this.peer = peer;
-    this.timeouts = timeouts;
+  PeerExchange(PeerLink link, Reader reader) {
+    this.link = link;
     this.reader = reader;
   }
 
@@ -51,10 +72,26 @@ final class PeerExchange {
     lastNanos = System.nanoTime();
   }
 
+  /** The peer says that it waits itself. */
+  synchronized void waits() {
+    long now = System.nanoTime();
+    sinceNanos += now - markNanos;
+    markNanos = now;
+    isWaiting = true;
+    link.waits();
+  }
+
+  private void goesOn() {
+    markNanos = System.nanoTime();
+    isWaiting = false;
+  }
+
   synchronized void head(HttpResponse head, boolean keepAlive) {
     if (ended) {
       return;
     }
+    goesOn();
+    headNanos = markNanos;
     this.keepAlive = keepAlive;
     if (head.status().code() >= 300) {
       refused = head.status();
@@ -70,7 +107,7 @@ final class PeerExchange {
   }
 
   synchronized void content(ByteBuf bytes) {
-    if (ended) {
+    if (ended || !bytes.isReadable()) {
       return;
     }
     if (refused != null) {
@@ -80,8 +117,14 @@ final class PeerExchange {
       }
       return;
     }
+    int count = bytes.readableBytes();
     try {
-      reader.content(bytes);
+      if (reader.content(bytes)) {
+        goesOn();
+        contentBytes += count;
+      } else {
+        waits();
+      }
     } catch (PeerException e) {
       fail(e);
     } catch (RuntimeException e) {
@@ -121,7 +164,7 @@ final class PeerExchange {
 
   /** The connection cannot be used any more when an answer ends so. */
   synchronized void fail(PeerException.Kind kind, String what) {
-    fail(new PeerException(kind, peer + " " + what));
+    fail(new PeerException(kind, link.peer + " " + what));
   }
 
   private synchronized void fail(PeerException why) {
@@ -152,25 +195,44 @@ final class PeerExchange {
   synchronized boolean await(Channel channel) {
     while (!ended) {
       long now = System.nanoTime();
-      long step = lastNanos + (hasBytes ? timeouts.stall() : timeouts.firstByte()).toNanos() - now;
-      long total = sinceNanos + timeouts.total().toNanos() - now;
-      if (Math.min(step, total) <= 0) {
-        fail(
-            PeerException.Kind.UNREACHABLE,
-            total <= 0
-                ? "did not answer within " + timeouts.total().toSeconds() + " s"
-                : hasBytes ? "stopped in the midst of an answer" : "is silent");
+      PeerTimeouts timeouts = link.timeouts;
+      long left =
+          Math.min(
+              lastNanos + (hasBytes ? timeouts.stall() : timeouts.firstByte()).toNanos() - now,
+              sinceNanos + timeouts.total().toNanos() - now);
+      if (left <= 0 || isTooSlow(now)) {
+        fail(PeerException.Kind.UNREACHABLE, left <= 0 ? silence() : "sends too slowly");
+        break;
+      }
+      if (isWaiting && link.isSuspected()) {
+        fail(PeerException.Kind.FAILED, "waits for the source, which answers this node");
         break;
       }
       try {
         // Rounded up: a wait of 0 has no end.
-        wait(Math.min(step, total) / 1_000_000 + 1);
+        wait(Math.min(left, LOOK_NANOS) / 1_000_000 + 1);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         fail(PeerException.Kind.FAILED, "was not waited for: the reader was interrupted");
       }
     }
     return keepAlive && channel.isActive();
+  }
+
+  private String silence() {
+    Duration total = link.timeouts.total();
+    if (System.nanoTime() - sinceNanos >= total.toNanos()) {
+      return "did not answer within " + total.toSeconds() + " s";
+    }
+    return hasBytes ? "stopped in the midst of an answer" : "is silent";
+  }
+
+  private boolean isTooSlow(long now) {
+    long sent = now - headNanos;
+    return headNanos != 0
+        && reader.isSteady()
+        && sent > PACE_NANOS
+        && contentBytes * 1e9 / sent < LEAST_BYTES_PER_SECOND;
   }
 
   /** Why there is no answer; null if there is one. */

@@ -15,6 +15,7 @@ import io.netty.util.AttributeKey;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Predicate;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 
@@ -26,12 +27,19 @@ final class PeerLink {
 
   private static final long LONGEST_MICROS = 120_000_000;
 
+  /** A peer that waits itself says so more often than this. */
+  private static final long WAIT_NANOS = 3_000_000_000L;
+
   final Member peer;
   final Counts counts;
-  private final PeerTimeouts timeouts;
+  final PeerTimeouts timeouts;
+  private final Predicate<Member> isSuspected;
   private final PeerConnections connections;
   private final RequestSignature signature;
   private final SmallReads smallReads;
+
+  /** When the peer said last that it waits itself. */
+  private volatile long waitedNanos = System.nanoTime() - WAIT_NANOS;
 
   /** Of what is asked for copies only: these end by themselves, so they wait for no others. */
   private final SmallReads smallCopies;
@@ -62,14 +70,30 @@ final class PeerLink {
       PeerTimeouts timeouts,
       int maxConnections,
       int aloneCount,
-      byte[] key) {
+      byte[] key,
+      Predicate<Member> isSuspected) {
     this.peer = peer;
+    this.isSuspected = isSuspected;
     this.counts = counts;
     this.timeouts = timeouts;
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
     this.signature = new RequestSignature(key, peer.instance(), InstantSource.system());
     this.smallReads = new SmallReads(aloneCount, this::send);
     this.smallCopies = new SmallReads(aloneCount, this::send);
+  }
+
+  /** Whether others have found that the peer is not worth waiting for. */
+  boolean isSuspected() {
+    return isSuspected.test(peer);
+  }
+
+  /** The peer says that it waits itself. */
+  void waits() {
+    waitedNanos = System.nanoTime();
+  }
+
+  private boolean isWorthWaiting() {
+    return System.nanoTime() - waitedNanos < WAIT_NANOS && !isSuspected();
   }
 
   /** Closes what is not in use. */
@@ -117,14 +141,14 @@ final class PeerLink {
             : headers.contains(HttpHeaderNames.CACHE_CONTROL)
                 ? PeerConnections.Use.COPIES
                 : PeerConnections.Use.DATA;
-    connections.enter(use);
+    connections.enter(use, this::isWorthWaiting);
     try {
       Channel used = connections.reuse();
-      PeerExchange exchange = new PeerExchange(peer, timeouts, reader);
+      PeerExchange exchange = new PeerExchange(this, reader);
       finish(used == null ? connections.connect() : used, exchange, method, target, headers, body);
       if (used != null && exchange.isUnheard()) {
         // The peer had closed it meanwhile.
-        exchange = new PeerExchange(peer, timeouts, reader);
+        exchange = new PeerExchange(this, reader);
         finish(connections.connect(), exchange, method, target, headers, body);
       }
       PeerException failure = exchange.failure();

@@ -78,7 +78,7 @@ final class PeerReaders {
     }
 
     @Override
-    public void content(ByteBuf bytes) throws PeerException {
+    public boolean content(ByteBuf bytes) throws PeerException {
       int count = bytes.readableBytes();
       if (count > destination.remaining()) {
         throw corrupt(peer, "more than it was asked for");
@@ -87,6 +87,13 @@ final class PeerReaders {
       destination.limit(destination.position() + count);
       bytes.readBytes(destination);
       destination.limit(limit);
+      return true;
+    }
+
+    /** It has a copy, or has read the whole range. */
+    @Override
+    public boolean isSteady() {
+      return true;
     }
 
     @Override
@@ -142,11 +149,17 @@ final class PeerReaders {
     }
 
     @Override
-    public void content(ByteBuf bytes) throws PeerException {
+    public boolean content(ByteBuf bytes) throws PeerException {
       if (body.readableBytes() + bytes.readableBytes() > size) {
         throw corrupt(peer, "more than it said");
       }
       body.writeBytes(bytes);
+      return true;
+    }
+
+    @Override
+    public boolean isSteady() {
+      return true;
     }
 
     @Override
@@ -180,12 +193,15 @@ final class PeerReaders {
     }
 
     @Override
-    public final void content(ByteBuf bytes) throws PeerException {
+    public final boolean content(ByteBuf bytes) throws PeerException {
+      boolean goesOn = false;
       while (bytes.isReadable()) {
         if (takesBytes(bytes)) {
+          goesOn = true;
           continue;
         }
         frame.writeBytes(bytes, Math.min(bytes.readableBytes(), missing()));
+        goesOn |= frame.getByte(0) != PeerFrames.WAIT;
         if (missing() == 0) {
           byte kind = frame.readByte();
           if (kind != PeerFrames.WAIT) {
@@ -194,6 +210,13 @@ final class PeerReaders {
           frame.clear();
         }
       }
+      return goesOn;
+    }
+
+    /** Each frame is sent when the source gave it. */
+    @Override
+    public final boolean isSteady() {
+      return false;
     }
 
     private int missing() throws PeerException {

@@ -18,8 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -31,15 +29,14 @@ final class PeerResponder {
   static final int COPIED_BYTES = 128 << 10;
 
   private static final Logger log = LoggerFactory.getLogger(PeerResponder.class);
-  private static final int MEMORY_WAIT_SECONDS = 10;
 
   private final PeerService service;
   private final NodeRequests control;
   private final Executor helpers;
   private final boolean sendfile;
 
-  /** MiB that content of more than {@link Blocks#SIZE} takes until it is sent. */
-  private final Semaphore memory;
+  /** For content of more than {@link Blocks#SIZE}, and for what waits for its turn. */
+  private final AnswerMemory memory;
 
   PeerResponder(
       PeerService service,
@@ -51,7 +48,7 @@ final class PeerResponder {
     this.control = control;
     this.helpers = helpers;
     this.sendfile = sendfile;
-    this.memory = new Semaphore(limits.memoryMiB(), true);
+    this.memory = new AnswerMemory(limits.memoryMiB());
   }
 
   void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
@@ -133,7 +130,7 @@ final class PeerResponder {
       throw new Refusal(
           HttpResponseStatus.BAD_REQUEST, "a batch for copies only asks for the source, too");
     }
-    BatchAnswer.send(service, helpers, items, answer);
+    BatchAnswer.send(service, helpers, memory, items, answer);
   }
 
   private void data(PeerRequest request, PeerAnswer answer)
@@ -226,8 +223,8 @@ final class PeerResponder {
       PeerAnswer answer)
       throws FsException, PeerException, Refusal {
     int size = (int) range.size();
-    int mebibytes = size <= Blocks.SIZE ? 0 : (size + Blocks.SIZE - 1) / Blocks.SIZE;
-    take(mebibytes);
+    int counted = size <= Blocks.SIZE ? 0 : size;
+    memory.take(counted);
     try {
       ByteBuf out = answer.allocate(size);
       boolean isReady = false;
@@ -242,7 +239,7 @@ final class PeerResponder {
       if (!headers.contains("Pmfs-Checksum")) {
         headers.set("Pmfs-Checksum", "body " + PeerFormat.hex(Blocks.checksum(out.nioBuffer())));
       }
-      if (mebibytes == 0) {
+      if (counted == 0) {
         answer.full(code, headers, out);
       } else {
         answer.begin(code, headers);
@@ -250,7 +247,7 @@ final class PeerResponder {
         answer.end();
       }
     } finally {
-      memory.release(mebibytes);
+      memory.release(counted);
     }
   }
 
@@ -264,19 +261,6 @@ final class PeerResponder {
     if (out.writerIndex() - start != size) {
       throw new IllegalStateException(
           (out.writerIndex() - start) + " bytes were read instead of " + size);
-    }
-  }
-
-  private void take(int mebibytes) throws Refusal {
-    boolean taken;
-    try {
-      taken = memory.tryAcquire(mebibytes, MEMORY_WAIT_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      taken = false;
-    }
-    if (!taken) {
-      throw new Refusal(HttpResponseStatus.SERVICE_UNAVAILABLE, "this node has no memory for it");
     }
   }
 

@@ -26,12 +26,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.InstantSource;
 import java.util.Map;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Pattern;
@@ -65,9 +61,9 @@ public final class PeerServer implements AutoCloseable {
   private final RequestSignature signature;
   private final @Nullable PeerTls tls;
   private final PeerResponder responder;
-  private final ThreadPoolExecutor names;
-  private final ThreadPoolExecutor data;
-  private final ThreadPoolExecutor copies;
+  private final Workers names;
+  private final Workers data;
+  private final Workers copies;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -118,21 +114,11 @@ public final class PeerServer implements AutoCloseable {
     this.signature = new RequestSignature(key, instance, clock);
     // Who answers names may ask other nodes for those above, so none may wait for its turn: nodes
     // whose workers wait for each other would wait until their time is up.
-    this.names = workers("pmfs-peer-names", 0, limits.nameWorkers(), new SynchronousQueue<>());
-    this.data =
-        workers(
-            "pmfs-peer-data",
-            limits.dataWorkers(),
-            limits.dataWorkers(),
-            new ArrayBlockingQueue<>(limits.queued()));
+    this.names = workers("names", limits.nameWorkers(), 0);
+    this.data = workers("data", limits.dataWorkers(), limits.queued());
     // Who answers data may ask other nodes for their copies: those who answer that wait for nobody.
     int copyWorkers = Math.max(1, limits.dataWorkers() / COPY_WORKERS_PART);
-    this.copies =
-        workers(
-            "pmfs-peer-copies",
-            copyWorkers,
-            copyWorkers,
-            new ArrayBlockingQueue<>(limits.queued()));
+    this.copies = workers("copies", copyWorkers, limits.queued());
     this.responder = new PeerResponder(service, control, limits, data, tls == null);
     try {
       this.address = listen(new InetSocketAddress(local, port));
@@ -142,13 +128,8 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  private static ThreadPoolExecutor workers(
-      String name, int least, int most, BlockingQueue<Runnable> waiting) {
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(
-            least, most, 30, TimeUnit.SECONDS, waiting, new DefaultThreadFactory(name, true));
-    pool.allowCoreThreadTimeOut(true);
-    return pool;
+  private Workers workers(String name, int most, int queued) {
+    return new Workers("pmfs-peer-" + name, most, queued, limits.slowReaders());
   }
 
   private InetSocketAddress listen(InetSocketAddress wanted) throws IOException {
@@ -253,8 +234,7 @@ public final class PeerServer implements AutoCloseable {
 
   /** Has a worker answer. */
   void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
-    ThreadPoolExecutor pool =
-        !request.resource().isData() ? names : request.onlyCopies() ? copies : data;
+    Workers pool = !request.resource().isData() ? names : request.onlyCopies() ? copies : data;
     try {
       pool.execute(() -> responder.answer(request, body, answer));
     } catch (RejectedExecutionException e) {
@@ -264,18 +244,12 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  /** Interrupting a worker would close the file that it reads (InterruptibleChannel). */
-  private static void end(ThreadPoolExecutor pool) {
-    pool.shutdown();
-    pool.getQueue().clear();
-  }
-
   /** What they read from may be closed next. */
   private void awaitWorkers() {
     try {
-      if (!names.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
-          || !data.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)
-          || !copies.awaitTermination(WORKERS_SECONDS, TimeUnit.SECONDS)) {
+      if (!names.awaitEnd(WORKERS_SECONDS)
+          || !data.awaitEnd(WORKERS_SECONDS)
+          || !copies.awaitEnd(WORKERS_SECONDS)) {
         log.warn("the source does not answer: peers that wait for it are left behind");
       }
     } catch (InterruptedException e) {
@@ -290,9 +264,10 @@ public final class PeerServer implements AutoCloseable {
       return;
     }
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    end(names);
-    end(data);
-    end(copies);
+    // Without an interrupt: that would close the file that a worker reads (InterruptibleChannel).
+    names.close();
+    data.close();
+    copies.close();
     awaitWorkers();
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)

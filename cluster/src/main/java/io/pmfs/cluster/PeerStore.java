@@ -2,9 +2,12 @@ package io.pmfs.cluster;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
+import com.google.common.collect.ConcurrentHashMultiset;
+import com.google.common.collect.Multiset;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Blocks;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
@@ -47,7 +50,18 @@ public final class PeerStore implements BackingStore {
   private final PeerClient client;
   private final Suspects suspects;
 
-  /** Directories that are being listed here: whether they change meanwhile the source must say. */
+  /** Peers that wait for a source that answers this node: they are asked for copies only. */
+  private final Suspects withoutSource;
+
+  private final SourceProbes probes;
+
+  /** What other nodes are being asked the names or attributes of, by threads that hold its lock. */
+  private final Multiset<FileName> askedElsewhere = ConcurrentHashMultiset.create();
+
+  /**
+   * Directories that are being listed here: what is in them, and whether they change meanwhile, the
+   * source must say.
+   */
   private final Set<FileName> listedHere = ConcurrentHashMap.newKeySet();
 
   /** Files that the source was asked for in a peer's place: it also says what they are now. */
@@ -58,7 +72,27 @@ public final class PeerStore implements BackingStore {
   private final LongAdder answers = new LongAdder();
   private final LongAdder misses = new LongAdder();
 
-  PeerStore(BackingStore source, Owners owners, PeerClient client, Suspects suspects) {
+  PeerStore(
+      BackingStore source,
+      Owners owners,
+      PeerClient client,
+      Suspects suspects,
+      Suspects withoutSource) {
+    this(source, owners, client, suspects, withoutSource, SourceProbes.PATIENCE);
+  }
+
+  /**
+   * @param patience after which the source is asked whether a peer needs to wait for it
+   */
+  PeerStore(
+      BackingStore source,
+      Owners owners,
+      PeerClient client,
+      Suspects suspects,
+      Suspects withoutSource,
+      Duration patience) {
+    this.withoutSource = withoutSource;
+    this.probes = new SourceProbes(withoutSource, patience);
     this.source = source;
     this.owners = owners;
     this.client = client;
@@ -72,6 +106,30 @@ public final class PeerStore implements BackingStore {
 
   public Statistics statisticsOfPeers() {
     return new Statistics(bytes.sum(), answers.sum(), misses.sum());
+  }
+
+  /** Whether a peer failed, or failed to reach the source, and has not answered since. */
+  boolean isSuspected(Member peer) {
+    return suspects.isSuspected(peer) || withoutSource.isSuspected(peer);
+  }
+
+  /**
+   * Whether this node asks another one for the names or attributes of a path right now. Who answers
+   * a peer for it then would wait for that, and the other one perhaps for this: where nodes see
+   * different members, they do not agree who comes first.
+   */
+  boolean asksElsewhere(FileName path) {
+    return askedElsewhere.contains(path);
+  }
+
+  private <T> @Nullable T askLocked(
+      FileName path, List<Member> members, Question<T> question, SourceProbes.Probe same) {
+    askedElsewhere.add(path);
+    try {
+      return ask(members, question, same);
+    } finally {
+      askedElsewhere.remove(path);
+    }
   }
 
   /** Something to do on behalf of a peer. */
@@ -97,13 +155,17 @@ public final class PeerStore implements BackingStore {
     T ask(Member peer) throws PeerException;
   }
 
-  /** The answer of the first that gives one; null if none does, or this node comes before. */
-  private <T> @Nullable T ask(List<Member> members, Question<T> question) {
+  /**
+   * The answer of the first that gives one; null if none does, or this node comes before.
+   *
+   * @param same the question as the source would be asked
+   */
+  private <T> @Nullable T ask(List<Member> members, Question<T> question, SourceProbes.Probe same) {
     for (Member member : members) {
       if (owners.isSelf(member)) {
         return null;
       }
-      T answer = ask(member, question);
+      T answer = ask(member, question, same);
       if (answer != null) {
         return answer;
       }
@@ -111,10 +173,29 @@ public final class PeerStore implements BackingStore {
     return null;
   }
 
-  private <T> @Nullable T ask(Member peer, Question<T> question) {
-    if (!suspects.mayAsk(peer)) {
+  private <T> @Nullable T ask(Member peer, Question<T> question, SourceProbes.Probe same) {
+    if (!suspects.mayAsk(peer) || !withoutSource.mayAsk(peer)) {
       return null;
     }
+    long askedNanos = withoutSource.nanoTime();
+    SourceProbes.Question open = probes.begin(peer, same);
+    try {
+      T answer = askNow(peer, question);
+      if (answer != null) {
+        withoutSource.answered(peer, askedNanos);
+      }
+      return answer;
+    } finally {
+      open.close();
+    }
+  }
+
+  /** Asks for what needs no source, if it is worth asking. */
+  private <T> @Nullable T askForCopy(Member peer, Question<T> question) {
+    return suspects.mayAsk(peer) ? askNow(peer, question) : null;
+  }
+
+  private <T> @Nullable T askNow(Member peer, Question<T> question) {
     try {
       T answer = question.ask(peer);
       suspects.answered(peer);
@@ -133,10 +214,22 @@ public final class PeerStore implements BackingStore {
     }
   }
 
+  /** Whether the source has to say it: of what is being listed here it has just said the rest. */
+  private boolean isAskedHere(FileName path) {
+    return listedHere.remove(path)
+        || listedHere.contains(Paths.parent(path))
+        || readHere.getIfPresent(path) != null;
+  }
+
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    if (!listedHere.remove(path) && path.size() > 0 && readHere.getIfPresent(path) == null) {
-      SourceStatus status = ask(owners.of(Paths.parent(path)), peer -> client.status(peer, path));
+    if (path.size() > 0 && !isAskedHere(path)) {
+      SourceStatus status =
+          askLocked(
+              path,
+              owners.of(Paths.parent(path)),
+              peer -> client.status(peer, path),
+              () -> source.status(path));
       if (status != null) {
         return status;
       }
@@ -148,12 +241,14 @@ public final class PeerStore implements BackingStore {
   public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
     Boolean isListed =
-        ask(
+        askLocked(
+            directory,
             owners.of(directory),
             peer -> {
               client.list(peer, directory, batches);
               return true;
-            });
+            },
+            () -> source.list(directory, names -> false));
     if (isListed != null) {
       return true;
     }
@@ -165,7 +260,7 @@ public final class PeerStore implements BackingStore {
   @Override
   public boolean listsAtOnce(FileName directory) {
     List<Member> known = owners.of(directory);
-    return !known.isEmpty() && !owners.isSelf(known.get(0)) && !suspects.isSuspected(known.get(0));
+    return !known.isEmpty() && !owners.isSelf(known.get(0)) && !isSuspected(known.get(0));
   }
 
   @Override
@@ -176,7 +271,10 @@ public final class PeerStore implements BackingStore {
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
     FileName target =
-        ask(owners.of(Paths.parent(path)), peer -> client.readSymbolicLink(peer, path));
+        ask(
+            owners.of(Paths.parent(path)),
+            peer -> client.readSymbolicLink(peer, path),
+            () -> source.readSymbolicLink(path));
     return target == null ? source.readSymbolicLink(path) : target;
   }
 
@@ -185,7 +283,10 @@ public final class PeerStore implements BackingStore {
     Map<FileName, byte[]> attributes =
         path.size() == 0
             ? null
-            : ask(owners.of(Paths.parent(path)), peer -> client.extendedAttributes(peer, path));
+            : ask(
+                owners.of(Paths.parent(path)),
+                peer -> client.extendedAttributes(peer, path),
+                () -> source.extendedAttributes(path));
     return attributes == null ? source.extendedAttributes(path) : attributes;
   }
 
@@ -206,6 +307,7 @@ public final class PeerStore implements BackingStore {
 
   @Override
   public void close() {
+    probes.close();
     source.close();
   }
 
@@ -242,17 +344,40 @@ public final class PeerStore implements BackingStore {
       boolean isFirst = !known.isEmpty() && owners.isSelf(known.get(0));
       if (!ANSWERING.get() && !isFirst) {
         SourceStatus status = readSpread(known, offset, range);
-        return status == null ? ask(known, peer -> read(peer, offset, range, false)) : status;
+        return status == null ? readFromOwners(known, offset, range) : status;
       }
       SourceStatus[] found = new SourceStatus[1];
       boolean has =
           owners.askHolders(
               path,
               peer -> {
-                found[0] = ask(peer, holder -> read(holder, offset, range, true));
-                return found[0] != null;
+                found[0] = readCopy(peer, offset, range);
+                return found[0] != null
+                    ? Owners.Help.GAVE
+                    : suspects.isSuspected(peer) ? Owners.Help.UNKNOWN : Owners.Help.HAS_NONE;
               });
       return has ? found[0] : null;
+    }
+
+    private @Nullable SourceStatus readFromOwners(
+        List<Member> known, long offset, ByteBuffer range) {
+      for (Member owner : known) {
+        if (owners.isSelf(owner)) {
+          return null;
+        }
+        SourceStatus status =
+            ask(
+                owner,
+                peer -> read(peer, offset, range, false),
+                () -> probe(offset, range.remaining()));
+        if (status == null && withoutSource.isSuspected(owner)) {
+          status = readCopy(owner, offset, range);
+        }
+        if (status != null) {
+          return status;
+        }
+      }
+      return null;
     }
 
     /** Has all owners of a large file send some of it, if they have copies. */
@@ -262,8 +387,17 @@ public final class PeerStore implements BackingStore {
           || known.stream().anyMatch(owners::isSelf)) {
         return null;
       }
-      Member one = known.get((int) (offset / SPREAD_BYTES % known.size()));
-      return ask(one, peer -> read(peer, offset, range, true));
+      return readCopy(known.get((int) (offset / SPREAD_BYTES % known.size())), offset, range);
+    }
+
+    private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
+      return askForCopy(peer, holder -> read(holder, offset, range, true));
+    }
+
+    private void probe(long offset, int size) throws FsException {
+      try (SourceFile file = source.open(path)) {
+        file.read(offset, ByteBuffer.allocateDirect(Math.min(size, Blocks.SIZE)));
+      }
     }
 
     private SourceStatus read(Member peer, long offset, ByteBuffer range, boolean onlyCopies)

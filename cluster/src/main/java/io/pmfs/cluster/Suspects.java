@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import java.time.Duration;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
@@ -66,9 +67,31 @@ final class Suspects {
         });
   }
 
+  /** Forgets those that are not among the members any more. */
+  void keepOnly(Set<UUID> members) {
+    suspicions.keySet().retainAll(members);
+  }
+
   void answered(Member peer) {
     if (suspicions.remove(peer.id()) != null) {
       log.info("{} answers again", peer);
     }
+  }
+
+  /**
+   * A peer answered what it was asked at that time: nothing that came before is held against it.
+   */
+  void answered(Member peer, long askedNanos) {
+    Suspicion suspicion = suspicions.get(peer.id());
+    if (suspicion != null
+        && askedNanos - (suspicion.until - suspicion.pause.toNanos()) >= 0
+        && suspicions.remove(peer.id(), suspicion)) {
+      log.info("{} answers again", peer);
+    }
+  }
+
+  /** The time by this one's clock. */
+  long nanoTime() {
+    return nanoTime.getAsLong();
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.stage.RemoteCopies;
@@ -10,12 +11,14 @@ import io.pmfs.tier.SourceOperations;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,6 +27,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -82,6 +86,7 @@ final class CircularWaitsTest {
             1,
             READERS,
             usual.queued(),
+            usual.slowReaders(),
             usual.connections(),
             usual.connectionsPerAddress(),
             usual.memoryMiB(),
@@ -188,6 +193,60 @@ final class CircularWaitsTest {
     assertThat(Set.copyOf(listed))
         .containsExactlyInAnyOrder(aboveFirsts, firsts, aboveSeconds, seconds);
     assertThat(first.suspects.isSuspected(secondMember)).isFalse();
+  }
+
+  /**
+   * Nodes that see different members and each take the other one for the first owner of a
+   * directory.
+   */
+  @RepeatedTest(3)
+  void list_whenNodesDoNotAgreeWhoComesFirst_isAnsweredFromTheSource() throws Exception {
+    nodes.close();
+    nodes =
+        new TestNodes(
+            directory.resolve("two"), RemoteCopies.NEVER, 2, 1 << 30, direct -> waiting());
+    first = nodes.add();
+    second = nodes.add();
+    firstMember = serve(first);
+    secondMember = serve(second);
+    FileName disputed = null;
+    for (long i = 0; disputed == null; i++) {
+      Member stranger = new Member(new UUID(i, 7), 1, "a", "127.0.0.1", 1);
+      Member other = new Member(new UUID(i, 8), 1, "b", "127.0.0.1", 1);
+      first.see(new View(List.of(firstMember, secondMember, stranger)));
+      second.see(new View(List.of(firstMember, secondMember, other)));
+      for (int j = 0; disputed == null && j < 1000; j++) {
+        FileName path = FileName.of("disputed" + j);
+        if (first.owners.of(path).equals(List.of(secondMember, firstMember))
+            && second.owners.of(path).equals(List.of(firstMember, secondMember))) {
+          disputed = path;
+        }
+      }
+    }
+    nodes.store.directory(disputed.toString());
+    nodes.store.file(disputed + "/file", 1, 10);
+    long ofFirst = first.number(disputed.toString());
+    long ofSecond = second.number(disputed.toString());
+    beforeAny = new CyclicBarrier(2, () -> beforeAny = null);
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    long since = System.nanoTime();
+    try {
+      Future<?> one = threads.submit(() -> list(first, ofFirst));
+      Future<?> two = threads.submit(() -> list(second, ofSecond));
+      one.get();
+      two.get();
+    } finally {
+      threads.shutdownNow();
+    }
+    // Nobody had to find out that the source answers.
+    assertThat(Duration.ofNanos(System.nanoTime() - since)).isLessThan(SourceProbes.PATIENCE);
+  }
+
+  private static List<DirectoryEntry> list(TestNodes.Node node, long directory) throws Exception {
+    List<DirectoryEntry> entries = new ArrayList<>();
+    node.fs.list(directory, 0, entries::add);
+    assertThat(entries).hasSize(1);
+    return entries;
   }
 
   /** Files of that owner's in the root. */

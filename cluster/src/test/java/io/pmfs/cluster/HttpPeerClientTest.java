@@ -25,6 +25,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -53,6 +54,7 @@ final class HttpPeerClientTest {
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final AtomicInteger connections = new AtomicInteger();
   private ServerSocket socket;
+  private volatile boolean isGivenUp;
   private volatile Behaviour behaviour = (in, out) -> {};
   private HttpPeerClient client;
   private Member peer;
@@ -71,7 +73,7 @@ final class HttpPeerClientTest {
   void start() throws Exception {
     socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     peer = new Member(new UUID(1, 2), 3, "hostile", "127.0.0.1", socket.getLocalPort());
-    client = new HttpPeerClient(FakeService.KEY, null, SHORT);
+    client = new HttpPeerClient(FakeService.KEY, null, SHORT, 2, asked -> isGivenUp);
     threads.execute(
         () -> {
           while (true) {
@@ -310,17 +312,85 @@ final class HttpPeerClientTest {
     assertFails(PeerException.Kind.UNREACHABLE);
   }
 
+  /** Longer than any time limit. */
   @Test
-  void processingForEver_isUnreachable() {
+  void processing_isWaitedFor() throws Exception {
+    behaviour =
+        (in, out) -> {
+          request(in);
+          for (int i = 0; i < 100; i++) {
+            out.write("HTTP/1.1 102 Processing\r\n\r\n".getBytes(ISO_8859_1));
+            Thread.sleep(20);
+          }
+          out.write(good().getBytes(ISO_8859_1));
+        };
+    assertThat(read()).isEqualTo(CONTENT);
+  }
+
+  @Test
+  void processing_ofAPeerThatOthersGaveUp_isAFailureOfItsSource() {
     behaviour =
         (in, out) -> {
           request(in);
           while (true) {
             out.write("HTTP/1.1 102 Processing\r\n\r\n".getBytes(ISO_8859_1));
+            isGivenUp = true;
             Thread.sleep(20);
           }
         };
+    assertFails(PeerException.Kind.FAILED);
+  }
+
+  /** It is time of the peer's until it says that it waits, and again when it says no more. */
+  @Test
+  void silence_afterProcessing_isUnreachable() {
+    behaviour =
+        (in, out) -> {
+          request(in);
+          out.write("HTTP/1.1 102 Processing\r\n\r\n".getBytes(ISO_8859_1));
+          in.transferTo(OutputStream.nullOutputStream());
+        };
     assertFails(PeerException.Kind.UNREACHABLE);
+  }
+
+  /** No byte is late, and the whole would be in time. */
+  @Test
+  void aRangeThatComesTooSlowly_isUnreachable() {
+    byte[] large = new byte[1 << 20];
+    HttpPeerClient patient =
+        new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT, 2, peer -> false);
+    behaviour =
+        (in, out) -> {
+          request(in);
+          out.write(("HTTP/1.1 206 OK\r\n" + rangeHeaders(large)).getBytes(ISO_8859_1));
+          for (int i = 0; i < large.length; i += 4096) {
+            out.write(large, i, 4096);
+            out.flush();
+            Thread.sleep(100);
+          }
+        };
+    try (patient) {
+      long since = System.nanoTime();
+      PeerException failure =
+          catchThrowableOfType(
+              PeerException.class,
+              () ->
+                  patient.read(
+                      peer,
+                      FileName.of("f"),
+                      FakeService.version(large),
+                      0,
+                      ByteBuffer.allocateDirect(large.length),
+                      false));
+      assertThat(failure).hasMessageContaining("too slowly");
+      assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
+      assertThat(Duration.ofNanos(System.nanoTime() - since)).isLessThan(Duration.ofSeconds(15));
+    }
+  }
+
+  private static String rangeHeaders(byte[] content) {
+    return "Content-Range: bytes 0-%d/%d\r\n".formatted(content.length - 1, content.length)
+        + headers(content);
   }
 
   @Test
@@ -413,7 +483,7 @@ final class HttpPeerClientTest {
   }
 
   @Test
-  void framesOfNothingForEver_areUnreachable() {
+  void framesOfNothing_areWaitedForUntilOthersGaveUp() {
     behaviour =
         (in, out) -> {
           request(in);
@@ -423,10 +493,17 @@ final class HttpPeerClientTest {
             Thread.sleep(20);
           }
         };
+    threads.execute(
+        () -> {
+          LockSupport.parkNanos(2_000_000_000L);
+          isGivenUp = true;
+        });
+    long since = System.nanoTime();
     PeerException failure =
         catchThrowableOfType(
             PeerException.class, () -> client.list(peer, FileName.of("d"), batch -> {}));
-    assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
+    assertThat(Duration.ofNanos(System.nanoTime() - since)).isGreaterThan(SHORT.total());
+    assertThat(failure.kind()).isEqualTo(PeerException.Kind.FAILED);
   }
 
   /** What each file of a batch gets, when the answer to the batch is that. */

@@ -18,6 +18,10 @@ import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -193,6 +197,48 @@ final class InfinispanMembershipTest {
       awaitNames(first, "a", "b");
       awaitNames(second, "a", "b");
       assertThat(silent.isClosed()).isFalse();
+    }
+  }
+
+  /** Each waits as long as it is let, and says just enough not to be given up. */
+  @Test
+  void join_othersTrickleAtThePort_areNotWaitedFor() throws Exception {
+    Membership first = join("a");
+    byte[] helloOfTls = {22, 3, 1, 2, 0, 1, 0, 1, (byte) 0xfc, 3, 3};
+    AtomicBoolean isOver = new AtomicBoolean();
+    AtomicInteger trickling = new AtomicInteger();
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try {
+      for (int i = 0; i < 5; i++) {
+        threads.execute(
+            () -> {
+              while (!isOver.get()) {
+                try (Socket socket =
+                    new Socket(InetAddress.getLoopbackAddress(), GroupChannel.basePort(cluster))) {
+                  trickling.incrementAndGet();
+                  for (int at = 0; !isOver.get(); at = Math.min(at + 1, helloOfTls.length - 1)) {
+                    socket.getOutputStream().write(helloOfTls[at]);
+                    Thread.sleep(300);
+                  }
+                } catch (IOException e) {
+                  // It is closed when its time is up.
+                } catch (InterruptedException e) {
+                  Thread.currentThread().interrupt();
+                }
+              }
+            });
+      }
+      await(() -> trickling.get() >= 5);
+      Thread.sleep(500);
+
+      Membership second = join("b");
+
+      awaitNames(first, "a", "b");
+      awaitNames(second, "a", "b");
+      await(() -> trickling.get() > 5);
+    } finally {
+      isOver.set(true);
+      threads.shutdownNow();
     }
   }
 

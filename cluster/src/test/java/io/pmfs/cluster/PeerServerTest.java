@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -48,6 +49,7 @@ final class PeerServerTest {
       new PeerLimits(
           2,
           2,
+          4,
           4,
           40,
           20,
@@ -275,7 +277,9 @@ final class PeerServerTest {
   void batch_thatIsNone_isRefused() throws Exception {
     SourceVersion large = new SourceVersion(5 << 20, Instant.EPOCH);
     SourceVersion small = new SourceVersion(5, Instant.EPOCH);
-    assertBatch("413", List.of(item("a", large), item("b", large)));
+    assertBatch("413", List.of(item("a", large)));
+    SourceVersion block = new SourceVersion(1 << 20, Instant.EPOCH);
+    assertBatch("413", Collections.nCopies(9, item("a", block)));
     assertBatch("403", List.of(item("a", small), item("../b", small)));
     assertBatch("403", List.of(item("a\0", small)));
     assertRefusedAtOnce("400", batch(Unpooled.buffer().writeShort(300)));
@@ -291,6 +295,78 @@ final class PeerServerTest {
     ByteBuf body = Unpooled.buffer();
     PeerFormat.putBatch(body, items);
     assertRefusedAtOnce(status, batch(body));
+  }
+
+  /** What is read ahead of a file that the source does not give is kept until its turn. */
+  @Test
+  void batches_thatWaitForTheirFirstFile_readAheadWithinTheirMemory() throws Exception {
+    server.close();
+    int memoryMiB = 16;
+    server =
+        new PeerServer(
+            "127.0.0.1",
+            0,
+            KEY,
+            null,
+            INSTANCE,
+            new PeerLimits(
+                2,
+                32,
+                100,
+                4,
+                40,
+                20,
+                memoryMiB,
+                Duration.ofSeconds(60),
+                Duration.ofSeconds(60),
+                Duration.ofMillis(200),
+                Duration.ofSeconds(60)),
+            service,
+            NodeRequests.NONE,
+            () -> Instant.ofEpochMilli(now.get()));
+    byte[] large = new byte[128 << 10];
+    service.put("held", large);
+    service.held = "held";
+    List<PeerFormat.BatchItem> items = new ArrayList<>();
+    items.add(item("held", FakeService.version(large)));
+    items.add(item("held", FakeService.version(large)));
+    for (int i = 2; i < 60; i++) {
+      service.put("f" + i, large);
+      items.add(item("f" + i, FakeService.version(large)));
+    }
+    ByteBuf body = Unpooled.buffer();
+    PeerFormat.putBatch(body, items);
+    int batches = 4;
+    List<RawConnection> connections = new ArrayList<>();
+    try {
+      for (int i = 0; i < batches; i++) {
+        RawConnection one = new RawConnection(server);
+        connections.add(one);
+        one.send(asMember(batch(body)));
+      }
+      // When a batch takes long, others help with it.
+      Thread.sleep(100);
+      service.gate.release(batches);
+      await(() -> service.reads.get() > 60);
+      int before;
+      do {
+        before = service.reads.get();
+        Thread.sleep(500);
+      } while (service.reads.get() > before);
+
+      assertThat((long) before * large.length).isBetween(8L << 20, (memoryMiB + 1L) << 20);
+      service.gate.release(batches);
+      for (RawConnection one : connections) {
+        assertThat(one.socket.getInputStream().read()).isEqualTo('H');
+        one.drain(items.size() * large.length);
+      }
+      await(() -> service.reads.get() == batches * items.size());
+      await(() -> server.statistics().active() == 0);
+    } finally {
+      for (RawConnection one : connections) {
+        one.close();
+      }
+    }
   }
 
   /** A request that is signed with a client's own means, and maybe changed afterwards. */
@@ -458,9 +534,7 @@ final class PeerServerTest {
     assertAnswersGoodOnes();
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void aPeerThatDoesNotRead_isLeft(boolean onDisk) throws Exception {
+  private void putLarge(boolean onDisk) throws IOException {
     byte[] large = new byte[60 << 20];
     if (onDisk) {
       FileChannel file =
@@ -473,12 +547,67 @@ final class PeerServerTest {
     } else {
       service.put("large", large);
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aPeerThatDoesNotRead_isLeft(boolean onDisk) throws Exception {
+    putLarge(onDisk);
     try (RawConnection connection = new RawConnection(server.address(), 4096)) {
       connection.send(get("large"));
       await(() -> refused("stalled") == 1);
       await(() -> server.statistics().active() == 0);
     }
     assertAnswersGoodOnes();
+  }
+
+  /** As many as there are workers, and none of them is left before the others are answered. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void othersAreAnswered_whilePeersDoNotRead(boolean onDisk) throws Exception {
+    server.close();
+    PeerLimits patient =
+        new PeerLimits(
+            2,
+            2,
+            4,
+            4,
+            40,
+            20,
+            16,
+            Duration.ofSeconds(60),
+            Duration.ofSeconds(60),
+            Duration.ofMillis(200),
+            Duration.ofSeconds(60));
+    server =
+        new PeerServer(
+            "127.0.0.1",
+            0,
+            KEY,
+            null,
+            INSTANCE,
+            patient,
+            service,
+            NodeRequests.NONE,
+            () -> Instant.ofEpochMilli(now.get()));
+    putLarge(onDisk);
+    List<RawConnection> slow = new ArrayList<>();
+    try {
+      for (int i = 0; i < 4; i++) {
+        RawConnection one = new RawConnection(server.address(), 4096);
+        slow.add(one);
+        one.send(get("large"));
+        assertThat(one.socket.getInputStream().read()).isEqualTo('H');
+      }
+      Thread.sleep(500); // until there is no room for more on any way
+      assertAnswersGoodOnes();
+      assertThat(server.statistics().active()).isEqualTo(4);
+    } finally {
+      for (RawConnection one : slow) {
+        one.close();
+      }
+    }
+    await(() -> server.statistics().active() == 0);
   }
 
   @Test

@@ -37,6 +37,11 @@ final class RawConnection implements AutoCloseable {
     return this;
   }
 
+  /** Reads so many bytes of whatever comes. */
+  void drain(int bytes) throws IOException {
+    socket.getInputStream().skipNBytes(bytes);
+  }
+
   /** A head and the body that belongs to it; empty if the connection is closed before. */
   String answer() throws IOException {
     StringBuilder head = new StringBuilder();

@@ -20,6 +20,7 @@ import io.pmfs.stage.RemoteCopies;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.Await;
+import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
@@ -31,6 +32,8 @@ import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -66,6 +69,9 @@ final class TestNodes implements AutoCloseable {
   }
 
   volatile Fault fault = (from, to) -> {};
+
+  /** For nodes that are added from now on. */
+  Duration patience = SourceProbes.PATIENCE;
 
   TestNodes(Path directory, RemoteCopies remoteCopies, int replicas, long capacity) {
     this(directory, remoteCopies, replicas, capacity, direct -> direct);
@@ -115,7 +121,11 @@ final class TestNodes implements AutoCloseable {
   /** One of the nodes. */
   final class Node implements AutoCloseable, PeerClient {
     final Member member;
-    final CountedBackingStore source = new CountedBackingStore(store);
+    final CountedBackingStore source = new CountedBackingStore(ownWay());
+
+    /** Done before this node asks the source for anything. */
+    volatile Runnable beforeSource = () -> {};
+
     final Owners owners;
     final PeerStore peers;
     final Namespace namespace;
@@ -125,6 +135,7 @@ final class TestNodes implements AutoCloseable {
     final DatasetTasks tasks;
     final DatasetService service;
     final Suspects suspects = new Suspects(System::nanoTime);
+    final Suspects withoutSource = new Suspects(System::nanoTime);
     private final ExecutorService threads = Executors.newFixedThreadPool(4);
     private final Map<UUID, Node> known = new ConcurrentHashMap<>();
     private boolean closed;
@@ -133,7 +144,7 @@ final class TestNodes implements AutoCloseable {
       Path place = directory.resolve("node" + index);
       member = new Member(new UUID(7, index * 0x9E3779B97F4A7C15L), index, "n" + index, "-", 0);
       owners = new Owners(member.id(), replicas);
-      peers = new PeerStore(source, owners, clients.apply(this), suspects);
+      peers = new PeerStore(source, owners, clients.apply(this), suspects, withoutSource, patience);
       namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
       Tier tier =
           new DirectoryTier(
@@ -164,7 +175,23 @@ final class TestNodes implements AutoCloseable {
               () -> Instant.MAX.minus(Duration.ofDays(1)));
       ScratchFiles scratch = new ScratchFiles(List.of(directory));
       tasks = new DatasetTasks(fs, namespace, peers, copies, stager, scratch, () -> {});
-      service = new DatasetService(fs, namespace, copies, stager, owners);
+      service = new DatasetService(fs, namespace, copies, stager, owners, peers::asksElsewhere);
+    }
+
+    /** To the source that all have. */
+    private BackingStore ownWay() {
+      return (BackingStore)
+          Proxy.newProxyInstance(
+              BackingStore.class.getClassLoader(),
+              new Class<?>[] {BackingStore.class},
+              (proxy, method, arguments) -> {
+                beforeSource.run();
+                try {
+                  return method.invoke(store, arguments);
+                } catch (InvocationTargetException e) {
+                  throw e.getCause();
+                }
+              });
     }
 
     void see(View view) {

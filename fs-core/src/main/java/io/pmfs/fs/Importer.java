@@ -51,10 +51,10 @@ final class Importer {
   private static final Duration CLOCK_GRAIN = Duration.ofSeconds(2);
 
   /**
-   * A lock for each directory: who holds one may wait for a peer, which may ask this node for
-   * another one.
+   * A lock for each inode: who holds one may wait for a peer, which may ask this node for another
+   * one, and must not find that locked as well.
    */
-  private static final int DIRECTORY_LOCKS = 1 << 30;
+  private static final int LOCKS = 1 << 30;
 
   private static final int IMPORT_COUNTS = 1024;
 
@@ -81,8 +81,8 @@ final class Importer {
   // Held while a directory is imported or an inode is looked at, so that it happens once. The
   // inode's number selects the lock.
   // LOCK ORDER: a directory's before those of what is in it, never two directories'.
-  private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(DIRECTORY_LOCKS);
-  private final Striped<Lock> inodeLocks = Striped.lock(256);
+  private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(LOCKS);
+  private final Striped<Lock> inodeLocks = Striped.lazyWeakLock(LOCKS);
 
   /** Marks that hold until the namespace loses what they are about. */
   private record Known(int losses, InodeBytes marks) {}

@@ -1,0 +1,52 @@
+package io.pmfs.cluster;
+
+import io.netty.handler.codec.http.HttpResponseStatus;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Memory for content that is kept until it is sent, of all answers of a node together. Counted in
+ * KiB. Safe for use by many threads.
+ */
+final class AnswerMemory {
+  private static final int WAIT_SECONDS = 10;
+
+  private final Semaphore kibibytes;
+
+  AnswerMemory(int mebibytes) {
+    this.kibibytes = new Semaphore(mebibytes << 10, true);
+  }
+
+  private static int kibibytes(int bytes) {
+    return (bytes + (1 << 10) - 1) >> 10;
+  }
+
+  /** Takes it if there is so much now. */
+  boolean tryTake(int bytes) {
+    return kibibytes.tryAcquire(kibibytes(bytes));
+  }
+
+  /** Takes it, waiting for others to give theirs back. */
+  void take(int bytes) throws Refusal {
+    boolean taken;
+    try {
+      taken = kibibytes.tryAcquire(kibibytes(bytes), WAIT_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      taken = false;
+    }
+    if (!taken) {
+      throw new Refusal(HttpResponseStatus.SERVICE_UNAVAILABLE, "this node has no memory for it");
+    }
+  }
+
+  /** Gives back as much as was taken at once. */
+  void release(int bytes) {
+    kibibytes.release(kibibytes(bytes));
+  }
+
+  /** How many KiB are free. */
+  int freeKibibytes() {
+    return kibibytes.availablePermits();
+  }
+}

@@ -1,0 +1,152 @@
+package io.pmfs.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.stage.RemoteCopies;
+import io.pmfs.tier.Await;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two nodes over HTTP, and a source that does not answer one of them, or both. */
+@Timeout(60)
+final class SlowSourceTest {
+  private static final int SIZE = 1000;
+  private static final int FILES = 8;
+
+  private final List<PeerServer> servers = new ArrayList<>();
+  private final List<HttpPeerClient> clients = new ArrayList<>();
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final CountDownLatch answers = new CountDownLatch(1);
+  private final AtomicInteger askedByReader = new AtomicInteger();
+  private final AtomicInteger askedByOwner = new AtomicInteger();
+  private final List<String> files = new ArrayList<>();
+  private TestNodes nodes;
+  private TestNodes.Node reader;
+  private TestNodes.Node owner;
+  private Member ownerMember;
+
+  @TempDir Path directory;
+
+  @BeforeEach
+  void start() throws Exception {
+    nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, 1 << 30, this::overHttp);
+    nodes.patience = Duration.ofSeconds(2);
+    reader = nodes.add();
+    owner = nodes.add();
+    ownerMember = serve(owner);
+    View view = new View(List.of(serve(reader), ownerMember));
+    reader.see(view);
+    owner.see(view);
+    for (int i = 0; files.size() < FILES; i++) {
+      String name = "f" + i;
+      nodes.store.file(name, i, SIZE);
+      if (owner.owners.isOwn(FileName.of(name))) {
+        files.add(name);
+      }
+    }
+    // Names are known to both.
+    for (String file : files) {
+      owner.number(file);
+      reader.number(file);
+    }
+  }
+
+  private PeerClient overHttp(PeerClient direct) {
+    Suspects withoutSource = ((TestNodes.Node) direct).withoutSource;
+    HttpPeerClient client =
+        new HttpPeerClient(
+            FakeService.KEY, null, FakeService.PATIENT, 2, withoutSource::isSuspected);
+    clients.add(client);
+    return client;
+  }
+
+  private Member serve(TestNodes.Node node) throws Exception {
+    Member member = node.member;
+    PeerServer server =
+        new PeerServer(
+            "127.0.0.1",
+            0,
+            FakeService.KEY,
+            null,
+            member.instance(),
+            PeerLimits.DEFAULTS,
+            node.service,
+            NodeRequests.NONE);
+    servers.add(server);
+    return new Member(
+        member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
+  }
+
+  @AfterEach
+  void stop() {
+    answers.countDown();
+    threads.shutdownNow();
+    servers.forEach(PeerServer::close);
+    nodes.close();
+    clients.forEach(HttpPeerClient::close);
+  }
+
+  private void hang(AtomicInteger asked) {
+    asked.incrementAndGet();
+    try {
+      answers.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private List<Future<byte[]>> readAll() {
+    List<Future<byte[]>> reads = new ArrayList<>();
+    for (String file : files) {
+      reads.add(threads.submit(() -> reader.read(file)));
+    }
+    return reads;
+  }
+
+  private void assertRead(List<Future<byte[]>> reads) throws Exception {
+    for (int i = 0; i < reads.size(); i++) {
+      assertThat(reads.get(i).get()).isEqualTo(nodes.expected().get(files.get(i)));
+    }
+  }
+
+  @Test
+  void source_thatHangsForTheOwnerAlone_isReadByTheOthers() throws Exception {
+    owner.beforeSource = () -> hang(askedByOwner);
+
+    assertRead(readAll());
+
+    assertThat(reader.withoutSource.isSuspected(ownerMember)).isTrue();
+    assertThat(reader.suspects.isSuspected(ownerMember)).isFalse();
+  }
+
+  /** Nobody who waits for the owner comes on top of it. */
+  @Test
+  void source_thatHangsForAll_isAskedByItsOwnerAndOneMore() throws Exception {
+    owner.beforeSource = () -> hang(askedByOwner);
+    reader.beforeSource = () -> hang(askedByReader);
+
+    List<Future<byte[]>> reads = readAll();
+    Await.until("the owner and a probe wait", () -> askedByReader.get() == 1);
+    Thread.sleep(2 * nodes.patience.toMillis());
+
+    assertThat(askedByReader).hasValue(1);
+    assertThat(reader.withoutSource.isSuspected(ownerMember)).isFalse();
+    answers.countDown();
+    assertRead(reads);
+    assertThat(reader.suspects.isSuspected(ownerMember)).isFalse();
+    assertThat(askedByReader).as("asked of the source when it answered again").hasValue(1);
+  }
+}
