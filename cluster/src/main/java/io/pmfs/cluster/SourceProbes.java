@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import io.pmfs.tier.FsException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,19 +15,25 @@ import org.slf4j.LoggerFactory;
  * Tells a slow source from a peer that alone does not reach it. A peer that waits for the source is
  * waited for, by all who asked it; when that takes long, one thread of this node asks the source
  * the same. If that is answered, and the peer does not follow, it is suspected and readers go to
- * the source themselves. If it is not, only this one thread more waits for the source. Safe for use
- * by many threads.
+ * the source themselves. If it is not, only this thread more waits for the source, and a few after
+ * it. Safe for use by many threads.
  */
 final class SourceProbes implements AutoCloseable {
   /** Longer than a source takes that works. */
   static final Duration PATIENCE = Duration.ofSeconds(10);
+
+  /**
+   * Threads that ask in the place of one peer, each begun when the one before has had its time:
+   * part of a source may hang, and the first question be about that.
+   */
+  static final int MOST = 4;
 
   private static final Logger log = LoggerFactory.getLogger(SourceProbes.class);
 
   private final Suspects suspects;
   private final long patienceNanos;
   private final Set<Question> open = ConcurrentHashMap.newKeySet();
-  private final Set<UUID> probed = ConcurrentHashMap.newKeySet();
+  private final Map<UUID, Probing> probings = new ConcurrentHashMap<>();
   private final CountDownLatch closed = new CountDownLatch(1);
 
   /** What a peer is asked, asked of the source. */
@@ -46,11 +53,32 @@ final class SourceProbes implements AutoCloseable {
     thread.start();
   }
 
+  /** The threads that ask in the place of one peer. */
+  private final class Probing {
+    private int running; // GUARDED_BY(this)
+    private long lastNanos; // GUARDED_BY(this)
+
+    synchronized boolean enter() {
+      long now = System.nanoTime();
+      if (running == MOST || (running > 0 && now - lastNanos < patienceNanos)) {
+        return false;
+      }
+      running++;
+      lastNanos = now;
+      return true;
+    }
+
+    synchronized void leave() {
+      running--;
+    }
+  }
+
   /** A question to a peer, until it is closed. */
   final class Question implements AutoCloseable {
     private final Member peer;
     private final Probe probe;
     private volatile long sinceNanos = System.nanoTime();
+    private volatile boolean isProbed;
 
     private Question(Member peer, Probe probe) {
       this.peer = peer;
@@ -58,10 +86,10 @@ final class SourceProbes implements AutoCloseable {
     }
 
     private boolean isOld() {
-      return System.nanoTime() - sinceNanos > patienceNanos;
+      return !isProbed && System.nanoTime() - sinceNanos > patienceNanos;
     }
 
-    private void ask() {
+    private void ask(Probing probing) {
       try {
         // When a source answers again, it does so to all at once.
         if (answers()
@@ -73,7 +101,8 @@ final class SourceProbes implements AutoCloseable {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } finally {
-        probed.remove(peer.id());
+        isProbed = false;
+        probing.leave();
       }
     }
 
@@ -104,8 +133,12 @@ final class SourceProbes implements AutoCloseable {
     try {
       while (!closed.await(patienceNanos / 4, TimeUnit.NANOSECONDS)) {
         for (Question question : open) {
-          if (question.isOld() && probed.add(question.peer.id())) {
-            daemon("pmfs-source-probe", question::ask);
+          if (question.isOld()) {
+            Probing probing = probings.computeIfAbsent(question.peer.id(), id -> new Probing());
+            if (probing.enter()) {
+              question.isProbed = true;
+              daemon("pmfs-source-probe", () -> question.ask(probing));
+            }
           }
         }
       }

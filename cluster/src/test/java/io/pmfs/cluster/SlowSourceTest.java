@@ -134,7 +134,7 @@ final class SlowSourceTest {
 
   /** Nobody who waits for the owner comes on top of it. */
   @Test
-  void source_thatHangsForAll_isAskedByItsOwnerAndOneMore() throws Exception {
+  void source_thatHangsForAll_isAskedByItsOwnerAndAFewMore() throws Exception {
     owner.beforeSource = () -> hang(askedByOwner);
     reader.beforeSource = () -> hang(askedByReader);
 
@@ -142,11 +142,13 @@ final class SlowSourceTest {
     Await.until("the owner and a probe wait", () -> askedByReader.get() == 1);
     Thread.sleep(2 * nodes.patience.toMillis());
 
-    assertThat(askedByReader).hasValue(1);
+    assertThat(askedByReader.get()).isLessThanOrEqualTo(SourceProbes.MOST);
     assertThat(reader.withoutSource.isSuspected(ownerMember)).isFalse();
     answers.countDown();
     assertRead(reads);
     assertThat(reader.suspects.isSuspected(ownerMember)).isFalse();
-    assertThat(askedByReader).as("asked of the source when it answered again").hasValue(1);
+    assertThat(askedByReader.get())
+        .as("asked of the source when it answered again")
+        .isLessThanOrEqualTo(SourceProbes.MOST);
   }
 }

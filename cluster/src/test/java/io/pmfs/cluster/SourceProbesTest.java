@@ -6,6 +6,8 @@ import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -52,17 +54,31 @@ final class SourceProbesTest {
   }
 
   @Test
-  void noAnswer_whateverIsAsked_takesOneThreadAndNobodyIsSuspected() throws Exception {
-    try (SourceProbes.Question one = probes.begin(peer, this::hang);
-        SourceProbes.Question two = probes.begin(peer, this::hang)) {
-      assertThat(one).isNotSameAs(two);
-      Await.until("the source was asked", () -> asked.get() > 0);
-      pass();
+  void noAnswer_howeverManyAreAsked_takesAFewThreadsAndNobodyIsSuspected() throws Exception {
+    List<SourceProbes.Question> questions = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      questions.add(probes.begin(peer, this::hang));
     }
-    assertThat(asked).hasValue(1);
+    Await.until("the source was asked", () -> asked.get() > 0);
+    Await.until("others were asked", () -> asked.get() == SourceProbes.MOST);
+    pass();
+    assertThat(asked).hasValue(SourceProbes.MOST);
+    questions.forEach(SourceProbes.Question::close);
     held.countDown();
     pass();
     assertThat(suspects.isSuspected(peer)).as("after the peer has answered").isFalse();
+  }
+
+  /** Such as what lies on the one server of the source that does not answer. */
+  @Test
+  void answer_toOneOfSeveral_hasThePeerSuspected() throws Exception {
+    try (SourceProbes.Question hangs = probes.begin(peer, this::hang)) {
+      Await.until("the source was asked", () -> asked.get() > 0);
+      try (SourceProbes.Question answers = probes.begin(peer, () -> {})) {
+        assertThat(hangs).isNotSameAs(answers);
+        Await.until("it answered another question", () -> suspects.isSuspected(peer));
+      }
+    }
   }
 
   @Test
