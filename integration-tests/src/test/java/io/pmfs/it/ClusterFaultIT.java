@@ -149,6 +149,27 @@ final class ClusterFaultIT {
     awaitEpochWithoutTheSource();
   }
 
+  /** Its kernel takes connections and requests all the while; nobody answers. */
+  @Test
+  void daemon_stopped_isGoneRoundAndAMemberAgain() throws InterruptedException {
+    bed.mountAll(node -> OWNERS_ONLY);
+    bed.epoch();
+    readOn(others());
+    readMore();
+    String daemon = Long.toString(victim().mounted().daemon());
+    Command.run("kill", "-STOP", daemon).expect(0);
+    try {
+      readMore();
+      Thread.sleep(8_000);
+      readMore();
+    } finally {
+      Command.run("kill", "-CONT", daemon).expect(0);
+    }
+    bed.awaitMembers(4);
+    readMore();
+    assertAllWereRead();
+  }
+
   @Test
   void link_cutAndMended() {
     bed.mountAll(node -> OWNERS_ONLY);

@@ -35,6 +35,7 @@ final class SlurmIT {
   private Dataset dataset;
   private Path base;
   private Path tier;
+  private int fuseMode = -1;
 
   @BeforeEach
   void start() throws IOException {
@@ -96,6 +97,9 @@ final class SlurmIT {
         slurm.close();
       }
     } finally {
+      if (fuseMode >= 0) {
+        Posix.LIBC.chmod(Posix.c("/dev/fuse"), fuseMode);
+      }
       if (user != null) {
         Command.run("pkill", "-KILL", "-u", user.name());
         user.close();
@@ -394,7 +398,10 @@ final class SlurmIT {
         () -> "the node is drained: " + slurm.nodeState() + slurm.log(),
         LONG,
         () -> slurm.nodeState().startsWith("drain"));
-    assertThat(slurm.jobState(job)).isEqualTo("PENDING");
+    Await.until(
+        () -> "the job waits again: " + slurm.jobState(job),
+        LONG,
+        () -> slurm.jobState(job).equals("PENDING"));
     assertThat(output(job)).isEmpty();
     assertThat(Mounts.below(base)).isEmpty();
 
@@ -446,10 +453,11 @@ final class SlurmIT {
   /** Slurm knows that it has ended. */
   @Test
   void record_ofAJobThatEndedWithoutEpilogue_isRemovedByTheNext() throws IOException {
-    Path key = Files.createDirectories(base.resolve("keys/%d-00ff".formatted(user.uid())));
-    Files.createDirectories(base.resolve("mnt/%d-00ff".formatted(user.uid())));
     String ended = submit("nothing", "true");
     assertThat(awaitEnd(ended)).isEqualTo("COMPLETED");
+    assertNothingLeft();
+    Path key = Files.createDirectories(base.resolve("keys/%d-00ff".formatted(user.uid())));
+    Files.createDirectories(base.resolve("mnt/%d-00ff".formatted(user.uid())));
     Files.writeString(key.resolve(ended), "slurm " + ended + "\n");
     Files.writeString(key.resolve("99999"), "slurm 99999\n");
     Files.writeString(key.resolve("99998"), "pbs 99998.nobody-answers\n");
@@ -468,7 +476,10 @@ final class SlurmIT {
   /** Without any help of an administrator, and with what the script has trapped itself. */
   @ParameterizedTest
   @ValueSource(strings = {"end", "exit", "cancel"})
-  void userBeginAndEnd_mountForSeveralSteps(String how) {
+  void userBeginAndEnd_mountForSeveralSteps(String how) throws IOException {
+    Machine.requireCommand("fusermount3");
+    fuseMode = Posix.stat("/dev/fuse").permissions();
+    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c("/dev/fuse"), 0666)));
     String begin = scratch.root().resolve("scripts/slurm/user/begin").toString();
     String steps =
         "export PMFS_RUNTIME_DIR=%s/own; ".formatted(home())
@@ -483,7 +494,9 @@ final class SlurmIT {
           case "exit" -> "exit 3";
           default -> "echo waits; while :; do sleep 1; done";
         };
-    String job = submit("nothing", steps + end);
+    Path script = Files.writeString(home().resolve("script"), steps + end + "\n");
+    user.own(script.toString());
+    String job = submit("nothing", "exec bash " + script);
     if (how.equals("cancel")) {
       awaitOutput(job, "waits");
       slurm.slurm("scancel", "--batch", "--signal=TERM", job).expect(0);
