@@ -27,6 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -58,6 +59,10 @@ final class FakeService implements PeerService {
   final Semaphore gate = new Semaphore(0);
 
   volatile String held = "none";
+
+  /** What takes 50 ms. */
+  volatile String slow = "none";
+
   volatile CountDownLatch waiting = new CountDownLatch(1);
 
   void put(String path, byte[] bytes) {
@@ -97,6 +102,9 @@ final class FakeService implements PeerService {
   }
 
   void hold(FileName path) {
+    if (path.toString().matches(slow)) {
+      LockSupport.parkNanos(50_000_000);
+    }
     if (path.toString().matches(held)) {
       waiting.countDown();
       try {

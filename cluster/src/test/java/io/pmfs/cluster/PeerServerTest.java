@@ -325,10 +325,13 @@ final class PeerServerTest {
             NodeRequests.NONE,
             () -> Instant.ofEpochMilli(now.get()));
     byte[] large = new byte[128 << 10];
+    // When a batch takes long, others help with it.
+    service.put("slow", large);
+    service.slow = "slow";
     service.put("held", large);
     service.held = "held";
     List<PeerFormat.BatchItem> items = new ArrayList<>();
-    items.add(item("held", FakeService.version(large)));
+    items.add(item("slow", FakeService.version(large)));
     items.add(item("held", FakeService.version(large)));
     for (int i = 2; i < 60; i++) {
       service.put("f" + i, large);
@@ -344,9 +347,6 @@ final class PeerServerTest {
         connections.add(one);
         one.send(asMember(batch(body)));
       }
-      // When a batch takes long, others help with it.
-      Thread.sleep(100);
-      service.gate.release(batches);
       await(() -> service.reads.get() > 60);
       int before;
       do {
