@@ -105,6 +105,9 @@ final class SlurmIT {
         user.close();
       }
       if (scratch != null) {
+        String settings = "rm -f /run/pmfs-job-$(printf %s \"$1\" | sha256sum | cut -c 1-16)";
+        String file = scratch.root().resolve("job.conf").toString();
+        Command.run("sh", "-c", settings, "-", file);
         scratch.close();
       }
     }
