@@ -114,9 +114,9 @@ public final class PeerStore implements BackingStore {
   }
 
   /**
-   * Whether this node asks another one for the names or attributes of a path right now. Who answers
-   * a peer for it then would wait for that, and the other one perhaps for this: where nodes see
-   * different members, they do not agree who comes first.
+   * Whether this node is asking another node for the names or attributes of a path. A worker that
+   * answered a peer about that path would wait for the other node's answer, and the other node
+   * perhaps for this worker: nodes that see different members do not agree on the first owner.
    */
   boolean asksElsewhere(FileName path) {
     return askedElsewhere.contains(path);
@@ -124,6 +124,9 @@ public final class PeerStore implements BackingStore {
 
   private <T> @Nullable T askLocked(
       FileName path, List<Member> members, Question<T> question, SourceProbes.Probe same) {
+    if (members.isEmpty() || owners.isSelf(members.get(0))) {
+      return null;
+    }
     askedElsewhere.add(path);
     try {
       return ask(members, question, same);
