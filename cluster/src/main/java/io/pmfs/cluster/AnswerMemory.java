@@ -44,9 +44,4 @@ final class AnswerMemory {
   void release(int bytes) {
     kibibytes.release(kibibytes(bytes));
   }
-
-  /** How many KiB are free. */
-  int freeKibibytes() {
-    return kibibytes.availablePermits();
-  }
 }

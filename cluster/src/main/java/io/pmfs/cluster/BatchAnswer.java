@@ -18,10 +18,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A batch's answer: a frame for each file, in order. One worker sends them and reads those that
- * nobody has begun; when that lasts, since the source is asked, others read ahead of it, as far as
- * there is memory to keep what they read. Waits only for what is being read, so it needs no worker
- * but its own.
+ * A batch's answer: a frame for each file, in order. One worker sends the frames, and reads files
+ * that no other has begun. When that takes long, as it does when the source is asked, other workers
+ * read files ahead of it while there is memory to keep them. It waits only for files that are being
+ * read, so it needs no worker but its own.
  */
 final class BatchAnswer {
   private static final Logger log = LoggerFactory.getLogger(BatchAnswer.class);
@@ -164,9 +164,10 @@ final class BatchAnswer {
   }
 
   /**
-   * Reads a file that nobody has begun; false if there is none, or no memory to keep it.
+   * Reads the next file that no worker has begun.
    *
-   * @param turn the one that is sent next, and so not kept
+   * @param turn the file that is sent next, for which no memory is taken
+   * @return false if all files were begun, or there is no memory to keep the next one
    */
   private boolean readNext(int turn) {
     int index = next.get();
@@ -231,7 +232,7 @@ final class BatchAnswer {
       return DirectoryAnswer.refused(Refusal.of(e, item.onlyCopies()));
     } catch (Refusal e) {
       return DirectoryAnswer.refused(e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       log.error("answering a peer {}", item.path(), e);
       return DirectoryAnswer.refused(
           new Refusal(HttpResponseStatus.INTERNAL_SERVER_ERROR, "a fault of this node"));

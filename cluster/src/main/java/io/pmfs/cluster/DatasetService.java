@@ -42,8 +42,8 @@ final class DatasetService implements PeerService {
   private final Predicate<FileName> asksElsewhere;
 
   /**
-   * @param asksElsewhere whether this node waits for another one's answer about a path: then nobody
-   *     waits for that here
+   * @param asksElsewhere whether this node is asking another node about a path; peers that ask for
+   *     that path meanwhile are refused
    */
   DatasetService(
       PmfsFileSystem fileSystem,

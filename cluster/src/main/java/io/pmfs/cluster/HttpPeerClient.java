@@ -57,7 +57,7 @@ public final class HttpPeerClient implements PeerClient {
   private final byte[] key;
   private final PeerTimeouts timeouts;
   private final int aloneCount;
-  private final Predicate<Member> isSuspected;
+  private final Predicate<Member> lacksSource;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -71,11 +71,12 @@ public final class HttpPeerClient implements PeerClient {
    *
    * @param key signs requests
    * @param tls null for plain HTTP
-   * @param isSuspected which peers are left alone when they say that they wait themselves
+   * @param lacksSource which peers are known not to reach the source: they are not waited for when
+   *     they wait for it
    */
   public HttpPeerClient(
-      byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, Predicate<Member> isSuspected) {
-    this(key, tls, timeouts, ALONE_COUNT, isSuspected);
+      byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, Predicate<Member> lacksSource) {
+    this(key, tls, timeouts, ALONE_COUNT, lacksSource);
   }
 
   HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
@@ -87,8 +88,8 @@ public final class HttpPeerClient implements PeerClient {
       @Nullable PeerTls tls,
       PeerTimeouts timeouts,
       int aloneCount,
-      Predicate<Member> isSuspected) {
-    this.isSuspected = isSuspected;
+      Predicate<Member> lacksSource) {
+    this.lacksSource = lacksSource;
     this.key = key.clone();
     this.timeouts = timeouts;
     this.aloneCount = aloneCount;
@@ -301,7 +302,7 @@ public final class HttpPeerClient implements PeerClient {
               MAX_CONNECTIONS,
               aloneCount,
               key,
-              isSuspected);
+              lacksSource);
         });
   }
 

@@ -204,7 +204,7 @@ final class PeerExchange {
         fail(PeerException.Kind.UNREACHABLE, left <= 0 ? silence() : "sends too slowly");
         break;
       }
-      if (isWaiting && link.isSuspected()) {
+      if (isWaiting && link.lacksSource()) {
         fail(PeerException.Kind.FAILED, "waits for the source, which answers this node");
         break;
       }

@@ -33,7 +33,7 @@ final class PeerLink {
   final Member peer;
   final Counts counts;
   final PeerTimeouts timeouts;
-  private final Predicate<Member> isSuspected;
+  private final Predicate<Member> lacksSource;
   private final PeerConnections connections;
   private final RequestSignature signature;
   private final SmallReads smallReads;
@@ -71,9 +71,9 @@ final class PeerLink {
       int maxConnections,
       int aloneCount,
       byte[] key,
-      Predicate<Member> isSuspected) {
+      Predicate<Member> lacksSource) {
     this.peer = peer;
-    this.isSuspected = isSuspected;
+    this.lacksSource = lacksSource;
     this.counts = counts;
     this.timeouts = timeouts;
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
@@ -82,9 +82,9 @@ final class PeerLink {
     this.smallCopies = new SmallReads(aloneCount, this::send);
   }
 
-  /** Whether others have found that the peer is not worth waiting for. */
-  boolean isSuspected() {
-    return isSuspected.test(peer);
+  /** Whether the peer is known not to reach the source. */
+  boolean lacksSource() {
+    return lacksSource.test(peer);
   }
 
   /** The peer says that it waits itself. */
@@ -93,7 +93,7 @@ final class PeerLink {
   }
 
   private boolean isWorthWaiting() {
-    return System.nanoTime() - waitedNanos < WAIT_NANOS && !isSuspected();
+    return System.nanoTime() - waitedNanos < WAIT_NANOS && !lacksSource();
   }
 
   /** Closes what is not in use. */

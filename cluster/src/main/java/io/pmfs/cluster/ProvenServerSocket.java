@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hands out connections of those only who have shown by TLS that they know the secret. JGroups
- * talks to one connection at a time before it accepts the next one: whoever said nothing to it, or
- * a byte now and then, would keep all others out. Here each has a thread and a time limit, and one
- * address a part of the places. Safe for use by many threads.
+ * Hands out only connections whose other end has shown by TLS that it knows the secret. JGroups
+ * accepts a connection only after it has finished the handshake of the one before, so one client
+ * that is silent would keep all members out. Here each handshake has a thread and a time limit, and
+ * each address may have some of them at a time. Safe for use by many threads.
  */
 final class ProvenServerSocket extends ServerSocket {
   private static final Logger log = LoggerFactory.getLogger(ProvenServerSocket.class);
@@ -104,16 +104,23 @@ final class ProvenServerSocket extends ServerSocket {
       close(socket);
       return;
     }
-    daemon(
-        "pmfs-group-handshake",
-        () -> {
-          try {
-            prove(socket);
-          } finally {
-            leave(from);
-            places.release();
-          }
-        });
+    try {
+      daemon(
+          "pmfs-group-handshake",
+          () -> {
+            try {
+              prove(socket);
+            } finally {
+              leave(from);
+              places.release();
+            }
+          });
+    } catch (OutOfMemoryError e) {
+      log.warn("no thread for a member's handshake: {}", e.toString());
+      leave(from);
+      places.release();
+      close(socket);
+    }
   }
 
   private void leave(InetAddress from) {

@@ -81,10 +81,26 @@ final class Workers implements Executor {
       }
       working++;
     }
-    start(task);
+    if (!start(task)) {
+      throw new RejectedExecutionException("there is no thread for it");
+    }
   }
 
-  private void start(Runnable first) {
+  /** Says whether there is a thread for it; if not, the place is free again. */
+  private boolean start(Runnable task) {
+    try {
+      run(task);
+      return true;
+    } catch (RejectedExecutionException | OutOfMemoryError e) {
+      log.warn("no thread answers a peer: {}", e.toString());
+      synchronized (this) {
+        working--;
+      }
+      return false;
+    }
+  }
+
+  private void run(Runnable first) {
     threads.execute(
         () -> {
           for (Runnable task = first; task != null; task = next()) {
@@ -133,11 +149,9 @@ final class Workers implements Executor {
       waiting++;
       task = next();
     }
-    if (task != null) {
-      try {
-        start(task);
-      } catch (RejectedExecutionException e) {
-        log.debug("closed before a request that waited was answered");
+    if (task != null && !start(task)) {
+      synchronized (this) {
+        queue.addFirst(task);
       }
     }
     return true;

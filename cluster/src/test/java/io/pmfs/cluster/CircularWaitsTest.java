@@ -50,7 +50,6 @@ final class CircularWaitsTest {
   /** Awaited by nodes that are about to ask for a copy. */
   private volatile @Nullable CyclicBarrier beforeCopies;
 
-  private final List<PeerServer> servers = new ArrayList<>();
   private TestNodes nodes;
   private TestNodes.Node first;
   private TestNodes.Node second;
@@ -73,7 +72,6 @@ final class CircularWaitsTest {
 
   @AfterEach
   void stop() {
-    servers.forEach(PeerServer::close);
     http.close();
     nodes.close();
     clients.forEach(HttpPeerClient::close);
@@ -94,20 +92,7 @@ final class CircularWaitsTest {
             usual.idle(),
             usual.processing(),
             usual.writeStall());
-    Member member = node.member;
-    PeerServer server =
-        new PeerServer(
-            "127.0.0.1",
-            0,
-            FakeService.KEY,
-            null,
-            member.instance(),
-            oneWorker,
-            node.service,
-            NodeRequests.NONE);
-    servers.add(server);
-    return new Member(
-        member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
+    return nodes.serve(node, oneWorker);
   }
 
   /** Asks over HTTP, and awaits the barriers before. */

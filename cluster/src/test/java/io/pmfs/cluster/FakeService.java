@@ -91,6 +91,9 @@ final class FakeService implements PeerService {
     if (path.toString().equals("bug")) {
       throw new IllegalStateException("on purpose");
     }
+    if (path.toString().equals("exhausting")) {
+      throw new OutOfMemoryError("on purpose");
+    }
     if (path.toString().equals("foreign")) {
       throw new PeerException(PeerException.Kind.REFUSED, "not ours");
     }

@@ -45,6 +45,7 @@ final class PeerServerTest {
       Pattern.compile("(Range|Pmfs-Expected|Cache-Control):([ -~]*)");
 
   private static final long INSTANCE = 77;
+  private static final int MEMORY_MIB = 16;
   private static final PeerLimits SHORT =
       new PeerLimits(
           2,
@@ -79,17 +80,40 @@ final class PeerServerTest {
   @BeforeEach
   void start() throws Exception {
     service.put("f", "content".getBytes(ISO_8859_1));
+    server = serve(SHORT);
+  }
+
+  private PeerServer serve(PeerLimits limits) throws IOException {
+    return new PeerServer(
+        "127.0.0.1",
+        0,
+        KEY,
+        null,
+        INSTANCE,
+        limits,
+        service,
+        NodeRequests.NONE,
+        () -> Instant.ofEpochMilli(now.get()));
+  }
+
+  /** Instead of the one that was started, with other limits and no impatience. */
+  private void serveInstead(int dataWorkers, int queued) throws IOException {
+    server.close();
+    Duration minute = Duration.ofSeconds(60);
     server =
-        new PeerServer(
-            "127.0.0.1",
-            0,
-            KEY,
-            null,
-            INSTANCE,
-            SHORT,
-            service,
-            NodeRequests.NONE,
-            () -> Instant.ofEpochMilli(now.get()));
+        serve(
+            new PeerLimits(
+                2,
+                dataWorkers,
+                queued,
+                4,
+                40,
+                20,
+                MEMORY_MIB,
+                minute,
+                minute,
+                SHORT.processing(),
+                minute));
   }
 
   @AfterEach
@@ -297,33 +321,24 @@ final class PeerServerTest {
     assertRefusedAtOnce(status, batch(body));
   }
 
+  @Test
+  void batch_inWhichAFileFindsNoMemory_refusesThatOne() throws Exception {
+    SourceVersion version = FakeService.version("content".getBytes(ISO_8859_1));
+    ByteBuf body = Unpooled.buffer();
+    PeerFormat.putBatch(
+        body, List.of(item("f", version), item("exhausting", version), item("f", version)));
+    try (RawConnection connection = new RawConnection(server)) {
+      connection.send(asMember(batch(body).replace(" HTTP/1.1", " HTTP/1.1\r\nConnection: close")));
+      assertThat(connection.rest())
+          .startsWith("HTTP/1.1 200 ")
+          .containsPattern("(?s)content.*a fault of this node.*content");
+    }
+  }
+
   /** What is read ahead of a file that the source does not give is kept until its turn. */
   @Test
   void batches_thatWaitForTheirFirstFile_readAheadWithinTheirMemory() throws Exception {
-    server.close();
-    int memoryMiB = 16;
-    server =
-        new PeerServer(
-            "127.0.0.1",
-            0,
-            KEY,
-            null,
-            INSTANCE,
-            new PeerLimits(
-                2,
-                32,
-                100,
-                4,
-                40,
-                20,
-                memoryMiB,
-                Duration.ofSeconds(60),
-                Duration.ofSeconds(60),
-                Duration.ofMillis(200),
-                Duration.ofSeconds(60)),
-            service,
-            NodeRequests.NONE,
-            () -> Instant.ofEpochMilli(now.get()));
+    serveInstead(32, 100);
     byte[] large = new byte[128 << 10];
     // When a batch takes long, others help with it.
     service.put("slow", large);
@@ -354,7 +369,7 @@ final class PeerServerTest {
         Thread.sleep(500);
       } while (service.reads.get() > before);
 
-      assertThat((long) before * large.length).isBetween(8L << 20, (memoryMiB + 1L) << 20);
+      assertThat((long) before * large.length).isBetween(8L << 20, (MEMORY_MIB + 1L) << 20);
       service.gate.release(batches);
       for (RawConnection one : connections) {
         assertThat(one.socket.getInputStream().read()).isEqualTo('H');
@@ -565,31 +580,7 @@ final class PeerServerTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void othersAreAnswered_whilePeersDoNotRead(boolean onDisk) throws Exception {
-    server.close();
-    PeerLimits patient =
-        new PeerLimits(
-            2,
-            2,
-            4,
-            4,
-            40,
-            20,
-            16,
-            Duration.ofSeconds(60),
-            Duration.ofSeconds(60),
-            Duration.ofMillis(200),
-            Duration.ofSeconds(60));
-    server =
-        new PeerServer(
-            "127.0.0.1",
-            0,
-            KEY,
-            null,
-            INSTANCE,
-            patient,
-            service,
-            NodeRequests.NONE,
-            () -> Instant.ofEpochMilli(now.get()));
+    serveInstead(2, 4);
     putLarge(onDisk);
     List<RawConnection> slow = new ArrayList<>();
     try {

@@ -26,7 +26,6 @@ final class SlowSourceTest {
   private static final int SIZE = 1000;
   private static final int FILES = 8;
 
-  private final List<PeerServer> servers = new ArrayList<>();
   private final List<HttpPeerClient> clients = new ArrayList<>();
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final CountDownLatch answers = new CountDownLatch(1);
@@ -46,8 +45,8 @@ final class SlowSourceTest {
     nodes.patience = Duration.ofSeconds(2);
     reader = nodes.add();
     owner = nodes.add();
-    ownerMember = serve(owner);
-    View view = new View(List.of(serve(reader), ownerMember));
+    ownerMember = nodes.serve(owner, PeerLimits.DEFAULTS);
+    View view = new View(List.of(nodes.serve(reader, PeerLimits.DEFAULTS), ownerMember));
     reader.see(view);
     owner.see(view);
     for (int i = 0; files.size() < FILES; i++) {
@@ -73,28 +72,10 @@ final class SlowSourceTest {
     return client;
   }
 
-  private Member serve(TestNodes.Node node) throws Exception {
-    Member member = node.member;
-    PeerServer server =
-        new PeerServer(
-            "127.0.0.1",
-            0,
-            FakeService.KEY,
-            null,
-            member.instance(),
-            PeerLimits.DEFAULTS,
-            node.service,
-            NodeRequests.NONE);
-    servers.add(server);
-    return new Member(
-        member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
-  }
-
   @AfterEach
   void stop() {
     answers.countDown();
     threads.shutdownNow();
-    servers.forEach(PeerServer::close);
     nodes.close();
     clients.forEach(HttpPeerClient::close);
   }

@@ -57,6 +57,7 @@ import org.jspecify.annotations.Nullable;
 final class TestNodes implements AutoCloseable {
   final FakeStore store = new FakeStore();
   final List<Node> nodes = new ArrayList<>();
+  private final List<PeerServer> servers = new ArrayList<>();
   private final Path directory;
   private final RemoteCopies remoteCopies;
   private final int replicas;
@@ -113,8 +114,27 @@ final class TestNodes implements AutoCloseable {
     met.forEach(node -> node.see(view));
   }
 
+  /** Has a node answer over HTTP too, until all are closed; who it is there. */
+  Member serve(Node node, PeerLimits limits) throws IOException {
+    Member member = node.member;
+    PeerServer server =
+        new PeerServer(
+            "127.0.0.1",
+            0,
+            FakeService.KEY,
+            null,
+            member.instance(),
+            limits,
+            node.service,
+            NodeRequests.NONE);
+    servers.add(server);
+    return new Member(
+        member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
+  }
+
   @Override
   public void close() {
+    servers.forEach(PeerServer::close);
     nodes.forEach(Node::close);
   }
 
