@@ -141,9 +141,7 @@ def cluster(places, source, work, tiers, arguments, capacity=None, options=()):
         secret.touch(mode=0o600)
         secret.write_text(os.urandom(32).hex() + "\n")
     addresses = ",".join(place.address for place in places)
-    common = ["--cluster", f"benchmark{os.getpid()}", "--nodes", addresses]
-    if any(not place.address.startswith("127.") for place in places):
-        common += ["--cluster-secret-file", str(secret)]
+    common = ["--cluster", f"benchmark{os.getpid()}", "--nodes", addresses, "--cluster-secret-file", str(secret)]
     words = [*common, *options, *arguments.pmfs_option]
     nodes = [
         ClusterNode(place, number, source, work, tiers, arguments.pmfs, [*words, "--cluster-address", place.address], capacity)

@@ -2,9 +2,9 @@
 
 import contextlib
 import json
+import shlex
 import shutil
 import subprocess
-import urllib.parse
 
 import clusters
 import machine
@@ -57,13 +57,17 @@ def measure(namespace, source, part, work, tiers, arguments):
         path = owned_by_the_peer(reader, source / part, part)
         size = (source / path).stat().st_size
         machine.compare(reader.directory / part, source / part)
+        # In memory, as the peer's copy is.
+        root = tiers / "nginx"
+        root.mkdir()
+        shutil.copy(source / path, root / "large")
         ways = {
             MOUNT: lambda: through_the_mount(reader, path, size),
-            PEER: lambda: by_curl(namespace, peer_url(reader, peer, path), size),
-            NGINX: lambda: by_curl(namespace, f"http://127.0.0.1:{NGINX_PORT}/{path}", size),
+            PEER: lambda: by_curl(namespace, signed(reader, peer, path), size),
+            NGINX: lambda: by_curl(namespace, ["curl", f"http://127.0.0.1:{NGINX_PORT}/large"], size),
             IPERF: lambda: by_iperf(namespace),
         }
-        with serving(namespace, source, work) as absent:
+        with serving(namespace, root, work) as absent:
             found = {name: [] for name in ways}
             for _ in range(arguments.rounds):
                 for name, way in ways.items():
@@ -91,19 +95,21 @@ def through_the_mount(reader, path, size):
     return size / machine.read_once(reader.directory / path)
 
 
-def peer_url(reader, peer, path):
-    """Where the peer's server has the file's bytes."""
+def signed(reader, peer, path):
+    """A command of curl for the file's bytes from the peer's server, for one use."""
     for member in reader.cluster()["members"]:
         if member["address"] == peer.namespace.address:
-            return f"http://{member['address']}:{member['port']}/v1/data/{urllib.parse.quote(path)}"
+            line = run(reader.launcher, "curl", "--node", f"{member['address']}:{member['port']}", reader.directory / path, env=reader.environment)
+            return shlex.split(line)
     raise BenchmarkError(f"the status of {reader.name} names no member at {peer.namespace.address}")
 
 
-def by_curl(namespace, url, size):
-    words = namespace.words("curl", "-sS", "-f", "-o", "/dev/null", "-w", "%{size_download} %{speed_download}", url)
+def by_curl(namespace, command, size):
+    """Bytes a second, as curl measures them."""
+    words = namespace.words(*command, "-sS", "-f", "-o", "/dev/null", "-w", "%{size_download} %{speed_download}")
     count, speed = run(*words).split()
     if int(count) != size:
-        raise BenchmarkError(f"{url}: {count} bytes instead of {size}")
+        raise BenchmarkError(f"{command[-1]}: {count} bytes instead of {size}")
     return float(speed)
 
 

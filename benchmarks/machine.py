@@ -166,6 +166,19 @@ def work_directory(chosen=None):
                 shutil.rmtree(path, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def in_memory(work):
+    """An empty directory in memory of its own, for tiers."""
+    directory = work / "tiers"
+    directory.mkdir()
+    run("mount", "-t", "tmpfs", "-o", "size=90%,mode=0700", "pmfs-benchmark", directory)
+    try:
+        yield directory
+    finally:
+        with uninterrupted():
+            detach(directory)
+
+
 def describe(directory):
     """Machine, kernel, date and commit, as the lines above a table."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())

@@ -26,6 +26,7 @@ CASES = {
 WARM = (WARM_LOCAL, WARM_PEERS)
 NO_BARRIER, EPOCH_BARRIER, STEP_BARRIER = "none", "epoch", "step"
 SEGMENTS = 1 << 12  # as many as io.pmfs.cluster has
+SPARE = 1 / 16  # of a tier that copies of others' files leave free, as io.pmfs.stage.Guests does
 PERCENT_99 = 2.3263  # standard deviations of a normal distribution
 LOCAL, PEER, PEER_MISS, MISS = range(4)
 
@@ -40,9 +41,12 @@ class Job:
     files: int = 1_281_167
     mean_bytes: float = 110_000
     sigma: float = SIGMA
-    capacity_share: float | None = None  # of the dataset, in the tiers of one node; None: all of it
+    capacity_share: float | None = None  # of the dataset, in the tiers of one node; None: as much as anybody wants
     keep_copies: bool = True  # of what peers own, where there is room
     local_share: float | None = None  # of warm-peers' reads, whatever the capacity; the rest is remote
+    fixed_shares: bool = False  # a node reads the same files in each epoch, in another order; else the dataset is shuffled
+    readers_own: bool = False  # a node owns what it reads, whatever the hash says; for fixed shares
+    ahead: int = 0  # files of a node's order that are known, and fetched from peers in batches before they are read
     batch: int = 32
     prefetch: int = 2  # batches read ahead of the training
     compute_seconds: float = 0.0  # of training on a batch
@@ -65,6 +69,33 @@ class Job:
             raise BenchmarkError(f"{self.files} files are fewer than {self.nodes} nodes")
         if not self.mean_bytes > 0 or self.sigma < 0 or self.compute_seconds < 0 or (self.capacity_share or 0) < 0:
             raise BenchmarkError("the mean size must be positive; sigma, compute time and capacity at least 0")
+        if self.ahead < 0 or (self.readers_own and not self.fixed_shares):
+            raise BenchmarkError("files known ahead must be at least 0; readers own what they read where shares are fixed only")
+
+    def room(self):
+        """Of the dataset, in the tiers of a node."""
+        return math.inf if self.capacity_share is None else self.capacity_share
+
+    def held_of_others(self, owned):
+        """What a node that owns this share holds of those files of others that it ever reads: copies have the room that is left."""
+        ever_read = (1 - owned) / (self.nodes if self.fixed_shares else 1)
+        copies = max(self.room() * (1 - SPARE) - owned, 0.0) if self.keep_copies else 0.0
+        return min(copies / ever_read, 1.0) if ever_read > 0 else 1.0
+
+    def local_reads(self):
+        """The share of warm-peers' reads that need no peer, of a node that owns as much as the others."""
+        if self.local_share is not None:
+            return self.local_share
+        owned = 1 / self.nodes
+        held = min(self.room() / owned, 1.0)
+        return held if self.readers_own else owned * held + (1 - owned) * self.held_of_others(owned)
+
+    def batched(self, most):
+        """Files that one request to a peer asks for, of at most so many: those known ahead are spread over all peers."""
+        if not self.ahead or self.nodes == 1:
+            return 1.0
+        known = min(self.ahead, self.files / self.nodes)
+        return min(max(known * (1 - self.local_reads()) / (self.nodes - 1), 1.0), most)
 
 
 @dataclass(frozen=True)
@@ -76,6 +107,7 @@ class Outcome:
     files_per_second: float  # of one node
     latency: tuple  # p50 and p99 of a read of a file without a local copy; Nones without any
     utilisation: dict  # of each kind of resource: the mean over the nodes and that of the busiest
+    moved: tuple  # bytes/s that the busiest node got from peers and the source, and that the busiest node sent
     reads: int  # simulated
 
 
@@ -110,19 +142,33 @@ def owned_shares(job, generator):
     return [share / total for share in shares]
 
 
+def costs_in_batches(job, parameters):
+    """CPU seconds of a file and of a byte on the client and on the server, where files are staged before they are read.
+
+    What was measured is a batch of so many files with their copies, and one file without. What a request costs by itself
+    is the difference; the files of a batch share it.
+    """
+    get = parameters.__getitem__
+    most = get("remote.batchFiles")
+    copy = get("source.copyCpuSecondsPerFile") + get("source.copyCpuSecondsPerByte") * job.mean_bytes
+    alone = (1 / job.batched(most) - 1 / most) / (1 - 1 / most) if most > 1 else 1.0
+    costs = []
+    for side, added in (("client", copy), ("server", 0.0)):
+        single, batch = get(f"remote.{side}CpuSecondsPerFile") + added, get(f"remote.batch{side.capitalize()}CpuSecondsPerFile")
+        costs.append((batch + max(single - batch, 0.0) * alone, get(f"remote.{side}CpuSecondsPerByte")))
+    return costs
+
+
 class Node:
     """One node: its resources, what its tiers hold, and how far its job is."""
 
     def __init__(self, owned, job, cores):
         self.cpu, self.inward, self.outward, self.tier, self.fetch = cores, Station(), Station(), Station(), Station()
-        capacity = 1.0 if job.capacity_share is None else min(job.capacity_share, 1.0)
-        if job.case == FIRST_EPOCH:
-            capacity = 0.0
         # What a node owns comes first; copies of what others own have the rest.
-        self.holds_owned = min(capacity / owned, 1.0) if owned else 1.0
-        copies = max(capacity - owned, 0) if job.keep_copies else 0.0
-        self.holds_others = min(copies / (1 - owned), 1.0) if owned < 1 else 1.0
-        self.holds_any = capacity
+        self.holds_owned = min(job.room() / owned, 1.0) if owned else 1.0
+        self.holds_others = job.held_of_others(owned)
+        self.holds_any = min(job.room(), 1.0)
+        self.received = self.sent = 0.0
         self.next = self.trained = self.idle = 0
         self.training = False
         self.left = []
@@ -137,6 +183,8 @@ class Cluster:
             job = dataclasses.replace(job, capacity_share=None, keep_copies=True)
         elif job.case == REPLICATE:
             job = dataclasses.replace(job, capacity_share=None, keep_copies=False, batch=1, compute_seconds=0)
+        elif job.case == FIRST_EPOCH:
+            job = dataclasses.replace(job, capacity_share=0.0)
         self.job, self.parameters, self.random = job, parameters, random.Random(seed)
         self.simulation = Simulation()
         shares = owned_shares(job, self.random)
@@ -160,6 +208,9 @@ class Cluster:
         client, server = ("batchClient", "batchServer") if batched else ("client", "server")
         self.client = get(f"remote.{client}CpuSecondsPerFile") * self.unit, get("remote.clientCpuSecondsPerByte")
         self.server = get(f"remote.{server}CpuSecondsPerFile") * self.unit, get("remote.serverCpuSecondsPerByte")
+        self.fetches_ahead = self.job.ahead and self.job.case == WARM_PEERS
+        if self.fetches_ahead:
+            self.client, self.server = costs_in_batches(self.job, self.parameters)
         median, p99 = get("remote.waitSecondsMedian"), get("remote.waitSecondsP99")
         self.wait = (math.log(median), math.log(p99 / median) / PERCENT_99) if median else None
         self.longest_wait = p99  # what is beyond was not measured
@@ -167,7 +218,10 @@ class Cluster:
         self.source_operations = get("source.operationsPerFile") / get("source.operationsPerSecond")
         self.source_byte, self.fetch_byte = seconds_per("source.bytesPerSecond"), seconds_per("source.bytesPerSecondPerNode")
         self.source_wait = get("source.waitSeconds")
-        self.source_cpu = get("source.cpuSecondsPerFile"), get("source.cpuSecondsPerByte")
+        # Measured with the delivery to a reader on the same node. A node does not deliver what it fetches for a peer: that is
+        # taken off, as what a local read costs.
+        self.source_read = get("source.cpuSecondsPerFile"), get("source.cpuSecondsPerByte")
+        self.source_fetch = tuple(max(whole - local, 0.0) for whole, local in zip(self.source_read, self.local))
         # Where copies are missing because there is no room, none are made.
         makes = self.job.case == FIRST_EPOCH
         self.copy_cpu = (get("source.copyCpuSecondsPerFile"), get("source.copyCpuSecondsPerByte")) if makes else (0.0, 0.0)
@@ -202,6 +256,7 @@ class Cluster:
             self.reads * self.unit / lasts if lasts else math.inf,
             self.percentiles(),
             self.utilisation(longest),
+            tuple(max(moved) / longest if longest else 0.0 for moved in ([node.received for node in self.nodes], [node.sent for node in self.nodes])),
             self.reads * self.job.nodes,
         )
 
@@ -222,7 +277,7 @@ class Cluster:
         if kind == LOCAL:
             self.read_local(node, size, batch)
         elif kind == MISS:
-            self.fetch(node, size, self.deliver_own, node, size, batch, self.simulation.now)
+            self.fetch(node, size, self.source_read, self.end, node, batch, self.simulation.now)
         else:
             self.ask_peer(node, owner, kind, size, batch)
 
@@ -235,6 +290,8 @@ class Cluster:
             return PEER, self.draw_other(node)
         if case == WARM_LOCAL or (job.local_share is not None and draw() < job.local_share):
             return LOCAL, node
+        if job.readers_own:
+            return (LOCAL if draw() < node.holds_owned else MISS), node
         if job.local_share is not None:
             return PEER, self.draw_other(node)
         owner = self.draw_owner()
@@ -275,7 +332,7 @@ class Cluster:
         if kind == PEER:
             self.simulation.at(asked + wait, self.answer, *read)
         else:
-            self.simulation.at(asked + wait, self.fetch, owner, size, self.answer, *read)
+            self.simulation.at(asked + wait, self.fetch, owner, size, self.source_fetch, self.answer, *read)
 
     def answer(self, node, owner, size, wait, batch, started):
         fixed, byte = self.server
@@ -283,38 +340,44 @@ class Cluster:
 
     def send(self, node, owner, size, wait, batch, started):
         """The bytes reach the receiver's link as they leave the sender's."""
+        owner.sent += size
         duration = size * self.nic_byte
         left = owner.outward.serve(self.simulation.now, duration)
         self.simulation.at(max(left - duration, self.simulation.now) + wait, self.receive, node, size, batch, started)
 
     def receive(self, node, size, batch, started):
+        node.received += size
         self.simulation.at(node.inward.serve(self.simulation.now, size * self.nic_byte), self.take, node, size, batch, started)
 
     def take(self, node, size, batch, started):
         fixed, byte = self.client
         taken = node.cpu.serve(self.simulation.now, fixed / 2 + byte * size)
+        if self.fetches_ahead:
+            self.simulation.at(taken, self.copy_local, node, size, batch)
+            return
         self.simulation.at(taken, self.end, node, batch, started)
         if self.job.keep_copies:
             self.simulation.at(taken, self.make_copy, node, size)
 
-    # The source, for whoever asks it.
+    # The source, for whoever asks it; costs are what the node's cores take for a file and for a byte.
 
-    def fetch(self, node, size, then, *arguments):
+    def fetch(self, node, size, costs, then, *arguments):
         done = self.operations.serve(self.simulation.now, self.source_operations)
-        self.simulation.at(done, self.fetch_bytes, node, size, then, *arguments)
+        self.simulation.at(done, self.fetch_bytes, node, size, costs, then, *arguments)
 
-    def fetch_bytes(self, node, size, then, *arguments):
+    def fetch_bytes(self, node, size, costs, then, *arguments):
         left = self.bandwidth.serve(self.simulation.now, size * self.source_byte)
         arrived = max(left, node.fetch.serve(self.simulation.now, size * self.fetch_byte)) + self.source_wait
-        self.simulation.at(arrived, self.fetched, node, size, then, *arguments)
+        self.simulation.at(arrived, self.fetched, node, size, costs, then, *arguments)
 
-    def fetched(self, node, size, then, *arguments):
-        fixed, byte = self.source_cpu
+    def fetched(self, node, size, costs, then, *arguments):
+        node.received += size
         received = node.inward.serve(self.simulation.now, size * self.nic_byte)
-        self.simulation.at(received, self.take_fetched, node, size, fixed + byte * size, then, *arguments)
+        self.simulation.at(received, self.take_fetched, node, size, costs, then, *arguments)
 
-    def take_fetched(self, node, size, seconds, then, *arguments):
-        taken = node.cpu.serve(self.simulation.now, seconds)
+    def take_fetched(self, node, size, costs, then, *arguments):
+        fixed, byte = costs
+        taken = node.cpu.serve(self.simulation.now, fixed + byte * size)
         self.simulation.at(taken, then, *arguments)
         self.simulation.at(taken, self.make_copy, node, size)
 
@@ -322,10 +385,6 @@ class Cluster:
         """In the background: nobody waits for it, but for the cores that it takes."""
         fixed, byte = self.copy_cpu
         node.cpu.serve(self.simulation.now, fixed + byte * size)
-
-    def deliver_own(self, node, size, batch, started):
-        fixed, byte = self.local
-        self.simulation.at(node.cpu.serve(self.simulation.now, fixed + byte * size), self.end, node, batch, started)
 
     # The training of a node.
 

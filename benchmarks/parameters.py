@@ -1,7 +1,8 @@
 """What benchmarks/cluster-model is fed with: service times of one node, each with where and when it was measured, or why it is assumed.
 
 The file is JSON. "parameters" has each of PARAMETERS by its name, as {"value": number, "origin": "measured", "where": text,
-"when": date} or {"value": number, "origin": "assumed", "why": text}; null is a value where a limit may be absent.
+"when": date} or {"value": number, "origin": "assumed", "why": text}. Where a limit may be absent null is a value, too; that
+there is none is always assumed.
 "epochs", which may be left out, has what --check compares with, a list of objects with the fields of EPOCH.
 docs/benchmarking.md explains both.
 """
@@ -24,18 +25,18 @@ class Parameter:
     name: str
     unit: str
     meaning: str
-    may_be_absent: bool = False
+    absent: str = ""  # what it means that there is no such limit, where that may be
     positive: bool = False
     whole: bool = False
 
 
 PARAMETERS = [
     Parameter("node.cores", "cores", "that readers and daemons of a node have", positive=True, whole=True),
-    Parameter("node.nicBytesPerSecond", "bytes/s", "in each direction at once; null: no limit but the cores", True, True),
+    Parameter("node.nicBytesPerSecond", "bytes/s", "in each direction at once", "no limit: links are no bound in what comes out", True),
     Parameter("local.cpuSecondsPerFile", "s", "open, read and close of a file with a local copy: what does not depend on its size"),
     Parameter("local.cpuSecondsPerByte", "s", "and what each byte adds"),
     Parameter("local.waitSeconds", "s", "waiting for the tier that takes no CPU"),
-    Parameter("local.tierBytesPerSecond", "bytes/s", "of the tier's device; null: copies are in memory", True, True),
+    Parameter("local.tierBytesPerSecond", "bytes/s", "of the tier's device", "no limit: copies are in memory, their device is no bound in what comes out", True),
     Parameter("remote.clientCpuSecondsPerFile", "s", "on the node that reads a file a peer has"),
     Parameter("remote.clientCpuSecondsPerByte", "s", "and what each byte adds"),
     Parameter("remote.serverCpuSecondsPerFile", "s", "on the peer"),
@@ -48,7 +49,7 @@ PARAMETERS = [
     Parameter("source.operationsPerSecond", "1/s", "that the source answers to all nodes together", positive=True),
     Parameter("source.operationsPerFile", "", "asked of the source for a file that is read once, its share of the walk with it"),
     Parameter("source.bytesPerSecond", "bytes/s", "that the source delivers to all nodes together", positive=True),
-    Parameter("source.bytesPerSecondPerNode", "bytes/s", "that it delivers to one node; null: no limit of its own", True, True),
+    Parameter("source.bytesPerSecondPerNode", "bytes/s", "that it delivers to one node", "no limit: a node's link to the source is no bound in what comes out", True),
     Parameter("source.waitSeconds", "s", "latency of the source for a file, without what is above"),
     Parameter("source.cpuSecondsPerFile", "s", "on the node that fetches a file from the source"),
     Parameter("source.cpuSecondsPerByte", "s", "and what each byte adds"),
@@ -89,15 +90,21 @@ class Parameters:
     def assumed(self):
         return [name for name, value in self.values.items() if value.origin == ASSUMED]
 
+    def absent(self):
+        """Limits that nothing has in what comes out. They are among what is assumed."""
+        return [name for name, value in self.values.items() if value.number is None]
+
     def replaced(self, name, text):
-        """The same with one value from the command line, NAME=VALUE."""
+        """The same with one value from the command line, NAME=VALUE or NAME=VALUE:WHY."""
         if name not in BY_NAME:
             raise BenchmarkError(f"--set {name}: no such parameter; they are {', '.join(BY_NAME)}")
+        text, _, why = text.partition(":")
         try:
             number = None if text == "null" else float(text)
         except ValueError:
             raise BenchmarkError(f"--set {name}={text}: not a number") from None
-        return Parameters({**self.values, name: Value(check(name, number, "--set"), ASSUMED, "--set")})
+        said = why.strip() or "given by --set, without a reason"
+        return Parameters({**self.values, name: value(name, check(name, number, "--set"), ASSUMED, said)})
 
     def as_list(self):
         """For the record and the table."""
@@ -113,7 +120,7 @@ def is_number(value):
 
 def check(name, number, place):
     parameter = BY_NAME[name]
-    if number is None and parameter.may_be_absent:
+    if number is None and parameter.absent:
         return None
     if not is_number(number):
         raise BenchmarkError(f"{place}: {name}: not a finite number of at least 0: {number!r}")
@@ -131,7 +138,15 @@ def value_of(name, entry, place):
     words = {MEASURED: ["where", "when"], ASSUMED: ["why"]}.get(origin)
     if not words or not all(isinstance(entry.get(word), str) and entry[word] for word in words):
         raise BenchmarkError(f'{place}: {name}: say "origin": "measured" with "where" and "when", or "assumed" with "why"')
-    return Value(check(name, entry["value"], place), origin, ", ".join(entry[word] for word in words))
+    return value(name, check(name, entry["value"], place), origin, ", ".join(entry[word] for word in words))
+
+
+def value(name, number, origin, said):
+    """A limit that is not there was not measured, whatever a file says of it."""
+    if number is not None:
+        return Value(number, origin, said)
+    absent = BY_NAME[name].absent
+    return Value(None, ASSUMED, f"{absent} ({said})" if origin == ASSUMED else absent)
 
 
 def load(path):

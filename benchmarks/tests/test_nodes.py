@@ -107,6 +107,17 @@ class ClosedFormTest(unittest.TestCase):
         result = outcome(FIRST_EPOCH, 16, costs(source_operationsPerSecond=1000, source_operationsPerFile=3), readers=16)
         self.assertAlmostEqual(1, result.seconds / 19.2, delta=0.01)
 
+    def test_firstEpoch_oneNode_deliveryIsPartOfTheSourcesRead(self):
+        given = costs(local_cpuSecondsPerFile=1e-3, source_cpuSecondsPerFile=3e-3, source_copyCpuSecondsPerFile=1e-3, node_cores=1)
+        # One core does all: what is read from the source, and a copy of it.
+        self.assertAlmostEqual(1, outcome(FIRST_EPOCH, 1, given).seconds / (6400 * 4e-3), delta=0.01)
+
+    def test_firstEpoch_filesOfPeers_ownerDeliversToNoReader(self):
+        given = costs(local_cpuSecondsPerFile=1e-3, source_cpuSecondsPerFile=3e-3)
+        result = outcome(FIRST_EPOCH, 8, given, readers=1)
+        # Seven of eight reads wait for an owner that fetches without delivering.
+        self.assertAlmostEqual(1, result.seconds / (800 * (3e-3 + 7 * 2e-3) / 8), delta=0.05)
+
     def test_noPeers_asksTheSourceForWhatItCannotHold(self):
         given = costs(source_bytesPerSecond=1e8)
         result = outcome(NO_PEERS, 4, given, files=40_000, readers=16, capacity_share=0.25)
@@ -115,6 +126,14 @@ class ClosedFormTest(unittest.TestCase):
     def test_replicate_linksSaturated_allButOnesOwn(self):
         result = outcome(REPLICATE, 8, costs(node_nicBytesPerSecond=1e8), readers=32, files=40_000)
         self.assertAlmostEqual(1, result.seconds / (40_000 * 7 / 8 * 1e5 / 1e8), delta=0.1)
+
+    def test_moved_isWhatComesFromPeersAndTheSource(self):
+        result = outcome(WARM_PEERS, 8, costs(remote_clientCpuSecondsPerFile=1e-3), files=40_000, local_share=0.25)
+        for moved in result.moved:
+            self.assertAlmostEqual(1, moved / (result.files_per_second * 0.75 * 1e5), delta=0.05)
+        received, sent = outcome(FIRST_EPOCH, 1, costs(source_bytesPerSecond=1e8)).moved
+        self.assertAlmostEqual(1, received / 1e8, delta=0.01)
+        self.assertEqual(0, sent)
 
     def test_utilisation_isThroughputTimesDemand(self):
         given = costs(local_cpuSecondsPerFile=1e-3, local_waitSeconds=5e-3, node_cores=8)
@@ -204,7 +223,7 @@ class OwnershipTest(unittest.TestCase):
 
 class JobTest(unittest.TestCase):
     def test_job_senseless_isRefused(self):
-        for words in ({"case": "x"}, {"nodes": 0}, {"files": 3}, {"mean_bytes": 0}, {"barrier": "x"}, {"capacity_share": -1}, {"nodes": 1, "case": REPLICATE}):
+        for words in ({"ahead": -1}, {"readers_own": True}, {"case": "x"}, {"nodes": 0}, {"files": 3}, {"mean_bytes": 0}, {"barrier": "x"}, {"capacity_share": -1}, {"nodes": 1, "case": REPLICATE}):
             with self.assertRaises(BenchmarkError, msg=words):
                 Job(**{"case": WARM_LOCAL, "nodes": 4, **words})
 

@@ -48,10 +48,16 @@ class ParametersTest(unittest.TestCase):
         self.assertEqual([EPOCH], epochs)
         self.assertEqual("a machine, 2026-01-01", given.as_list()[0]["said"])
 
-    def test_load_nullWhereALimitMayBeAbsent_isTaken(self):
+    def test_load_limitThatIsAbsent_isAssumedAndSaysWhatThatMeans(self):
         entries = content()["parameters"]
         entries["node.nicBytesPerSecond"]["value"] = None
-        self.assertIsNone(load(content(parameters=entries))[0]["node.nicBytesPerSecond"])
+        entries["local.tierBytesPerSecond"] = {"value": None, "origin": "assumed", "why": "a test"}
+        given, _ = load(content(parameters=entries))
+        self.assertIsNone(given["node.nicBytesPerSecond"])
+        self.assertEqual(["node.nicBytesPerSecond", "local.tierBytesPerSecond"], given.assumed())
+        self.assertEqual(given.assumed(), given.absent())
+        self.assertEqual("no limit: links are no bound in what comes out", given.values["node.nicBytesPerSecond"].said)
+        self.assertTrue(given.values["local.tierBytesPerSecond"].said.endswith("(a test)"))
 
     def test_load_noJsonOrOtherFormat_isRefused(self):
         for text in ("", "{", "[]", "{}", '{"format": "x", "parameters": {}}'):
@@ -84,6 +90,16 @@ class ParametersTest(unittest.TestCase):
         given = load(content())[0].replaced("node.cores", "16")
         self.assertEqual(16, given["node.cores"])
         self.assertEqual(["node.cores"], given.assumed())
+        self.assertIn("without a reason", given.values["node.cores"].said)
+
+    def test_replaced_withReason_saysIt(self):
+        given = load(content())[0].replaced("node.nicBytesPerSecond", "12.5e9: 100 Gbit/s")
+        self.assertEqual(12.5e9, given["node.nicBytesPerSecond"])
+        self.assertEqual("100 Gbit/s", given.values["node.nicBytesPerSecond"].said)
+
+    def test_replaced_byNoLimit_isAbsent(self):
+        given = load(content())[0].replaced("node.nicBytesPerSecond", "null")
+        self.assertEqual(["node.nicBytesPerSecond"], given.absent())
 
     def test_replaced_unknownOrNoNumber_isRefused(self):
         for name, text in (("node.core", "1"), ("node.cores", "x"), ("node.cores", ""), ("node.cores", "null"), ("node.cores", "inf")):

@@ -8,7 +8,7 @@ from pathlib import Path
 import parameters
 import servicetimes
 from machine import BenchmarkError
-from parameters import ASSUMED, BY_NAME, FORMAT
+from parameters import BY_NAME, FORMAT
 
 
 class ServiceTimesTest(unittest.TestCase):
@@ -22,14 +22,13 @@ class ServiceTimesTest(unittest.TestCase):
         self.assertEqual((0.0, 1e-6), servicetimes.split((1.0, 10, 10_000_000), (100.0, 1, 100_000_000)))
 
     def test_entries_written_areReadByTheModel(self):
-        found = {name: 1e-5 for name in BY_NAME if not name.startswith("node.")}
+        found = {name: 1e-5 for name in BY_NAME if not name.startswith("node.") and name not in servicetimes.NOT_MEASURED}
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "measured.json"
             path.write_text(json.dumps({"format": FORMAT, "parameters": servicetimes.entries(found, "here", "today")}))
             given, _ = parameters.load(path)
-        # How many files are in a batch is not measured.
-        self.assertEqual(["remote.batchFiles"], given.assumed())
-        self.assertEqual(ASSUMED, given.values["remote.batchFiles"].origin)
+        self.assertEqual(set(servicetimes.NOT_MEASURED), set(given.assumed()))
+        self.assertEqual(["node.nicBytesPerSecond", "local.tierBytesPerSecond", "source.bytesPerSecondPerNode"], given.absent())
 
     def test_entries_somethingMissing_isNamed(self):
         with self.assertRaisesRegex(BenchmarkError, "local.waitSeconds"):
