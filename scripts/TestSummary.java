@@ -15,8 +15,8 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
 /**
- * Counts what the XML reports of surefire and failsafe below a directory say, lists the skipped and failed tests and what was
- * left out on purpose, and ends with 1 when one failed or none ran. Its last line is the counts. Run as a source file: {@code
+ * Counts what the XML reports of surefire and failsafe below a directory say, lists the skipped and failed tests, those
+ * that passed only when repeated and what was left out on purpose, and ends with 1 when one failed or none ran. Its last line is the counts. Run as a source file: {@code
  * java scripts/TestSummary.java .}
  */
 final class TestSummary {
@@ -25,6 +25,7 @@ final class TestSummary {
 
   private int passed;
   private final List<String> failed = new ArrayList<>();
+  private final List<String> unsteady = new ArrayList<>();
   private final Map<String, List<String>> skippedByReason = new TreeMap<>();
   private final Map<String, List<String>> leftOutByReason = new TreeMap<>();
 
@@ -65,6 +66,9 @@ final class TestSummary {
         failed.add(name);
       } else {
         passed++;
+        if (has(test, "flakyFailure") || has(test, "flakyError")) {
+          unsteady.add(name);
+        }
       }
     }
   }
@@ -89,6 +93,7 @@ final class TestSummary {
           System.out.println("skipped: " + reason);
           names.forEach(name -> System.out.println("  " + name));
         });
+    unsteady.forEach(name -> System.out.println("failed once, passed when repeated: " + name));
     failed.forEach(name -> System.out.println("failed: " + name));
     int skipped = count(skippedByReason);
     if (passed + failed.size() + skipped == 0) {
@@ -96,8 +101,12 @@ final class TestSummary {
     }
     int leftOut = count(leftOutByReason);
     System.out.printf(
-        "%,d passed, %d failed, %d skipped%s%n",
-        passed, failed.size(), skipped, leftOut == 0 ? "" : ", %d left out".formatted(leftOut));
+        "%,d passed%s, %d failed, %d skipped%s%n",
+        passed,
+        unsteady.isEmpty() ? "" : " (%d only when repeated)".formatted(unsteady.size()),
+        failed.size(),
+        skipped,
+        leftOut == 0 ? "" : ", %d left out".formatted(leftOut));
     return failed.isEmpty() && passed > 0 ? 0 : 1;
   }
 

@@ -2,8 +2,13 @@ package io.pmfs.cli;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
-import com.google.gson.JsonArray;
-import com.google.gson.JsonObject;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.ConfigurationExample;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.SettingsParser;
+import io.pmfs.settings.Surroundings;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -78,7 +83,7 @@ final class ConfigCommand implements Callable<Integer> {
                 MountOptions.given(spec.commandLine().getParseResult()), config, null, mountpoint),
             surroundings);
     SettingsParser.validate(configuration, surroundings);
-    invocation.out().println(json ? GSON.toJson(toJson(configuration)) : toText(configuration));
+    invocation.out().println(json ? GSON.toJson(configuration.toJson()) : toText(configuration));
     return ExitStatus.DONE;
   }
 
@@ -98,31 +103,5 @@ final class ConfigCommand implements Callable<Integer> {
                       setting.origin()));
             });
     return text.toString().stripTrailing();
-  }
-
-  /** The mount point and its options, each with its value and where that is from. */
-  static JsonObject toJson(Configuration configuration) {
-    JsonObject options = new JsonObject();
-    configuration
-        .settings()
-        .forEach(
-            (option, setting) -> {
-              JsonArray values = new JsonArray();
-              setting.values().forEach(values::add);
-              JsonObject one = new JsonObject();
-              if (option.kind() == MountOption.Kind.LIST) {
-                one.add("value", values);
-              } else {
-                one.addProperty("value", String.join(" ", setting.values()));
-              }
-              one.addProperty("from", setting.origin());
-              options.add(option.key(), one);
-            });
-    JsonObject object = new JsonObject();
-    object.addProperty(
-        "mountpoint",
-        configuration.mountpoint() == null ? null : configuration.mountpoint().toString());
-    object.add("options", options);
-    return object;
   }
 }

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.settings.ConfigurationExample;
 import picocli.CommandLine;
 
 /**

@@ -1,7 +1,13 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.Supervision;
+import io.pmfs.daemon.Wiring;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.StandardStreams;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.NativeText;
+import io.pmfs.settings.Surroundings;
 import java.io.PrintStream;
 import java.time.InstantSource;
 import java.util.Map;

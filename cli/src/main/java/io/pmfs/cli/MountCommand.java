@@ -1,5 +1,20 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Daemon;
+import io.pmfs.daemon.DaemonLog;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.MountChecks;
+import io.pmfs.daemon.PreviousMount;
+import io.pmfs.daemon.Supervision;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.PoolPlace;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.Surroundings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.settings.MountOption;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,7 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.settings.ByteSize;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

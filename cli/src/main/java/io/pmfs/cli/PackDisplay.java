@@ -1,7 +1,10 @@
 package io.pmfs.cli;
 
-import io.pmfs.packing.PackProgress;
-import io.pmfs.packing.PackProgress.Phase;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.pack.PackProgress;
+import io.pmfs.pack.PackProgress.Phase;
+import io.pmfs.settings.ExitStatus;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CountDownLatch;

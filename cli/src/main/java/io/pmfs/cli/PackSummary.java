@@ -1,8 +1,9 @@
 package io.pmfs.cli;
 
-import io.pmfs.packing.PackManifest;
-import io.pmfs.packing.PackManifest.Counts;
-import io.pmfs.packing.PackSettings;
+import io.pmfs.pack.PackManifest;
+import io.pmfs.pack.PackManifest.Counts;
+import io.pmfs.pack.PackSettings;
+import io.pmfs.settings.ByteSize;
 import java.time.Duration;
 import java.util.Locale;
 

@@ -2,6 +2,12 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.cli.doctor.DoctorCommand;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.Version;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.NearestName;
 import java.io.OutputStreamWriter;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -65,7 +71,9 @@ final class PmfsCommand implements Runnable {
     CommandLine commands = new CommandLine(root);
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
-    commands.addSubcommand(MountOptions.addTo(new CommandLine(new RunCommand(invocation))));
+    // What follows the name of the command to run is that command's.
+    commands.addSubcommand(
+        MountOptions.addTo(new CommandLine(new RunCommand(invocation))).setStopAtPositional(true));
     commands.addSubcommand(new UpgradeCommand(invocation));
     commands.addSubcommand(new StageCommand(invocation));
     commands.addSubcommand(new StatusCommand(invocation));

@@ -1,9 +1,18 @@
 package io.pmfs.cli;
 
-import io.pmfs.cli.requests.LineSplitter;
-import io.pmfs.cli.requests.LogLine;
-import io.pmfs.cli.requests.Profile;
-import io.pmfs.cli.requests.ProfileKey;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.requests.LineSplitter;
+import io.pmfs.daemon.requests.LogLine;
+import io.pmfs.daemon.requests.Profile;
+import io.pmfs.daemon.requests.ProfileKey;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

@@ -2,8 +2,10 @@ package io.pmfs.cli;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
-import io.pmfs.cli.requests.Profile;
-import io.pmfs.cli.requests.ProfileTable;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.requests.Profile;
+import io.pmfs.daemon.requests.ProfileTable;
+import io.pmfs.settings.ByteSize;
 import java.util.ArrayList;
 import java.util.List;
 

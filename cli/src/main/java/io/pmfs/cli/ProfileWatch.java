@@ -1,9 +1,15 @@
 package io.pmfs.cli;
 
-import io.pmfs.cli.requests.LogLine;
-import io.pmfs.cli.requests.Profile;
-import io.pmfs.cli.requests.ProfileKey;
+import io.pmfs.cli.control.RequestStream;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.requests.LogLine;
+import io.pmfs.daemon.requests.Profile;
+import io.pmfs.daemon.requests.ProfileKey;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Registry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -12,6 +12,15 @@ import io.pmfs.cli.bugreport.MountPieces;
 import io.pmfs.cli.bugreport.Piece;
 import io.pmfs.cli.bugreport.ProcessPieces;
 import io.pmfs.cli.bugreport.Redaction;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.DaemonLog;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountOption;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -276,9 +285,9 @@ final class ReportedMounts {
   private String configuration(String mountpoint) throws IOException {
     try {
       return pretty(
-          ConfigCommand.toJson(
-              Configuration.resolve(
-                  new Configuration.Request(Map.of(), null, null, mountpoint), surroundings)));
+          Configuration.resolve(
+                  new Configuration.Request(Map.of(), null, null, mountpoint), surroundings)
+              .toJson());
     } catch (MountFailure e) {
       // Not its message, which may have a part of the file.
       throw new IOException("cannot be resolved: pmfs config " + mountpoint + " says why", e);

@@ -1,5 +1,16 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountOption;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.PoolPlace;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TierSpec;
+import io.pmfs.settings.TimeSpan;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,7 +47,7 @@ import picocli.CommandLine.Spec;
       "%nThe options of pmfs mount, and those in the environment and in pmfs.toml, hold here too.%n"
     },
     sortOptions = false,
-    customSynopsis = "pmfs run --source SOURCE [OPTION]... -- COMMAND [ARGUMENT]...",
+    customSynopsis = "pmfs run --source SOURCE [OPTION]... [--] COMMAND [ARGUMENT]...",
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs run --source /lustre/imagenet -- sh -c 'python train.py --data $PMFS_MOUNT'",
@@ -47,6 +58,12 @@ import picocli.CommandLine.Spec;
 final class RunCommand implements Callable<Integer> {
   /** Set by the script, which alone can make something of the plan. */
   static final String PLAN = "PMFS_RUN_PLAN";
+
+  /** Set by the script: print only how many words are the command and its arguments. */
+  static final String WORDS = "PMFS_RUN_WORDS";
+
+  /** The command in a request for a plan. */
+  private static final String COMMAND = "COMMAND";
 
   /** Set by the script: which of several sets of copies to use, 1 being the usual one. */
   static final String COPIES = "PMFS_RUN_COPIES";
@@ -59,9 +76,8 @@ final class RunCommand implements Callable<Integer> {
 
   @Parameters(
       arity = "1..*",
-      paramLabel = "COMMAND",
-      description = "What to run, after --, with its arguments.")
-  @SuppressWarnings("UnusedVariable") // the script runs it
+      paramLabel = COMMAND,
+      description = "What to run, with its arguments; -- may stand before it.")
   private List<String> command;
 
   @Option(
@@ -122,6 +138,16 @@ final class RunCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     if (surroundings.variable(PLAN) == null) {
       throw MountFailure.usage("run: has to be seen by the launcher scripts/pmfs; call that");
+    }
+    if (surroundings.variable(WORDS) != null) {
+      invocation.out().print(command.size());
+      return ExitStatus.DONE;
+    }
+    if (!command.get(0).equals(COMMAND)) {
+      throw MountFailure.usage(
+          "run: '"
+              + command.get(0)
+              + "' stands before --, which has to stand right before the command");
     }
     Map<MountOption, List<String>> given = MountOptions.given(spec.commandLine().getParseResult());
     if (given.containsKey(MountOption.USER) || surroundings.variable("PMFS_USER") != null) {

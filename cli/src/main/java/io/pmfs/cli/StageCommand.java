@@ -1,7 +1,11 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;

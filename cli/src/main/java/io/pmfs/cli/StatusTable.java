@@ -1,5 +1,13 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TaskSummary;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,5 +1,9 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Registry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;

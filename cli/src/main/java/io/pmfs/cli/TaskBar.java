@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.report.TaskReport;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.time.Instant;

@@ -2,8 +2,18 @@ package io.pmfs.cli;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import io.pmfs.cli.control.PathList;
+import io.pmfs.cli.control.TaskClient;
+import io.pmfs.cli.control.TaskTarget;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TaskSummary;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;

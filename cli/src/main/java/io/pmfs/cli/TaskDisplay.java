@@ -1,5 +1,8 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.TaskReport;
+
 /** Shows the user how far a task is, while it runs. */
 interface TaskDisplay extends AutoCloseable {
   /** Set by the launcher if standard error is a terminal: how wide it is. */

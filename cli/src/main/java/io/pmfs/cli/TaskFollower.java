@@ -1,5 +1,9 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.control.TaskClient;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;

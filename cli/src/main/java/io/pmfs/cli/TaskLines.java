@@ -1,5 +1,8 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;

@@ -1,6 +1,17 @@
 package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.ExternalUnmount;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountProbe;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -245,7 +256,7 @@ final class UmountCommand implements Callable<Integer> {
           ExitStatus.FAILED, mountpoint + ": still mounted; there may be another mount below it");
     }
     if (stale) {
-      invocation.say(mountpoint + ": cleaned up a stale mount, whose daemon had died");
+      invocation.say(mountpoint + ": removed a stale mount whose daemon had died");
     }
     if (purge) {
       throw new MountFailure(

@@ -1,6 +1,15 @@
 package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

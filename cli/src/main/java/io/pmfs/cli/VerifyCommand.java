@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import picocli.CommandLine.Command;

@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Invocation;
 import java.io.PrintStream;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -1,4 +1,4 @@
-/** Commands, configuration and the daemon: the one place that knows all other modules. */
+/** Commands and screens: what a person types and reads. */
 @NullMarked
 package io.pmfs.cli;
 

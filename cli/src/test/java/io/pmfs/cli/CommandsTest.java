@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.settings.ExitStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -269,5 +272,30 @@ final class CommandsTest {
   void doctor_json_isAnArray() {
     assertThat(world.execute("doctor", "--json")).isZero();
     assertThat(JsonParser.parseString(world.output()).getAsJsonArray()).isNotEmpty();
+  }
+
+  @Test
+  void config_ofACluster_neverPrintsTheSecret() throws Exception {
+    String secret = "correct horse battery staple";
+    world.environment.put("PMFS_CLUSTER_SECRET", secret);
+    Path file = Files.writeString(temporary.resolve("secret"), secret);
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+
+    for (String json : List.of("--json", "--no-nested")) {
+      int status =
+          world.execute(
+              "config",
+              "--cluster",
+              "train",
+              "--nodes",
+              "n1",
+              "--cluster-secret-file",
+              file.toString(),
+              json);
+
+      assertThat(status).isZero();
+      assertThat(world.output()).contains("train", "cluster-secret-file", file.toString());
+      assertThat(world.output() + world.errors()).doesNotContain(secret);
+    }
   }
 }

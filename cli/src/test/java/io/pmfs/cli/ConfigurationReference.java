@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.settings.MountOption;
 import java.io.IOException;
 import java.nio.file.Files;
 

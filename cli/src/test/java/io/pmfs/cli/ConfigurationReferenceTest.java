@@ -2,6 +2,8 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.settings.ConfigurationFile;
+import io.pmfs.settings.MountOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,6 +2,9 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.settings.Capacity;
+import io.pmfs.settings.MountOption;
+import io.pmfs.settings.TierSpec;
 import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.util.ArrayList;

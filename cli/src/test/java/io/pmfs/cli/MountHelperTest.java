@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.settings.NativeText;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -118,11 +119,11 @@ final class MountHelperTest {
       value = {
         "/s                   | SOURCE and MOUNTPOINT",
         "/s /m /x             | SOURCE and MOUNTPOINT",
-        "-o                   | -o: takes a value",
-        "/s /m -o remount,ro  | remount: not possible",
-        "/s /m -o a=\"b,c     | a double quote is missing",
+        "-o                   | -o: needs a value",
+        "/s /m -o remount,ro  | remount: not supported",
+        "/s /m -o a=\"b,c     | missing closing double quote",
         "-q /s /m             | -q: unknown option",
-        "/s /m -o help        | help: not an option of a mount",
+        "/s /m -o help        | help: not a mount option",
         "-N 1 /s /m           | -N: other namespaces",
       })
   void usage_wrong_isOneLine(String line, String message) throws Exception {

@@ -2,6 +2,8 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.daemon.TransientCopies;
+import io.pmfs.settings.ExitStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +11,8 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 final class RunCommandTest {
   @TempDir private Path temporary;
@@ -73,23 +77,47 @@ final class RunCommandTest {
             "--mountpoint=mnt",
             "--tier=ssd:" + place("t") + ":5%",
             "--",
-            "x");
+            "COMMAND");
 
     assertThat(plan)
         .contains(
             "--tier=ssd:" + place("t/run-3") + ":5%", "--state-dir=" + place("t/state/run-3"));
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "run --source src python3 train.py --source x -- y, 6",
+    "run --source=src --keep --tier ssd:t sh -c true, 3",
+    "run true, 1",
+    "run -- --odd x, 2"
+  })
+  void run_words_areThoseBehindTheOptions(String line, String count) {
+    world.environment.put(RunCommand.WORDS, "1");
+
+    assertThat(world.execute(line.split(" "))).as("%s", world.errors()).isZero();
+
+    assertThat(world.output()).isEqualTo(count);
+  }
+
+  @Test
+  void run_wordBeforeTheDashes_isRefused() {
+    assertThat(world.execute("run", "--source=src", "sh", "--", "COMMAND"))
+        .isEqualTo(ExitStatus.USAGE);
+    assertThat(world.errors()).startsWith("pmfs: run: 'sh' stands before --");
+  }
+
   @Test
   void run_forAnotherUser_isRefused() {
-    assertThat(world.execute("run", "--source=src", "--mountpoint=mnt", "--user=ada", "--", "x"))
+    assertThat(
+            world.execute("run", "--source=src", "--mountpoint=mnt", "--user=ada", "--", "COMMAND"))
         .isEqualTo(ExitStatus.USAGE);
     assertThat(world.errors()).startsWith("pmfs: --user: not with run");
   }
 
   @Test
   void run_withTooLongAGrace_isRefused() {
-    assertThat(world.execute("run", "--source=src", "--mountpoint=mnt", "--grace=2h", "--", "x"))
+    assertThat(
+            world.execute("run", "--source=src", "--mountpoint=mnt", "--grace=2h", "--", "COMMAND"))
         .isEqualTo(ExitStatus.USAGE);
     assertThat(world.errors()).startsWith("pmfs: --grace: '2h' is more than an hour");
   }

@@ -3,6 +3,9 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.Gson;
+import io.pmfs.daemon.FakeDataset;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.StatusReport;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;

@@ -5,6 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.daemon.ControlRequests;
+import io.pmfs.daemon.ControlServer;
+import io.pmfs.daemon.FakeTasks;
+import io.pmfs.daemon.KeptTasks;
+import io.pmfs.daemon.TaskLists;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.fs.ScratchFiles;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskPaths;
@@ -12,6 +19,9 @@ import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.fs.TaskRequest.Limits;
 import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -299,10 +309,10 @@ final class TaskCommandTest {
 
   @Test
   void start_thatTheDatasetRefuses_isWrongUsage() {
-    tasks.refusal = new IllegalArgumentException("there is no tier x; there is ssd:/y");
+    tasks.refusal = new IllegalArgumentException("no tier named x; the tiers are ssd:/y");
 
     assertThat(world.execute("stage", "--tier", "x", "mnt")).isEqualTo(ExitStatus.USAGE);
-    assertThat(world.errors()).isEqualTo("pmfs: there is no tier x; there is ssd:/y\n");
+    assertThat(world.errors()).isEqualTo("pmfs: no tier named x; the tiers are ssd:/y\n");
   }
 
   @Test

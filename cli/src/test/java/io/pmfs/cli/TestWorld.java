@@ -1,148 +1,17 @@
 package io.pmfs.cli;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.PrintStream;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
+import io.pmfs.daemon.TestRun;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.time.InstantSource;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.BooleanSupplier;
-import java.util.function.IntConsumer;
-import org.jspecify.annotations.Nullable;
 
-/** A machine in a directory: /proc, /dev and /etc as files, an environment as a map. */
-final class TestWorld {
-  private static final String LOCAL_ROOT = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n";
-
-  final Path directory;
-  final Path root;
-  final Map<String, String> environment = new HashMap<>();
-  final ByteArrayOutputStream out = new ByteArrayOutputStream();
-  final ByteArrayOutputStream err = new ByteArrayOutputStream();
-  final List<BooleanSupplier> stops = new ArrayList<>();
-  final List<IntConsumer> interrupts = new CopyOnWriteArrayList<>();
-  InputStream in = InputStream.nullInputStream();
-  MountOpener opener =
-      (settings, session) -> {
-        throw new MountFailure(ExitStatus.FAILED, "no opener in this test");
-      };
-  @Nullable Supervision supervision;
-  final List<Integer> halts = new CopyOnWriteArrayList<>();
-  long uid;
-
-  TestWorld(Path temporary) {
-    try {
-      directory = temporary.toRealPath();
-      root = directory.resolve("root");
-      uid = ((Integer) Files.getAttribute(directory, "unix:uid")).longValue();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    write("proc/self/mountinfo", LOCAL_ROOT);
-    write("proc/self/status", "Name:\tjava\nCapEff:\t000001ffffffffff\n");
-    write("proc/self/limits", "Max open files            1024         524288       files\n");
-    write("proc/sys/kernel/osrelease", "6.12.0-1-amd64\n");
-    write("dev/fuse", "");
-    write("etc/ld.so.cache", "glibc-ld.so.cache1.1\0libfuse.so.2\0/lib/libfuse.so.2\0");
-    environment.put("PMFS_RUNTIME_DIR", directory.resolve("run").toString());
-    environment.put("PMFS_CACHE_DIR", directory.resolve("cache").toString());
-    environment.put("HOME", directory.resolve("home").toString());
+/** Commands on a machine in a directory. */
+public final class TestWorld extends TestRun {
+  public TestWorld(Path temporary) {
+    super(temporary);
   }
 
-  /** Writes a file below the root. */
-  void write(String path, String text) {
-    try {
-      Path file = root.resolve(path);
-      Files.createDirectories(file.resolveSibling(""));
-      Files.writeString(file, text, UTF_8);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** A PATH with nothing but that program, or with nothing. */
-  void fusermount(@Nullable String name) throws IOException {
-    Path bin = makeDirectory("bin");
-    environment.put("PATH", bin.toString());
-    if (name != null) {
-      Path program = Files.writeString(bin.resolve(name), "");
-      Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
-    }
-  }
-
-  void mountinfo(String... lines) {
-    write("proc/self/mountinfo", LOCAL_ROOT + String.join("\n", lines) + "\n");
-  }
-
-  static String line(Path mountpoint, String type, String source) {
-    return "2 1 0:30 / %s ro,nosuid - %s %s ro".formatted(mountpoint, type, source);
-  }
-
-  Path makeDirectory(String name) {
-    try {
-      return Files.createDirectories(directory.resolve(name));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  Surroundings surroundings() {
-    return new Surroundings(Map.copyOf(environment), directory, uid, "ada", root);
-  }
-
-  Registry registry() throws MountFailure {
-    return Registry.open(surroundings());
-  }
-
-  int execute(String... arguments) {
+  public int execute(String... arguments) {
     out.reset();
     err.reset();
     return PmfsCommand.execute(invocation(), arguments);
-  }
-
-  Invocation invocation() {
-    return new Invocation(
-        surroundings(),
-        in,
-        new PrintStream(out, true, UTF_8),
-        new PrintStream(err, true, UTF_8),
-        InstantSource.system(),
-        opener,
-        supervision,
-        logFile -> {},
-        stops::add,
-        interrupts::add,
-        halts::add);
-  }
-
-  String output() {
-    return out.toString(UTF_8);
-  }
-
-  String errors() {
-    return err.toString(UTF_8);
-  }
-
-  /** Settings that pass all checks, with directories src and mnt. */
-  MountSettings settings(Map<MountOption, List<String>> options) throws MountFailure {
-    return configuration(options, null).toSettings(surroundings());
-  }
-
-  Configuration configuration(Map<MountOption, List<String>> options, @Nullable String file)
-      throws MountFailure {
-    return Configuration.resolve(
-        new Configuration.Request(
-            options, file, makeDirectory("src").toString(), makeDirectory("mnt").toString()),
-        surroundings());
   }
 }

@@ -4,7 +4,7 @@ import com.google.common.net.InetAddresses;
 import java.util.Optional;
 import java.util.UUID;
 
-/** A member as it introduces itself to the others: one line of text, fields apart by tabs. */
+/** How a member introduces itself to the others: one line of text with tab-separated fields. */
 final class Announcement {
   private static final String VERSION = "1";
   private static final int MAX_SIZE = 1_024;
@@ -19,11 +19,11 @@ final class Announcement {
         Long.toHexString(member.instance()),
         member.host(),
         Integer.toString(member.port()),
-        // The name is for people; it must not end the line.
+        // The name is for people; control characters in it must not break the format.
         member.name().replaceAll("\\p{Cntrl}", "?"));
   }
 
-  /** Nothing if it is not one: whoever sent it is not a member then. */
+  /** Parses an announcement; empty if it is malformed, and then its sender is not a member. */
   static Optional<Member> parse(String text) {
     String[] fields = text.length() > MAX_SIZE ? new String[0] : text.split("\t", -1);
     if (fields.length != 6

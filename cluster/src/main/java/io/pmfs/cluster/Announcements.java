@@ -17,23 +17,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the members of a group say of themselves, in a cache of which each has all. For one thread.
+ * The announcements of a group's members, in a cache that every member holds completely. For one
+ * thread.
  *
- * <p>Others may lack what this node said, and it cannot see that: when parts of a group merge, all
- * but one drop what was said in them. A node that was frozen is such a part, although it has seen
- * the same members before and after. So a node speaks several times in each view of the group, for
- * each merge is a new one, and now and then without a cause.
+ * <p>Others may lack this node's announcement, and it cannot see that: when parts of a group merge,
+ * all but one part lose their announcements. A node that was frozen is such a part, although it has
+ * seen the same members before and after. So a node repeats its announcement several times in each
+ * view of the group, since each merge makes a new view, and occasionally without a cause.
  */
 final class Announcements {
   private static final Logger log = LoggerFactory.getLogger(Announcements.class);
 
-  /** In each view of the group. */
+  /** Announcements of a node in each view of the group. */
   private static final int TIMES = 3;
 
   /** So that a node hears at most 50 announcements a second, however many members there are. */
   private static final Duration PAUSE_PER_MEMBER = Duration.ofMillis(20);
 
-  /** Of those without a cause a node hears at most 5 a second. */
+  /** Announcements without a cause are this many times rarer: a node hears at most 5 a second. */
   private static final int SELDOM = 10;
 
   private final AdvancedCache<String, String> all;
@@ -50,9 +51,9 @@ final class Announcements {
   private long next = System.nanoTime();
 
   /**
-   * @param address this node's in the group
-   * @param pause between one announcement and the next, at least
-   * @param worker runs what is to be done later on the thread that uses this
+   * @param address this node's address in the group
+   * @param pause the least time between two announcements
+   * @param worker runs later tasks on the thread that uses this object
    */
   Announcements(
       AdvancedCache<String, String> cache,
@@ -74,9 +75,10 @@ final class Announcements {
   }
 
   /**
-   * Says who this node is, if it is time to.
+   * Announces this node, if it is time to.
    *
-   * @param groupView the number of the group's view, of so many members
+   * @param groupView the number of the group's view
+   * @param members how many members that view has
    */
   void say(int groupView, int members) {
     long now = System.nanoTime();
@@ -103,7 +105,10 @@ final class Announcements {
         });
   }
 
-  /** The oldest member removes what those who left said of themselves, if it was so before. */
+  /**
+   * On the oldest member, removes the announcements of nodes that were absent at this and the
+   * previous call.
+   */
   void forget(List<Address> present, boolean oldest) {
     Set<String> keys = present.stream().map(Announcements::key).collect(Collectors.toSet());
     Set<String> gone =
@@ -121,14 +126,14 @@ final class Announcements {
         work.handle(
             (result, failure) -> {
               if (failure != null) {
-                log.debug("will be tried again", failure);
+                log.debug("cannot send or remove an announcement; will try again", failure);
               }
               worker.execute(() -> then.accept(failure));
               return null;
             });
   }
 
-  /** What is known of those who are present, in their order. */
+  /** The present members that have announced themselves, in the given order. */
   List<Member> of(List<Address> present) {
     List<Member> members = new ArrayList<>();
     for (Address address : present) {

@@ -5,8 +5,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Memory for content that is kept until it is sent, of all answers of a node together. Counted in
- * KiB. Safe for use by many threads.
+ * The memory for content that is kept until it is sent, for all answers of a node together. Counted
+ * in KiB. Safe for use by many threads.
  */
 final class AnswerMemory {
   private static final int WAIT_SECONDS = 10;
@@ -21,12 +21,12 @@ final class AnswerMemory {
     return (bytes + (1 << 10) - 1) >> 10;
   }
 
-  /** Takes it if there is so much now. */
+  /** Takes memory if that much is free now. */
   boolean tryTake(int bytes) {
     return kibibytes.tryAcquire(kibibytes(bytes));
   }
 
-  /** Takes it, waiting for others to give theirs back. */
+  /** Takes memory; waits for others to release theirs, with a limit. */
   void take(int bytes) throws Refusal {
     boolean taken;
     try {
@@ -36,11 +36,12 @@ final class AnswerMemory {
       taken = false;
     }
     if (!taken) {
-      throw new Refusal(HttpResponseStatus.SERVICE_UNAVAILABLE, "this node has no memory for it");
+      throw new Refusal(
+          HttpResponseStatus.SERVICE_UNAVAILABLE, "this node has no free memory for the answer");
     }
   }
 
-  /** Gives back as much as was taken at once. */
+  /** Releases as much memory as one call took. */
   void release(int bytes) {
     kibibytes.release(kibibytes(bytes));
   }

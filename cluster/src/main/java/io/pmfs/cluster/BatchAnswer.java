@@ -18,28 +18,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A batch's answer: a frame for each file, in order. One worker sends the frames, and reads files
- * that no other has begun. When that takes long, as it does when the source is asked, other workers
- * read files ahead of it while there is memory to keep them. It waits only for files that are being
- * read, so it needs no worker but its own.
+ * Answers a batch with a frame for each file, in order. One worker sends the frames, and reads
+ * files that no other worker has begun. When that takes long, as it does when the source is asked,
+ * other workers read files ahead while there is memory to keep them. The first worker waits only
+ * for files that are being read, so it does not depend on help.
  */
 final class BatchAnswer {
   private static final Logger log = LoggerFactory.getLogger(BatchAnswer.class);
 
-  /** Copies are read in less, all of a batch. */
+  /** Longer than it takes to read a whole batch from copies. */
   private static final long ALONE_NANOS = 5_000_000;
 
-  /** A file that took longer was not read from a copy, and the next will not be, either. */
+  /** A file that took longer was not read from a copy, and the next one will not be either. */
   private static final long SLOW_NANOS = 1_000_000;
 
   private static final int SENT_BYTES = 256 << 10;
   private static final int HELPERS = 7;
   private static final int NOBODYS_TURN = -1;
 
-  /** Kind, attributes, size and checksum stand before a file's bytes. */
+  /** The size of what precedes a file's bytes: kind, attributes, size and checksum. */
   static final int FILE_HEAD_BYTES = 1 + PeerFormat.STATUS_BYTES + 2 * Integer.BYTES;
 
-  /** A file's bytes with what stands before them, and the memory that was taken to keep them. */
+  /** A file's bytes after their head, and how much memory was taken to keep them. */
   private record Frame(ByteBuf bytes, int taken) {}
 
   private final PeerService service;
@@ -64,7 +64,7 @@ final class BatchAnswer {
     this.frames = new AtomicReferenceArray<>(items.size());
   }
 
-  /** What a request's body asks for. */
+  /** Decodes a request's body. */
   static List<PeerFormat.BatchItem> items(byte[] body) throws Refusal {
     List<PeerFormat.BatchItem> items;
     try {
@@ -79,7 +79,7 @@ final class BatchAnswer {
       if (item.expected().size() > Blocks.SIZE) {
         throw new Refusal(
             HttpResponseStatus.REQUEST_ENTITY_TOO_LARGE,
-            "a file of more than 1 MiB is to be asked for by itself");
+            "a file of more than 1 MiB must be requested on its own");
       }
       if (item.expected().size() > room) {
         throw new Refusal(
@@ -137,7 +137,7 @@ final class BatchAnswer {
     }
   }
 
-  /** Sends the frames that are ready: together, since each sending costs more than a small file. */
+  /** Sends all ready frames together, since each write costs more than a small file. */
   private void flush() {
     if (!answer.isHeadQueued()) {
       answer.beginFrames(PeerResponder.headers());
@@ -159,14 +159,14 @@ final class BatchAnswer {
             });
       }
     } catch (RejectedExecutionException e) {
-      log.debug("no worker helps with a batch: all are busy");
+      log.debug("no other worker helps with a batch: all are busy");
     }
   }
 
   /**
    * Reads the next file that no worker has begun.
    *
-   * @param turn the file that is sent next, for which no memory is taken
+   * @param turn the index of the file that is sent next, for which no memory is taken
    * @return false if all files were begun, or there is no memory to keep the next one
    */
   private boolean readNext(int turn) {
@@ -233,17 +233,20 @@ final class BatchAnswer {
     } catch (Refusal e) {
       return DirectoryAnswer.refused(e);
     } catch (RuntimeException | OutOfMemoryError e) {
-      log.error("answering a peer {}", item.path(), e);
+      log.error("cannot answer a peer's request for {}", item.path(), e);
       return DirectoryAnswer.refused(
-          new Refusal(HttpResponseStatus.INTERNAL_SERVER_ERROR, "a fault of this node"));
+          new Refusal(
+              HttpResponseStatus.INTERNAL_SERVER_ERROR, "an internal error; see this node's log"));
     }
   }
 
   private ByteBuf file(PeerFormat.BatchItem item) throws FsException, PeerException, Refusal {
-    PeerService.Content content = service.open(item.path(), item.expected(), item.onlyCopies());
+    PeerService.Content content =
+        service.open(item.path(), item.expected(), item.onlyCopies(), null);
     SourceStatus status = content.status();
     if (!status.attributes().version().equals(item.expected())) {
-      throw new Refusal(HttpResponseStatus.PRECONDITION_FAILED, "the file has another version");
+      throw new Refusal(
+          HttpResponseStatus.PRECONDITION_FAILED, "this node has another version of the file");
     }
     int size = Math.toIntExact(item.expected().size());
     ByteBuf out = answer.allocate(FILE_HEAD_BYTES + size);

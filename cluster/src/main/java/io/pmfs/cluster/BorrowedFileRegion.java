@@ -9,7 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.WritableByteChannel;
 import org.jspecify.annotations.Nullable;
 
-/** A range of a file that somebody else closes, for sendfile(2). Netty's own one closes it. */
+/** A range of a file for sendfile(2). It does not close the file, unlike Netty's own class. */
 final class BorrowedFileRegion extends AbstractReferenceCounted implements FileRegion {
   private final FileChannel file;
   private final long position;
@@ -34,9 +34,9 @@ final class BorrowedFileRegion extends AbstractReferenceCounted implements FileR
     if (sent > 0) {
       transferred += sent;
     } else if (count > from && file.size() < position + count) {
-      // Else it would be asked for what is not there for ever.
-      failure = new EOFException("the file ends at " + file.size());
-      throw new EOFException("the file ends at " + file.size());
+      // Otherwise Netty would ask for the missing bytes for ever.
+      failure = new EOFException("the file ends at byte " + file.size());
+      throw new EOFException("the file ends at byte " + file.size());
     }
     return sent;
   }

@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** A part of a file, as Range asks for it (RFC 9110, 14). */
+/** A part of a file, as a Range header requests it (RFC 9110, 14). */
 record ByteRange(long from, long to) {
   private static final Pattern RANGE = Pattern.compile("bytes=(\\d{0,18})-(\\d{0,18})");
 
@@ -21,7 +21,8 @@ record ByteRange(long from, long to) {
     Matcher fields = RANGE.matcher(header);
     if (!fields.matches() || header.equals("bytes=-")) {
       throw new Refusal(
-          HttpResponseStatus.BAD_REQUEST, "the range is malformed: one bytes=FIRST-LAST is taken");
+          HttpResponseStatus.BAD_REQUEST,
+          "the Range header is malformed: it must be one bytes=FIRST-LAST");
     }
     String first = fields.group(1);
     String last = fields.group(2);
@@ -30,7 +31,8 @@ record ByteRange(long from, long to) {
     long to = Math.min(size, end);
     if (from >= size) {
       throw new Refusal(
-          HttpResponseStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "the file has " + size + " bytes");
+          HttpResponseStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+          "the range begins at or after the end of the file, which has " + size + " bytes");
     }
     if (end <= from) {
       throw new Refusal(HttpResponseStatus.BAD_REQUEST, "the range ends before it begins");
@@ -42,7 +44,7 @@ record ByteRange(long from, long to) {
     return to - from;
   }
 
-  /** Content-Range of the answer. */
+  /** The answer's Content-Range. */
   String header(long fileSize) {
     return "bytes " + from + "-" + (to - 1) + "/" + fileSize;
   }

@@ -11,7 +11,7 @@ import org.infinispan.notifications.cachemanagerlistener.event.MergeEvent;
 import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 
 /**
- * Runs something when the group or an announcement has changed. Public because Infinispan calls it
+ * Runs an action when the group or an announcement has changed. Public because Infinispan calls it
  * by reflection, on its own threads.
  */
 @Listener
@@ -22,19 +22,19 @@ public final class ChangeListener {
     this.then = then;
   }
 
-  /** The group has other members now. */
+  /** The members of the group have changed. */
   @ViewChanged
   public void groupChanged(ViewChangedEvent event) {
     then.run();
   }
 
-  /** Parts of the group have become one; for that Infinispan tells of no other change. */
+  /** Parts of the group have merged; Infinispan reports no other event for that. */
   @Merged
   public void groupMerged(MergeEvent event) {
     then.run();
   }
 
-  /** A member has said something of itself, or what it said was removed. */
+  /** A member's announcement was made or removed. */
   @CacheEntryCreated
   @CacheEntryModified
   @CacheEntryRemoved

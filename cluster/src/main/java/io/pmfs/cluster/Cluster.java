@@ -20,19 +20,20 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A node's part in a cluster. First the {@link #store} and the {@link #share} that the node's file
- * system is made with, then {@link #open}: until then, and until others are met, the node is alone.
+ * A node's part in a cluster. The caller first makes the node's file system with the {@link #store}
+ * and the {@link #share}, then calls {@link #open}. Until then, and until it meets other nodes, the
+ * node is alone.
  */
 public final class Cluster implements Peers, AutoCloseable {
   private static final int INSTANCE_BITS_OF_CHANCE = 20;
 
   /**
-   * What a cluster is made with.
+   * The settings of a node's part in a cluster.
    *
    * @param group how its nodes find each other
-   * @param nodeName this node's, for people
+   * @param nodeName this node's name, for people
    * @param replicas how many nodes own a file, at least 1
-   * @param tls for what peers ask each other; null for plain HTTP
+   * @param tls for requests between peers; null for plain HTTP
    */
   public record Settings(
       ClusterSettings group,
@@ -56,8 +57,8 @@ public final class Cluster implements Peers, AutoCloseable {
   /**
    * Prepares a node.
    *
-   * @param state where its id is kept
-   * @throws IOException if it cannot be
+   * @param state the directory that keeps the node's id
+   * @throws IOException if the node cannot be prepared
    */
   public Cluster(Settings settings, Path state) throws IOException {
     this.settings = settings;
@@ -65,28 +66,33 @@ public final class Cluster implements Peers, AutoCloseable {
     this.key = settings.group().secret().requestKey().getEncoded();
     this.owners = new Owners(id, settings.replicas());
     this.client =
-        new HttpPeerClient(key, settings.tls(), settings.timeouts(), withoutSource::isSuspected);
+        new HttpPeerClient(
+            key,
+            settings.tls(),
+            settings.timeouts(),
+            withoutSource::isSuspected,
+            settings.remoteCopies() == RemoteCopies.NEVER ? null : id);
   }
 
-  /** The source as this node is to ask it, to be closed by the caller. */
+  /** Wraps the source, so that this node asks the owners first. The caller closes the result. */
   public BackingStore store(BackingStore source) {
     PeerStore made = new PeerStore(source, owners, client, suspects, withoutSource);
     store = made;
     return made;
   }
 
-  /** Which files this node holds for all. */
+  /** The files that this node holds on behalf of the cluster. */
   public Share share(Namespace namespace) {
     return new ClusterShare(owners, namespace, settings.remoteCopies());
   }
 
   /**
-   * Answers peers from now on, and joins them.
+   * Starts to answer peers, and joins the cluster.
    *
-   * @param control answers what is asked of the node itself
-   * @param patience how long to wait for this node's own part in the group, not for other nodes; it
-   *     goes on in the background
-   * @throws IOException if it cannot listen
+   * @param control answers requests about the node itself
+   * @param patience how long to wait until this node has joined the group, not for other nodes;
+   *     joining continues in the background
+   * @throws IOException if this node cannot listen
    * @throws IllegalArgumentException with one line, for settings that can never work
    */
   public void open(
@@ -125,7 +131,7 @@ public final class Cluster implements Peers, AutoCloseable {
     return asking != null && asking.asksElsewhere(path);
   }
 
-  /** Goes by the latest view, whoever calls first. */
+  /** Applies the latest view, so that the order of concurrent calls does not matter. */
   private synchronized void change(Membership joined, Stager stager) {
     View view = joined.view();
     Set<UUID> ids = view.members().stream().map(Member::id).collect(toSet());
@@ -150,13 +156,13 @@ public final class Cluster implements Peers, AutoCloseable {
   }
 
   /**
-   * A command of curl(1) for a shell, with which people ask a node what other nodes ask it: signed,
-   * for one use within a minute.
+   * A curl(1) command line that sends a node the same request as other nodes do: signed, for one
+   * use within a minute.
    *
    * @param node the name of one of the members, or its address and port; null for this one
-   * @param resource one of docs/formats.md, Peers, that is asked for by GET
+   * @param resource a resource of docs/formats.md, Peers, that GET reads
    * @param path below the dataset's root
-   * @param range the bytes of it, as in {@code 0-1023}; null for all
+   * @param range the range of bytes, as in {@code 0-1023}; null for all
    * @throws IllegalArgumentException with one line, if there is no such node or resource
    */
   public String curl(
@@ -170,8 +176,8 @@ public final class Cluster implements Peers, AutoCloseable {
             .orElseThrow(
                 () ->
                     new IllegalArgumentException(
-                        (node == null ? "this" : node)
-                            + ": no node of this cluster; they are "
+                        (node == null ? "this node" : node)
+                            + ": not a node of this cluster; its nodes are "
                             + members.stream()
                                 .map(m -> m.name() + " at " + PeerLink.host(m))
                                 .collect(joining(", "))));
@@ -209,7 +215,7 @@ public final class Cluster implements Peers, AutoCloseable {
         client.statistics(member));
   }
 
-  /** Leaves, then answers nobody any more. Idempotent. */
+  /** Leaves the cluster, then stops answering peers. Idempotent. */
   @Override
   public void close() {
     Membership joined = membership;

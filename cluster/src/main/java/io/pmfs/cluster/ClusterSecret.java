@@ -26,8 +26,8 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the members of a cluster have in common and nobody else knows. Never printed; what leaves
- * this class are keys that were derived from it (HKDF with HMAC-SHA256, RFC 5869). Immutable.
+ * The secret that only the members of a cluster know. It is never printed; only keys derived from
+ * it leave this class (HKDF with HMAC-SHA256, RFC 5869). Immutable.
  */
 public final class ClusterSecret {
   /** Sizes in bytes. */
@@ -35,7 +35,7 @@ public final class ClusterSecret {
 
   static final int MAX_SIZE = 4_096;
 
-  /** Where it lies in a directory that nodes share. */
+  /** The name of the secret's file in a directory that nodes share. */
   static final String FILE = "secret";
 
   private static final int MADE_BYTES = 32;
@@ -55,26 +55,27 @@ public final class ClusterSecret {
     if (secret.length < MIN_SIZE || secret.length > MAX_SIZE) {
       throw new IllegalArgumentException(
           origin
-              + ": a secret has %,d to %,d bytes; make one with: head -c 32 /dev/urandom | base64"
+              + (": a secret must have %,d to %,d bytes; make one with: "
+                      + "head -c 32 /dev/urandom | base64")
                   .formatted(MIN_SIZE, MAX_SIZE));
     }
     extracted = hmac(SALT, secret);
   }
 
   /**
-   * A text's, without the line end that it may have; for an environment variable.
+   * The secret in a text, without the line end that it may have; for an environment variable.
    *
-   * @param origin where it is from, for messages
+   * @param origin where the text is from, for messages
    */
   public static ClusterSecret ofText(String text, String origin) {
     return new ClusterSecret(withoutLineEnd(text.getBytes(UTF_8)), origin);
   }
 
   /**
-   * A file's, without its last line end.
+   * The secret in a file, without its last line end.
    *
    * @throws IllegalArgumentException with one line, if the file cannot be read, is not a regular
-   *     one, belongs to another user or may be read or written by others
+   *     file, belongs to another user or may be read or written by others
    */
   public static ClusterSecret ofFile(Path file) {
     try {
@@ -89,10 +90,10 @@ public final class ClusterSecret {
   }
 
   /**
-   * The one that lies in a directory which all nodes share; made by whoever comes first, with the
-   * directory if there is none, for its user alone.
+   * The secret in a directory that all nodes share. The first node creates it, and the directory if
+   * there is none; only its user may read them.
    *
-   * @throws IllegalArgumentException as {@link #ofFile}, or if none can be made
+   * @throws IllegalArgumentException as {@link #ofFile}, or if it cannot be created
    */
   public static ClusterSecret ofDirectory(Path directory) {
     Path file = directory.resolve(FILE);
@@ -102,9 +103,9 @@ public final class ClusterSecret {
       } catch (IOException | UnsupportedOperationException e) {
         throw new IllegalArgumentException(
             file
-                + ": cluster secret: cannot be made ("
+                + ": cluster secret: cannot be created ("
                 + e
-                + "); make it with: umask 077; head -c 32 /dev/urandom | base64 > "
+                + "); create it with: umask 077; head -c 32 /dev/urandom | base64 > "
                 + file,
             e);
       }
@@ -112,13 +113,13 @@ public final class ClusterSecret {
     return ofFile(file);
   }
 
-  /** The one that lies there already; null if nobody has made it yet. */
+  /** The secret in that directory; null if no node has created it yet. */
   public static @Nullable ClusterSecret ofDirectoryIfThere(Path directory) {
     Path file = directory.resolve(FILE);
     return Files.exists(file, LinkOption.NOFOLLOW_LINKS) ? ofFile(file) : null;
   }
 
-  /** Appears whole or not at all; another node's that came first stays. */
+  /** Creates the file whole or not at all; if another node was first, its file stays. */
   private static void make(Path file) throws IOException {
     byte[] random = new byte[MADE_BYTES];
     new SecureRandom().nextBytes(random);
@@ -129,7 +130,7 @@ public final class ClusterSecret {
       Files.writeString(next, Base64.getEncoder().encodeToString(random) + "\n", UTF_8);
       Files.createLink(file, next);
     } catch (FileAlreadyExistsException e) {
-      // That one is everybody's.
+      // All nodes use the secret of the node that was first.
     } finally {
       Files.deleteIfExists(next);
     }
@@ -139,12 +140,15 @@ public final class ClusterSecret {
     return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode));
   }
 
-  /** One that {@link #kept} gave; an IllegalArgumentException if it is not. */
+  /**
+   * The secret that {@link #kept} returned as text; IllegalArgumentException if the text is
+   * malformed.
+   */
   public static ClusterSecret ofKept(String text) {
     return new ClusterSecret(HexFormat.of().parseHex(text));
   }
 
-  /** As good as the secret itself: for a file of mode 0600. */
+  /** The secret as text, as sensitive as the secret itself: for a file of mode 0600. */
   public String kept() {
     return HexFormat.of().formatHex(extracted);
   }
@@ -158,7 +162,7 @@ public final class ClusterSecret {
     Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
     if (!user.equals(attributes.get("uid"))) {
       throw new IllegalArgumentException(
-          file + ": cluster secret: belongs to another user; chown it to the one who mounts");
+          file + ": cluster secret: belongs to another user; chown it to the user who mounts");
     }
     if (!(attributes.get("permissions") instanceof Set<?> permissions)
         || !ALLOWED.containsAll(permissions)) {
@@ -178,7 +182,7 @@ public final class ClusterSecret {
     return Arrays.copyOf(bytes, size);
   }
 
-  /** The key that requests to peers are signed with: 32 bytes for HMAC-SHA256. */
+  /** The key that signs requests to peers: 32 bytes for HMAC-SHA256. */
   public SecretKey requestKey() {
     return new SecretKeySpec(derive("requests"), HMAC);
   }
@@ -197,7 +201,7 @@ public final class ClusterSecret {
       mac.init(new SecretKeySpec(key, HMAC));
       return mac.doFinal(message);
     } catch (GeneralSecurityException e) {
-      throw new IllegalStateException(HMAC + ": every Java has it", e);
+      throw new IllegalStateException(HMAC + ": every Java runtime has it", e);
     }
   }
 

@@ -8,13 +8,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a node finds the others.
  *
- * @param name the cluster's, and what it serves: nodes with other names are not met
- * @param address this node's, where it listens on a port that is free
- * @param nodes hosts to look for others on, as {@link NodeList} has them; empty if there is a
- *     directory
+ * @param name the name of the cluster, including what it serves: nodes with other names do not meet
+ * @param address this node's address, where it listens on a free port
+ * @param nodes the hosts on which to look for others, as {@link NodeList} returns them; empty if
+ *     there is a directory
  * @param directory on a file system that all nodes share, where they find each other without a list
- * @param secret what only its nodes know
- * @param timings how patient its members are with each other
+ * @param secret the secret that only its nodes know
+ * @param timings how long its members wait for each other
  */
 public record ClusterSettings(
     String name,
@@ -34,7 +34,7 @@ public record ClusterSettings(
     }
   }
 
-  /** Members that are as patient as is usual. */
+  /** With the default timings. */
   public ClusterSettings(
       String name,
       InetAddress address,

@@ -5,13 +5,13 @@ import java.util.List;
 /**
  * The cluster as one of its nodes sees it.
  *
- * @param name as it was given
- * @param members this node among them
+ * @param name the name of the cluster, as given
+ * @param members all members, this node among them
  * @param replicas how many nodes own a file
- * @param bytesFromPeers contents that came from peers, for whatever purpose
- * @param answers what peers answered, names too
- * @param misses questions to peers that went to the next one or to the source
- * @param serves what this node answers its peers
+ * @param bytesFromPeers bytes of content that came from peers, for any purpose
+ * @param answers questions that peers answered, those for names included
+ * @param misses questions to peers that then went to the next peer or to the source
+ * @param serves statistics of this node's answers to its peers
  */
 public record ClusterStatus(
     String name,
@@ -26,9 +26,9 @@ public record ClusterStatus(
    * A member.
    *
    * @param isSelf whether it is this node
-   * @param share of the dataset's files of which it is the first owner, 0 to 1
+   * @param share the fraction of the dataset's files whose first owner it is, 0 to 1
    * @param isSuspected whether it is not asked for a while, because it failed
-   * @param asked what this node asked it
+   * @param asked statistics of this node's requests to it
    */
   public record MemberStatus(
       Member member, boolean isSelf, double share, boolean isSuspected, PeerStatistics asked) {}

@@ -21,15 +21,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers peers with the names and contents of a mounted dataset. Where a path leads may have to be
- * asked of the owners of the directories above it; these are always closer to the root, so requests
- * do not go in circles. Contents come from the tiers and the source only.
+ * Answers peers with the names and contents of a mounted dataset. To resolve a path, this node may
+ * have to ask the owners of the directories above it; these are always closer to the root, so
+ * requests do not go in circles. Contents come from the tiers and the source only.
  */
 final class DatasetService implements PeerService {
   private static final int ENTRIES_AT_ONCE = 1024;
@@ -40,6 +41,7 @@ final class DatasetService implements PeerService {
   private final Stager stager;
   private final Owners owners;
   private final Predicate<FileName> asksElsewhere;
+  private final HolderHints hints = new HolderHints();
 
   /**
    * @param asksElsewhere whether this node is asking another node about a path; peers that ask for
@@ -92,7 +94,10 @@ final class DatasetService implements PeerService {
 
   @Override
   public SourceStatus status(FileName path) throws FsException, PeerException {
-    mustOwn(Paths.parent(path));
+    // The node that lists a directory also gives its attributes.
+    if (!owners.isOwn(path)) {
+      mustOwn(Paths.parent(path));
+    }
     mustNotWait(path);
     Inode inode = fileSystem.inode(find(path));
     return new SourceStatus(inode.identity(), inode.attributes());
@@ -111,12 +116,13 @@ final class DatasetService implements PeerService {
   }
 
   @Override
-  public Content open(FileName path, @Nullable SourceVersion expected, boolean onlyCopies)
+  public Content open(
+      FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
       throws FsException, PeerException {
     long number = findKnown(path);
     boolean reads = !onlyCopies && owners.isOwn(path);
     if (number == 0 && !reads) {
-      throw refused(path + " is not known here");
+      throw refused(path + " is unknown on this node");
     }
     Inode inode = fileSystem.inode(number == 0 ? find(path) : number);
     Attributes attributes = inode.attributes();
@@ -126,23 +132,24 @@ final class DatasetService implements PeerService {
       default -> throw new FsException(Errno.EINVAL, path + " is not a file");
     }
     if (expected != null && !attributes.version().equals(expected)) {
-      throw refused(path + " is of another version here");
+      throw refused(path + " has another version on this node");
     }
     if (!reads && !copies.has(inode)) {
-      throw refused(path + " has no copy here");
+      throw refused(path + " has no copy on this node");
     }
-    return new DatasetContent(inode, reads);
+    List<UUID> holders = reads ? hints.others(path, attributes.version(), asker) : List.of();
+    return new DatasetContent(inode, reads, holders);
   }
 
   private void mustOwn(FileName directory) throws PeerException {
     if (!owners.isOwn(directory)) {
-      throw refused("directory " + directory + " is another node's");
+      throw refused("another node owns directory " + directory);
     }
   }
 
   private void mustNotWait(FileName path) throws PeerException {
     if (asksElsewhere.test(path)) {
-      throw refused("another node is being asked for " + path);
+      throw refused("this node is itself asking another node for " + path);
     }
   }
 
@@ -158,7 +165,7 @@ final class DatasetService implements PeerService {
     return at;
   }
 
-  /** The same without asking anybody; 0 if it is not known. */
+  /** The same without asking the source or a peer; 0 if the path is unknown. */
   private long findKnown(FileName path) {
     long at = PmfsFileSystem.ROOT;
     for (FileName name : Paths.names(path)) {
@@ -174,17 +181,24 @@ final class DatasetService implements PeerService {
   private final class DatasetContent implements Content {
     private final Inode inode;
     private final boolean reads;
+    private final List<UUID> holders;
     private final Supplier<Optional<Checksums>> recorded;
 
-    DatasetContent(Inode inode, boolean reads) {
+    DatasetContent(Inode inode, boolean reads, List<UUID> holders) {
       this.inode = inode;
       this.reads = reads;
+      this.holders = holders;
       this.recorded = Suppliers.memoize(() -> Optional.ofNullable(copies.checksums(inode)));
     }
 
     @Override
     public SourceStatus status() {
       return new SourceStatus(inode.identity(), inode.attributes());
+    }
+
+    @Override
+    public List<UUID> holders() {
+      return holders;
     }
 
     @Override
@@ -203,7 +217,7 @@ final class DatasetService implements PeerService {
                 ? PeerStore.answering(() -> stager.readForPeer(inode, from, rest, sink))
                 : stager.readCopyForPeer(inode, from, rest, sink);
         if (count == 0) {
-          throw refused("its copy is gone");
+          throw refused("the copy on this node is gone");
         }
         done += count;
       }

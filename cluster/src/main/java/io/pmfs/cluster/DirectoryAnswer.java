@@ -12,7 +12,10 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.zip.CRC32C;
 
-/** A directory's answer: frames of entries, and an end that tells a whole answer from a cut one. */
+/**
+ * Answers with a directory: frames of entries, and an end frame that distinguishes a complete
+ * answer from a truncated one.
+ */
 final class DirectoryAnswer {
   private static final int FRAME_HEAD_BYTES = 1 + Integer.BYTES;
 
@@ -90,7 +93,7 @@ final class DirectoryAnswer {
     answer.end();
   }
 
-  /** The frame of a refusal. */
+  /** Encodes a refusal as a frame. */
   static ByteBuf refused(Refusal refusal) {
     byte[] line = refusal.line().getBytes(UTF_8);
     return Unpooled.buffer(5 + line.length)

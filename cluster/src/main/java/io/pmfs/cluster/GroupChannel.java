@@ -41,16 +41,18 @@ import org.slf4j.LoggerFactory;
 final class GroupChannel {
   private static final Logger log = LoggerFactory.getLogger(GroupChannel.class);
 
-  /** How many members of any clusters may listen at one address. */
+  /** The most members, of any clusters, that may listen at one address. */
   static final int PORTS = 8;
 
-  /** A few nodes look for each other often; many would spend their time on it. */
+  /** Up to this many nodes look for each other often; more would spend their time on it. */
   private static final int FEW_NODES = 64;
 
   private static final int DISCOVERY_RUNS = 3;
   private static final int CONNECT_TIMEOUT_MS = 300;
 
-  /** Longer than a heartbeat: what is already waiting for one when this is lifted still gets it. */
+  /**
+   * Longer than a heartbeat: a read that already waits when this limit is lifted still gets one.
+   */
   private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
 
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
@@ -58,19 +60,19 @@ final class GroupChannel {
 
   private GroupChannel() {}
 
-  /** Where members of a cluster with a node list look for each other: this port and the next. */
+  /** The first of the ports where members of a cluster with a node list look for each other. */
   static int basePort(String cluster) {
     long hash = Hashing.farmHashFingerprint64().hashString(cluster, UTF_8).asLong();
     int bases = ClusterPorts.LAST - ClusterPorts.FIRST - PORTS + 2;
     return ClusterPorts.FIRST + (int) Long.remainderUnsigned(hash, bases);
   }
 
-  /** A name of letters and digits only: it is the name of a directory, too. */
+  /** A group's name without special characters: it is also the name of a directory. */
   static String groupName(String cluster) {
     return "pmfs-" + Hashing.sha256().hashString(cluster, UTF_8).toString().substring(0, 32);
   }
 
-  /** A channel that is not connected yet. */
+  /** Creates a channel that is not connected yet. */
   static JChannel create(ClusterSettings settings) throws Exception {
     boolean few = settings.nodes().size() <= FEW_NODES;
     GroupTimings timings = settings.timings();
@@ -104,7 +106,7 @@ final class GroupChannel {
   private static TCP transport(ClusterSettings settings) throws Exception {
     TCP tcp = new TCP().nonBlockingSends(true);
     tcp.setBindAddress(settings.address());
-    // With a directory the port is announced there, so any will do.
+    // With a directory, members announce their ports there, so any port will do.
     boolean anyPort = settings.directory() != null;
     tcp.setBindPort(anyPort ? 0 : basePort(settings.name()));
     tcp.setPortRange(anyPort ? 0 : PORTS - 1);
@@ -112,14 +114,14 @@ final class GroupChannel {
     tcp.setSockConnTimeout(CONNECT_TIMEOUT_MS);
     tcp.setMaxLength(MAX_MESSAGE_BYTES);
     tcp.tcpNodelay(true);
-    // The kernel closes the connections of a process that was killed: nothing is faster.
+    // The kernel closes the connections of a killed process: the fastest way to detect that.
     tcp.enableSuspectEvents(true);
-    // Members of other clusters may be met at a port; that is nothing to tell of.
+    // Members of other clusters may use the same ports; that is not worth a log line.
     tcp.setLogDiscardMessages(false);
     tcp.setLogDiscardMessagesVersion(false);
     tcp.logAcceptError(false);
     tcp.disableDiagnostics();
-    // Each thread sends for itself: one that looks for hosts that are down delays no heartbeat.
+    // Each thread sends its own messages: one that tries hosts that are down delays no heartbeat.
     tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
     tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
@@ -134,7 +136,7 @@ final class GroupChannel {
     return sockets;
   }
 
-  /** For JGroups, which binds them itself. */
+  /** Makes server sockets for JGroups, which binds them itself. */
   private static final class ProvenServerSockets extends ServerSocketFactory {
     private final SSLContext tls;
 
@@ -167,7 +169,7 @@ final class GroupChannel {
     }
   }
 
-  /** Whoever is met at the port may say nothing; JGroups would wait for that for ever. */
+  /** Limits a handshake: the other end may stay silent, and JGroups would wait for ever. */
   private static void limitHandshake(SSLSocket socket) {
     try {
       socket.setSoTimeout(HANDSHAKE_TIMEOUT_MS);
@@ -184,7 +186,10 @@ final class GroupChannel {
     }
   }
 
-  /** To be called before a channel is closed: it would suspect the others of having hung up. */
+  /**
+   * Must be called before a channel is closed; otherwise it would suspect the others when their
+   * connections close.
+   */
   static void expectClosing(JChannel channel) {
     if (channel.getProtocolStack().getTransport() instanceof TCP tcp) {
       tcp.enableSuspectEvents(false);
@@ -201,7 +206,7 @@ final class GroupChannel {
     }
     int port = basePort(settings.name());
     TCPPING hosts = new TCPPING().portRange(PORTS - 1);
-    // Nodes of a job start together: who listens a moment later is found, too.
+    // Nodes of a job start together: repeated runs also find those that listen a moment later.
     hosts.setValue("num_discovery_runs", DISCOVERY_RUNS);
     hosts.setValue(
         "initial_hosts_str",

@@ -3,15 +3,15 @@ package io.pmfs.cluster;
 import java.time.Duration;
 
 /**
- * How patient the members of a group are with each other; the same for all of them.
+ * How long the members of a group wait for each other; the same for all members.
  *
- * @param silence after which a member is suspected, several heartbeats
- * @param heartbeat how often each says that it is there
- * @param verification how long a suspected member has to say that it is alive
- * @param join how long a node waits for others, and for an answer to its wish to join
- * @param merge how often parts of a group look for each other, at the most; 1 to 6 times that
- *     passes until they become one
- * @param look how often a member looks who is there, and how soon it says again who it is itself
+ * @param silence how long a member is silent before it is suspected: several heartbeats
+ * @param heartbeat how often each member sends one
+ * @param verification how long a suspected member has to prove that it is alive
+ * @param join how long a node waits to find others, and for the answer to its request to join
+ * @param merge the shortest interval at which parts of a group look for each other; they merge
+ *     after 1 to 6 times that
+ * @param look how often a member looks for others, and how soon it repeats its own announcement
  */
 public record GroupTimings(
     Duration silence,

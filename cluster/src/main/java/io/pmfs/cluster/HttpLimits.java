@@ -7,26 +7,31 @@ final class HttpLimits {
 
   static final int MAX_HEAD_BYTES = 16_384;
 
-  /** More content is streamed without checksums, and a client of ours asks for less. */
+  /**
+   * A larger range is streamed without checksums; a pmfs client does not request more than this.
+   */
   static final int MAX_CHECKED_BYTES = 16 << 20;
 
   static final int MAX_BATCH_ITEMS = 256;
   static final int MAX_BATCH_BYTES = 8 << 20;
 
-  /** {@link #MAX_BATCH_ITEMS} paths of 4,096 bytes with what stands beside them. */
+  /** {@link #MAX_BATCH_ITEMS} paths of 4,096 bytes, each with its other fields. */
   static final int MAX_BATCH_REQUEST_BYTES = 1_100_000;
 
   static final int MAX_CONTROL_BYTES = 1 << 20;
 
-  /** A frame of a directory but for its last entry, and the answer to an unbounded one. */
+  /**
+   * A directory's frame is sent when it has this many bytes; also the largest piece of a request's
+   * body.
+   */
   static final int FRAME_BYTES = 64 << 10;
 
   static final int MAX_FRAME_BYTES = 128 << 10;
 
-  /** Names, attributes, link targets: what one answer of a peer holds at most. */
+  /** The largest answer of a peer with names, attributes or a link target. */
   static final int MAX_SMALL_ANSWER_BYTES = 4 << 20;
 
-  /** The names of a directory that are taken from a peer: about a million. */
+  /** The largest directory that is accepted from a peer: about a million names. */
   static final int MAX_DIRECTORY_BYTES = 96 << 20;
 
   private HttpLimits() {}

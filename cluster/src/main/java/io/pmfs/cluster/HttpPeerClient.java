@@ -37,9 +37,9 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks peers over HTTP (docs/formats.md, Peers). Event loops bring content from the sockets to its
- * destination; who asked compares the checksums. Small files that would wait for others travel
- * together.
+ * Asks peers over HTTP (docs/formats.md, Peers). Event loops copy content from the sockets to its
+ * destination; the asking thread compares the checksums. Small files that would have to wait for
+ * others are requested together.
  */
 public final class HttpPeerClient implements PeerClient {
   /** A larger file is worth a request of its own. */
@@ -48,7 +48,10 @@ public final class HttpPeerClient implements PeerClient {
   private static final int EVENT_LOOPS = 2;
   private static final int MAX_CONNECTIONS = 32;
 
-  /** Requests for small files under way to one peer, from which on others travel together. */
+  /**
+   * With this many requests for small files in progress to one peer, further files are requested
+   * together.
+   */
   private static final int ALONE_COUNT = 2;
 
   private static final int LARGEST_RECEIVE_BYTES = 256 << 10;
@@ -58,6 +61,7 @@ public final class HttpPeerClient implements PeerClient {
   private final PeerTimeouts timeouts;
   private final int aloneCount;
   private final Predicate<Member> lacksSource;
+  private final @Nullable UUID self;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -67,20 +71,26 @@ public final class HttpPeerClient implements PeerClient {
   private final Map<UUID, PeerLink> links = new ConcurrentHashMap<>();
 
   /**
-   * Makes a client, which connects when it is asked.
+   * Creates a client, which connects when it is used.
    *
-   * @param key signs requests
+   * @param key the key that signs requests
    * @param tls null for plain HTTP
-   * @param lacksSource which peers are known not to reach the source: they are not waited for when
-   *     they wait for it
+   * @param lacksSource which peers are known not to reach the source: readers do not wait for such
+   *     a peer while it waits for the source
+   * @param self this node's id if it keeps copies of what it reads, so that peers may name it to
+   *     others; else null
    */
   public HttpPeerClient(
-      byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts, Predicate<Member> lacksSource) {
-    this(key, tls, timeouts, ALONE_COUNT, lacksSource);
+      byte[] key,
+      @Nullable PeerTls tls,
+      PeerTimeouts timeouts,
+      Predicate<Member> lacksSource,
+      @Nullable UUID self) {
+    this(key, tls, timeouts, ALONE_COUNT, lacksSource, self);
   }
 
   HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
-    this(key, tls, timeouts, ALONE_COUNT, peer -> false);
+    this(key, tls, timeouts, ALONE_COUNT, peer -> false, null);
   }
 
   HttpPeerClient(
@@ -88,8 +98,10 @@ public final class HttpPeerClient implements PeerClient {
       @Nullable PeerTls tls,
       PeerTimeouts timeouts,
       int aloneCount,
-      Predicate<Member> lacksSource) {
+      Predicate<Member> lacksSource,
+      @Nullable UUID self) {
     this.lacksSource = lacksSource;
+    this.self = self;
     this.key = key.clone();
     this.timeouts = timeouts;
     this.aloneCount = aloneCount;
@@ -127,14 +139,14 @@ public final class HttpPeerClient implements PeerClient {
     channel.pipeline().addLast(new HttpResponseDecoder(config), new HttpRequestEncoder(), handler);
   }
 
-  /** What was asked of a peer, in whichever of its instances. */
+  /** Statistics of the requests to a peer, over all its instances. */
   public PeerStatistics statistics(Member peer) {
     PeerLink link = links.get(peer.id());
     return link == null ? PeerStatistics.NONE : link.counts.statistics();
   }
 
   /**
-   * Asks a peer's {@link NodeRequests}.
+   * Sends a request to a peer's {@link NodeRequests}.
    *
    * @param path below /v1/, with its query
    * @param body JSON; empty for none
@@ -203,13 +215,13 @@ public final class HttpPeerClient implements PeerClient {
         return value;
       }
     } catch (IllegalArgumentException e) {
-      // Falls through: the same as bytes left over.
+      // Treated like bytes left over, below.
     }
-    throw new PeerException(PeerException.Kind.CORRUPT, peer + " sent attributes that are none");
+    throw new PeerException(PeerException.Kind.CORRUPT, peer + " sent malformed attributes");
   }
 
   @Override
-  public SourceStatus read(
+  public Given read(
       Member peer,
       FileName path,
       SourceVersion expected,
@@ -223,11 +235,11 @@ public final class HttpPeerClient implements PeerClient {
       throw new IllegalArgumentException("the range is not within the file");
     }
     if (size == 0 && expected.size() > 0) {
-      return unread(peer, item);
+      return new Given(unread(peer, item), List.of());
     }
     PeerLink link = link(peer);
     boolean isWhole = offset == 0 && size == expected.size();
-    SourceStatus status =
+    Given given =
         link.counted(
             () ->
                 isWhole && size <= SMALL_BYTES
@@ -235,27 +247,28 @@ public final class HttpPeerClient implements PeerClient {
                     : readRange(link, item, offset, destination.duplicate()));
     link.counts.bytes.add(size);
     destination.position(destination.limit());
-    return status;
+    return given;
   }
 
-  /** A range of no bytes, of which there is no request. */
+  /** Reads an empty range, which a Range header cannot request: checks the version only. */
   private SourceStatus unread(Member peer, PeerFormat.BatchItem item) throws PeerException {
     SourceStatus status = status(peer, item.path());
     if (!status.attributes().version().equals(item.expected())) {
-      throw new PeerException(PeerException.Kind.REFUSED, peer + " has another version");
+      throw new PeerException(
+          PeerException.Kind.REFUSED, peer + " has another version of the file");
     }
     return status;
   }
 
-  private static SourceStatus readSmall(
-      PeerLink link, PeerFormat.BatchItem item, ByteBuffer destination) throws PeerException {
+  private static Given readSmall(PeerLink link, PeerFormat.BatchItem item, ByteBuffer destination)
+      throws PeerException {
     int start = destination.position();
     SmallRead read = new SmallRead(item, destination);
     link.read(read);
-    return read.result(link.peer, start);
+    return new Given(read.result(link.peer, start), List.of());
   }
 
-  private static SourceStatus readRange(
+  private Given readRange(
       PeerLink link, PeerFormat.BatchItem item, long offset, ByteBuffer destination)
       throws PeerException {
     int end = destination.limit();
@@ -265,16 +278,19 @@ public final class HttpPeerClient implements PeerClient {
       destination.limit(destination.position() + size);
       ByteRange range = new ByteRange(from, from + size);
       HttpHeaders headers = PeerLink.dataHeaders(item);
+      if (self != null && !item.onlyCopies()) {
+        headers.set(PeerRequest.NODE, self.toString());
+      }
       headers.set(HttpHeaderNames.RANGE, "bytes=" + from + "-" + (from + size - 1));
       PeerReaders.Range reader =
           new PeerReaders.Range(
               link.peer, item.expected(), range.header(item.expected().size()), destination);
       link.exchange(
           HttpMethod.GET, "/v1/data/" + PeerPath.encode(item.path()), headers, new byte[0], reader);
-      SourceStatus status = reader.verify();
+      Given given = reader.verify();
       from += size;
       if (destination.limit() == end) {
-        return status;
+        return given;
       }
       destination.limit(end);
     }
@@ -306,7 +322,7 @@ public final class HttpPeerClient implements PeerClient {
         });
   }
 
-  /** Forgets those that are not among the members any more, with what was counted of them. */
+  /** Forgets peers that are no longer members, with their statistics. */
   void keepOnly(Set<UUID> members) {
     links
         .values()

@@ -33,9 +33,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Membership by a JGroups group in which an Infinispan cache, replicated on every member, holds
- * what the members say of themselves. Whoever is in the group and has announced itself is in the
- * view.
+ * Membership by a JGroups group in which an Infinispan cache, replicated on every member, holds the
+ * members' announcements. The view contains the nodes that are in the group and have announced
+ * themselves.
  */
 public final class InfinispanMembership implements Membership {
   private static final Logger log = LoggerFactory.getLogger(InfinispanMembership.class);
@@ -50,7 +50,7 @@ public final class InfinispanMembership implements Membership {
   private final Member self;
   private final List<Consumer<View>> listeners = new CopyOnWriteArrayList<>();
 
-  /** Starts, looks and tells, so one thing is done after another. */
+  /** Joins, looks and calls listeners, so that these happen one after another. */
   private final ScheduledThreadPoolExecutor worker;
 
   private final CountDownLatch joined = new CountDownLatch(1);
@@ -77,11 +77,11 @@ public final class InfinispanMembership implements Membership {
   }
 
   /**
-   * Joins the cluster, or is its first member. Java objects in serialized form are refused by the
-   * whole process from now on, unless it already has a filter for them.
+   * Joins the cluster, or becomes its first member. From then on the whole process refuses
+   * serialized Java objects, unless it already has a filter for them.
    *
-   * @param patience how long to wait until this node is in the group and knows who else is; it goes
-   *     on in the background
+   * @param patience how long to wait until this node is in the group and knows the other members;
+   *     joining continues in the background
    * @throws IllegalArgumentException with one line, for settings that can never work
    */
   public static InfinispanMembership join(ClusterSettings settings, Member self, Duration patience)
@@ -98,19 +98,19 @@ public final class InfinispanMembership implements Membership {
     InfinispanMembership membership = new InfinispanMembership(settings, self);
     membership.worker.execute(() -> membership.start(Duration.ofSeconds(1)));
     if (!membership.joined.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
-      log.warn("cluster {}: not joined yet, which goes on in the background", settings.name());
+      log.warn("cluster {}: not joined yet; still trying in the background", settings.name());
     }
     return membership;
   }
 
-  /** Nothing here sends them, but JGroups would read them. */
+  /** No pmfs node sends serialized objects, but JGroups would read them. */
   private static void refuseSerializedObjects() {
     try {
       if (ObjectInputFilter.Config.getSerialFilter() == null) {
         ObjectInputFilter.Config.setSerialFilter(ObjectInputFilter.Config.createFilter("!*"));
       }
     } catch (IllegalStateException e) {
-      log.debug("another filter for serialized objects was set at this moment", e);
+      log.debug("another filter for serialized objects has just been set", e);
     }
   }
 
@@ -183,7 +183,7 @@ public final class InfinispanMembership implements Membership {
         .remoteTimeout(CACHE_TIMEOUT.toMillis())
         .partitionHandling()
         .whenSplit(PartitionHandling.ALLOW_READ_WRITES);
-    // What is missing is announced again: nobody waits for the state of the others.
+    // Members repeat their announcements, so no node needs to wait for the state of the others.
     replicated
         .clustering()
         .stateTransfer()
@@ -219,7 +219,7 @@ public final class InfinispanMembership implements Membership {
     }
   }
 
-  /** Makes the view what the group and the announcements are now. */
+  /** Updates the view from the group and the announcements. */
   private void look() {
     DefaultCacheManager group = manager;
     Announcements said = announcements;
@@ -240,7 +240,8 @@ public final class InfinispanMembership implements Membership {
         joined.countDown();
       }
     } catch (RuntimeException e) {
-      log.warn("cluster {}: looking who is there: {}", settings.name(), rootCause(e).toString());
+      log.warn(
+          "cluster {}: cannot determine the members: {}", settings.name(), rootCause(e).toString());
       log.debug("cluster {}", settings.name(), e);
     }
   }
@@ -290,7 +291,7 @@ public final class InfinispanMembership implements Membership {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException e) {
-      log.warn("cluster {}: leaving takes long and is not waited for", settings.name());
+      log.warn("cluster {}: leaving takes too long; not waiting for it", settings.name());
     } finally {
       worker.shutdownNow();
     }
@@ -306,7 +307,7 @@ public final class InfinispanMembership implements Membership {
       try {
         stopping.close();
       } catch (Exception e) {
-        log.debug("cluster {}: leaving", settings.name(), e);
+        log.debug("cluster {}: cannot leave cleanly", settings.name(), e);
       }
     }
   }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Which of this machine's addresses its peers are to use. */
+/** Chooses which of this machine's addresses its peers should use. */
 public final class LocalAddress {
   /** What the choice depends on besides its arguments. */
   interface Machine {
@@ -24,11 +24,11 @@ public final class LocalAddress {
   private LocalAddress() {}
 
   /**
-   * The given address; or the one by which the list of nodes names this machine; or the first
-   * private one.
+   * Returns the given address; without one, the address by which the list of nodes names this
+   * machine; else the first private address.
    *
    * @param given a name or a literal address
-   * @param nodes as {@link NodeList} has them; may be empty
+   * @param nodes as {@link NodeList} returns them; may be empty
    * @throws IllegalArgumentException with one line, if none of these is an address of this machine
    */
   public static InetAddress choose(@Nullable String given, List<String> nodes) {
@@ -46,7 +46,7 @@ public final class LocalAddress {
         nodes.stream()
             .sorted(Comparator.comparing(node -> !isSameHost(node, machine.hostName())))
             .flatMap(node -> named(node, local, machine).stream())
-            // Where the own name stands for 127.0.1.1, that is not where others find this machine.
+            // This machine's name may map to 127.0.1.1, where other nodes cannot reach it.
             .filter(address -> !address.isLoopbackAddress() || nodes.size() == 1)
             .findFirst();
     if (listed.isPresent()) {
@@ -58,11 +58,11 @@ public final class LocalAddress {
         .orElseThrow(
             () ->
                 new IllegalArgumentException(
-                    "none of the nodes is this machine and it has no private address; name the"
-                        + " address that its peers are to use"));
+                    "none of the nodes is this machine, and it has no private address; give the"
+                        + " address that its peers should use"));
   }
 
-  /** Whether two names are equal up to their domains. */
+  /** Whether two host names are equal apart from their domains. */
   private static boolean isSameHost(String a, String b) {
     return firstLabel(a).equalsIgnoreCase(firstLabel(b));
   }
@@ -76,7 +76,7 @@ public final class LocalAddress {
       String host, List<InetAddress> local, Machine machine) {
     try {
       for (InetAddress address : machine.resolve(host)) {
-        // All of 127.0.0.0/8 is this machine; the interface names one of it only.
+        // All of 127.0.0.0/8 is this machine, but the interface lists only one of these addresses.
         if (address.isLoopbackAddress() || local.contains(address)) {
           return Optional.of(address);
         }

@@ -6,10 +6,10 @@ import java.util.UUID;
  * A node that serves the dataset to its peers.
  *
  * @param id kept with its state: the same after a restart
- * @param instance another at each start, and larger; a request is signed for this instance only
- * @param name for people: the host's
- * @param host the address where it answers peers, a literal one
- * @param port where it answers them
+ * @param instance a number that is larger at each start; a request is signed for one instance only
+ * @param name the host's name, for people
+ * @param host the literal address where it answers peers
+ * @param port the port where it answers peers
  */
 public record Member(UUID id, long instance, String name, String host, int port) {
   /** For messages. */

@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Who a node is to its peers, kept with the records of its copies: as long as these are there it
- * owns what it owned. A file of one line, the id and the host's name: a state directory that was
- * copied to another host makes another node.
+ * A node's id, kept in a file beside the records of its copies: as long as these exist, the node
+ * owns the same paths. The file has one line, the id and the host name: a state directory that was
+ * copied to another host gets a new id.
  */
 final class NodeId {
   private static final Logger log = LoggerFactory.getLogger(NodeId.class);
@@ -24,9 +24,10 @@ final class NodeId {
   private NodeId() {}
 
   /**
-   * The id that is kept in a directory, or a new one that is from now on.
+   * Returns the id that a state directory holds; creates and keeps a new one if there is none.
    *
-   * <p>One that cannot be read or kept is this daemon's only: its peers ask a new node.
+   * <p>If the id cannot be read, the node gets a new one; if that cannot be written, it holds for
+   * this daemon only. In both cases peers see a new node.
    */
   static UUID of(Path state, String host) {
     Path file = state.resolve(FILE);
@@ -35,13 +36,13 @@ final class NodeId {
       if (words.length == 2 && words[1].equals(host)) {
         return UUID.fromString(words[0]);
       }
-      log.info("{}: is another host's; this one begins anew", file);
+      log.info("{}: belongs to another host; this node gets a new id", file);
     } catch (NoSuchFileException e) {
-      log.debug("{}: there is none yet", file);
+      log.debug("{}: does not exist yet", file);
     } catch (IllegalArgumentException | MalformedInputException e) {
-      log.warn("{}: is not a node's id; this node begins anew", file);
+      log.warn("{}: is not a valid node id; this node gets a new one", file);
     } catch (IOException e) {
-      log.warn("{}: {}; this node begins anew", file, e.toString());
+      log.warn("{}: {}; this node gets a new id", file, e.toString());
     }
     UUID id = UUID.randomUUID();
     Path next = state.resolve(FILE + ".new");
@@ -49,7 +50,8 @@ final class NodeId {
       Files.writeString(next, id + " " + host + "\n", UTF_8);
       Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
-      log.warn("{}: {}; this node begins anew with its next daemon", file, e.toString());
+      log.warn(
+          "{}: {}; this node gets another id when its daemon starts again", file, e.toString());
     }
     return id;
   }

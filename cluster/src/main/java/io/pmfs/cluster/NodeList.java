@@ -14,11 +14,11 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Names or addresses of the hosts whose daemons are to find each other, as people and Slurm write
- * them. What cannot be read is an IllegalArgumentException of one line with the position in it.
+ * Parses lists of the hosts whose daemons look for each other: names or addresses, as people and
+ * Slurm write them. A malformed list is an IllegalArgumentException of one line with the position.
  */
 public final class NodeList {
-  /** As many as Slurm lets a cluster have. */
+  /** The most nodes that Slurm allows in a cluster. */
   static final int MAX_NODES = 65_536;
 
   /** A full list, each name as long as DNS allows. */
@@ -33,8 +33,7 @@ public final class NodeList {
     for (String part : text.split(",", -1)) {
       String host = part.strip();
       if (host.isEmpty()) {
-        throw new IllegalArgumentException(
-            "node list: nothing between commas at character " + (start + 1));
+        throw new IllegalArgumentException("node list: empty entry at character " + (start + 1));
       }
       add(host, "character " + (start + 1), hosts);
       start += part.length() + 1;
@@ -42,7 +41,7 @@ public final class NodeList {
     return List.copyOf(hosts);
   }
 
-  /** The hosts of a file: one in a line, blank lines and what follows a # left out. */
+  /** The hosts of a file: one per line; blank lines and text after a # are ignored. */
   public static List<String> ofFile(Path file) {
     Set<String> hosts = new LinkedHashSet<>();
     int number = 0;
@@ -74,7 +73,7 @@ public final class NodeList {
     try {
       return UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
     } catch (CharacterCodingException e) {
-      throw new IllegalArgumentException(file + ": node list: is not text in UTF-8", e);
+      throw new IllegalArgumentException(file + ": node list: is not UTF-8 text", e);
     }
   }
 
@@ -88,8 +87,7 @@ public final class NodeList {
     while (at <= text.length()) {
       int end = endOfEntry(text, at);
       if (text.substring(at, end).isBlank()) {
-        throw new IllegalArgumentException(
-            "node list: nothing between commas at character " + (at + 1));
+        throw new IllegalArgumentException("node list: empty entry at character " + (at + 1));
       }
       for (String host : expand(text, at, end)) {
         add(host, "character " + (at + 1), hosts);
@@ -99,7 +97,7 @@ public final class NodeList {
     return List.copyOf(hosts);
   }
 
-  /** Where the next comma outside of brackets is, or the end. */
+  /** The position of the next comma outside brackets, or of the end. */
   private static int endOfEntry(String text, int start) {
     int opened = -1;
     for (int i = start; i < text.length(); i++) {
@@ -153,7 +151,7 @@ public final class NodeList {
     return joined;
   }
 
-  /** What stands in a bracket: numbers and ranges of them, as wide as the lower end is written. */
+  /** Expands the numbers and ranges in a bracket, padded to the width of the range's lower end. */
   private static List<String> numbers(String text, int start, int end) {
     List<String> numbers = new ArrayList<>();
     int at = start;
@@ -187,15 +185,12 @@ public final class NodeList {
     return Integer.parseInt(digits);
   }
 
-  /** Letters, digits and what addresses and names consist of besides; no port. */
+  /** Adds a host, a name or an address without a port, after a check of its characters. */
   private static void add(String host, String where, Set<String> hosts) {
     if (host.length() > 255 || !host.matches("[A-Za-z0-9_.:%-]+") || host.startsWith("-")) {
       String shown = host.length() > 60 ? host.substring(0, 60) + "..." : host;
       throw new IllegalArgumentException(
-          where
-              + ": '"
-              + shown.replaceAll("\\p{Cntrl}", "?")
-              + "' is not a host's name or address");
+          where + ": '" + shown.replaceAll("\\p{Cntrl}", "?") + "' is not a host name or address");
     }
     hosts.add(host);
     if (hosts.size() > MAX_NODES) {

@@ -1,8 +1,8 @@
 package io.pmfs.cluster;
 
-/** Answers what peers ask of the node itself. Safe for use by many threads. */
+/** Answers what peers ask about the node itself. Safe for use by many threads. */
 public interface NodeRequests {
-  /** Nothing is answered. */
+  /** Answers every request with 404. */
   NodeRequests NONE = (method, path, body) -> new Answer(404, "{}");
 
   /**
@@ -17,8 +17,8 @@ public interface NodeRequests {
   /**
    * An answer.
    *
-   * @param status of HTTP
-   * @param json its body
+   * @param status the HTTP status
+   * @param json the body
    */
   record Answer(int status, String json) {}
 }

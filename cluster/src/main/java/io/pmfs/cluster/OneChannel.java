@@ -7,7 +7,9 @@ import org.jgroups.JChannel;
 import org.jgroups.conf.ProtocolConfiguration;
 import org.jgroups.util.SocketFactory;
 
-/** Infinispan asks for its channel once; one that it is given directly it does not use. */
+/**
+ * Gives Infinispan its channel, for which it asks once; it ignores a channel that is set directly.
+ */
 record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
   @Override
   public JChannel createChannel(String name) {
@@ -31,7 +33,7 @@ record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
 
   @Override
   public void setSocketFactory(SocketFactory socketFactory) {
-    throw new UnsupportedOperationException("the channel has its own");
+    throw new UnsupportedOperationException("the channel has its own socket factory");
   }
 
   @Override

@@ -12,14 +12,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who owns what by the latest view, and who else may hold a copy: those who owned it by earlier
- * views, and who would if this node had not come. Safe for use by many threads.
+ * The owners of paths by the latest view, and other members that may hold a copy: the owners by
+ * earlier views, and those that would be owners if this node had not joined. Safe for use by many
+ * threads.
  */
 final class Owners {
-  /** Earlier views that are remembered. */
+  /** The most earlier views to remember. */
   private static final int MOST_FORMER = 4;
 
-  /** Owners of one kind that did not help so often in a row are not asked any more. */
+  /** After this many misses in a row, the owners by one table are not asked any more. */
   private static final int MOST_MISSES = 64;
 
   private final UUID self;
@@ -27,9 +28,9 @@ final class Owners {
   private volatile Tables tables = new Tables(null, List.of(), List.of());
 
   /**
-   * By the latest view, null before the first one, and by earlier ones.
+   * Owners by the latest view, which is null before the first one, and by earlier views.
    *
-   * @param holders those to ask in turn for copies
+   * @param holders the tables whose owners to ask for copies, in turn
    */
   private record Tables(@Nullable Table now, List<Table> former, List<Table> holders) {}
 
@@ -49,7 +50,7 @@ final class Owners {
   }
 
   /**
-   * Nobody's yet.
+   * Starts without a view.
    *
    * @param self this node's id
    * @param replicas how many nodes own a file, at least 1
@@ -59,7 +60,7 @@ final class Owners {
     this.replicas = replicas;
   }
 
-  /** Goes by another view from now on. By one thread at a time. */
+  /** Adopts another view. Called by one thread at a time. */
   void change(View view) {
     Table before = tables.now;
     if (before != null && before.view.equals(view)) {
@@ -80,7 +81,7 @@ final class Owners {
     tables = new Tables(now, former, holders(now, former));
   }
 
-  /** The other owners of now, those of earlier views, and those without this node. */
+  /** The other present owners, the owners by earlier views, and those without this node. */
   private List<Table> holders(Table now, List<Table> former) {
     List<Table> holders = new ArrayList<>();
     if (replicas > 1) {
@@ -95,43 +96,49 @@ final class Owners {
     return List.copyOf(holders);
   }
 
-  /** The owners of a path, best first; none before there was a view. */
+  /** The owners of a path, best first; empty before the first view. */
   List<Member> of(FileName path) {
     Table now = tables.now;
     return now == null ? List.of() : now.owners(path);
   }
 
-  /** Whether this node is among the owners of a path; so it is before there was a view. */
+  /** Whether this node is among the owners of a path; true before the first view. */
   boolean isOwn(FileName path) {
     Table now = tables.now;
     return now == null || now.owners(path).stream().anyMatch(this::isSelf);
   }
 
-  /** The fraction of all files of which a member is the first owner, 0 to 1. */
+  /** The fraction of all files whose first owner is a member, 0 to 1. */
   double share(Member member) {
     Table now = tables.now;
     return now == null ? 0 : now.ownership.get().share(member.id());
+  }
+
+  /** Another member by its id; null if the latest view has no such member. */
+  @Nullable Member other(UUID id) {
+    Table now = tables.now;
+    return now == null || id.equals(self) ? null : now.view.find(id);
   }
 
   boolean isSelf(Member member) {
     return member.id().equals(self);
   }
 
-  /** What became of asking a node for a copy. */
+  /** The outcome of asking a node for a copy. */
   enum Help {
     GAVE,
     HAS_NONE,
-    /** It was not asked, or gave no answer: whether it has one is not known. */
+    /** The node was not asked or gave no answer: whether it has a copy is unknown. */
     UNKNOWN
   }
 
-  /** Asks who may hold a copy. */
+  /** Asks a member that may hold a copy. */
   interface Holder {
     Help ask(Member member);
   }
 
   /**
-   * Asks those who may hold a copy of a file and are there still, until one has it. Says whether
+   * Asks the present members that may hold a copy of a file, until one gives it. Returns whether
    * one did.
    */
   boolean askHolders(FileName path, Holder question) {

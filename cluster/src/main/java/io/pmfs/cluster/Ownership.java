@@ -12,15 +12,16 @@ import org.infinispan.distribution.ch.impl.SyncConsistentHashFactory;
 import org.infinispan.remoting.transport.Address;
 
 /**
- * Who owns which paths: a pure function of the members' ids and the number of replicas, so that
- * members with the same view agree without asking. Immutable.
+ * Which members own which paths: a pure function of the members' ids and the number of replicas, so
+ * that members with the same view agree without asking each other. Immutable.
  */
 public final class Ownership {
   private static final HashFunction PATH_HASH = Hashing.farmHashFingerprint64();
 
   /**
-   * Members own segments, not paths. As many for any number of members, or more paths than need be
-   * would move when it changes; enough for 512 members to have 8 each.
+   * Members own segments, not paths. Their number is the same for any number of members; otherwise
+   * more paths than necessary would move when a member joins or leaves. 512 members have 8 segments
+   * each.
    */
   private static final int SEGMENTS = 1 << 12;
 
@@ -35,7 +36,8 @@ public final class Ownership {
       throw new IllegalArgumentException(replicas + " replicas: at least one is needed");
     }
     if (view.members().isEmpty()) {
-      throw new IllegalArgumentException("a view without members: nobody can own anything");
+      throw new IllegalArgumentException(
+          "a view must have a member: otherwise no path has an owner");
     }
     for (Member member : view.members()) {
       members.put(Address.fromNodeUUID(member.id()), member);
@@ -44,7 +46,7 @@ public final class Ownership {
     hash = SyncConsistentHashFactory.getInstance().create(replicas, SEGMENTS, addresses, null);
   }
 
-  /** Who owns a path, best first; all members if there are fewer than replicas. */
+  /** The owners of a path, best first; all members if there are fewer than replicas. */
   public List<Member> owners(FileName path) {
     return hash.locateOwnersForSegment(segment(path)).stream().map(this::member).toList();
   }
@@ -56,12 +58,12 @@ public final class Ownership {
   private Member member(Address address) {
     Member member = members.get(address);
     if (member == null) {
-      throw new IllegalStateException(address + " owns a segment and is not a member");
+      throw new IllegalStateException(address + " owns a segment but is not a member");
     }
     return member;
   }
 
-  /** The fraction of all paths of which a member is the first owner; 0 for a stranger. */
+  /** The fraction of all paths whose first owner is the given node; 0 if it is not a member. */
   public double share(UUID memberId) {
     Address address = Address.fromNodeUUID(memberId);
     return members.containsKey(address)

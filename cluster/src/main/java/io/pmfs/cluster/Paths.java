@@ -10,7 +10,7 @@ final class Paths {
 
   private Paths() {}
 
-  /** The names on the way from the root. */
+  /** The names in a path, from the root down. */
   static List<FileName> names(FileName path) {
     return Stream.of(path.toLatin1().split("/", -1))
         .filter(name -> !name.isEmpty())
@@ -18,7 +18,7 @@ final class Paths {
         .toList();
   }
 
-  /** The directory that a path is in; the root's is the root. */
+  /** The directory that contains a path; for the root, the root. */
   static FileName parent(FileName path) {
     String text = path.toLatin1();
     return FileName.ofLatin1(text.substring(0, Math.max(0, text.lastIndexOf('/'))));

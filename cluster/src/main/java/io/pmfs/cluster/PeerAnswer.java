@@ -23,12 +23,12 @@ import io.pmfs.tier.ReadResult;
 import java.io.IOException;
 
 /**
- * The answer to one request, written by one worker. At most {@value #MAX_PENDING_BYTES} bytes wait
- * for the peer: who writes more waits, as one of the {@link Workers} that do not count then, until
- * the peer takes them or its connection is closed. What is written to a peer that is gone is
- * dropped.
+ * The answer to one request, written by one worker. At most {@value #MAX_PENDING_BYTES} bytes are
+ * buffered for the peer: a worker that writes more waits, without counting as one of the working
+ * {@link Workers}, until the peer takes them or the connection is closed. Bytes written after the
+ * peer has disconnected are dropped.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails closes the channel, which isGone tells
+@SuppressWarnings("FutureReturnValueIgnored") // a failed write closes the channel; see isGone
 final class PeerAnswer {
   private static final int MAX_PENDING_BYTES = 256 << 10;
 
@@ -38,10 +38,13 @@ final class PeerAnswer {
   private final Runnable whenDone;
   private final long sinceNanos = System.nanoTime();
 
-  /** Set before the head is on its way: nothing else may be sent ahead of it from then on. */
+  /** Set before the head is queued: from then on nothing may be sent ahead of it. */
   private volatile boolean headQueued;
 
-  /** Whether frames that mean nothing may be sent; true on the event loop only behind the head. */
+  /**
+   * Whether {@link PeerFrames#WAIT} may be sent; the event loop sets it after it has written the
+   * head.
+   */
   private volatile boolean framed;
 
   private volatile boolean ended;
@@ -67,7 +70,7 @@ final class PeerAnswer {
     return ended;
   }
 
-  /** When it was begun, or something was written last. */
+  /** When the answer was created or last written to, by System.nanoTime(). */
   long lastNanos() {
     return lastNanos;
   }
@@ -80,12 +83,15 @@ final class PeerAnswer {
     return channel.alloc().directBuffer(size, size);
   }
 
-  /** A buffer of others. */
+  /** A buffer composed of up to {@code count} others. */
   CompositeByteBuf compose(int count) {
     return channel.alloc().compositeBuffer(Math.max(1, count));
   }
 
-  /** Answers with a body that it takes over; a HEAD's is empty and its size in the headers. */
+  /**
+   * Sends a complete answer and takes ownership of its body. For HEAD the body is empty and the
+   * headers contain its size.
+   */
   void full(HttpResponseStatus status, HttpHeaders headers, ByteBuf body) {
     int size = body.readableBytes();
     DefaultFullHttpResponse response =
@@ -99,7 +105,7 @@ final class PeerAnswer {
     finish(response);
   }
 
-  /** Answers that there is no answer. */
+  /** Refuses the request. */
   void refuse(Refusal refusal, HttpHeaders headers) {
     counters.refused(String.valueOf(refusal.status().code()));
     if (refusal.errno() != null) {
@@ -110,7 +116,7 @@ final class PeerAnswer {
         refusal.status(), headers, Unpooled.wrappedBuffer((refusal.line() + "\n").getBytes(UTF_8)));
   }
 
-  /** Begins an answer whose size is among the headers. */
+  /** Begins an answer whose headers contain its size. */
   void begin(HttpResponseStatus status, HttpHeaders headers) {
     DefaultHttpResponse response = new DefaultHttpResponse(HttpVersion.HTTP_1_1, status);
     response.headers().set(headers);
@@ -118,7 +124,7 @@ final class PeerAnswer {
     channel.write(response);
   }
 
-  /** Begins an answer that consists of frames, each {@link #send sent} whole. */
+  /** Begins an answer made of frames, each of which is {@link #send sent} whole. */
   void beginFrames(HttpHeaders headers) {
     headers.set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
     headers.set(HttpHeaderNames.CONTENT_TYPE, HttpHeaderValues.APPLICATION_OCTET_STREAM);
@@ -128,7 +134,7 @@ final class PeerAnswer {
 
   private void beginHead(HttpResponse response) {
     if (headQueued) {
-      throw new IllegalStateException("a second answer");
+      throw new IllegalStateException("the request already has an answer");
     }
     if (!keepAlive) {
       response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
@@ -138,7 +144,7 @@ final class PeerAnswer {
     counters.longestWaitMillis.accumulate((lastNanos - sinceNanos) / 1_000_000);
   }
 
-  /** Sends bytes that it takes over. */
+  /** Sends bytes and takes ownership of them. */
   void send(ByteBuf bytes) {
     int size = bytes.readableBytes();
     lastNanos = System.nanoTime();
@@ -157,7 +163,10 @@ final class PeerAnswer {
     awaitRoom();
   }
 
-  /** Sends bytes that it takes over, and returns when they are sent or the peer is gone. */
+  /**
+   * Sends bytes, takes ownership of them, and returns when they are sent or the peer has
+   * disconnected.
+   */
   void sendWhole(ByteBuf bytes) {
     int size = bytes.readableBytes();
     lastNanos = System.nanoTime();
@@ -183,7 +192,7 @@ final class PeerAnswer {
 
   private synchronized void waitForRoom() {
     boolean interrupted = false;
-    // Each write ends: by being taken, or because the connection is closed when it stalls.
+    // Every write ends: the peer takes it, or the connection is closed because it stalls.
     while (!hasRoom()) {
       try {
         wait(1000);
@@ -198,16 +207,16 @@ final class PeerAnswer {
   }
 
   /**
-   * Sends a range of a file and returns when it is sent or the peer is gone.
+   * Sends a range of a file and returns when it is sent or the peer has disconnected.
    *
-   * @throws IOException if the file could not be read; the connection is closed then
+   * @throws IOException if the file could not be read; the connection is then closed
    */
   void send(ReadResult.FileRange range) throws IOException {
     BorrowedFileRegion region = new BorrowedFileRegion(range);
     lastNanos = System.nanoTime();
     counters.bytes.add(range.size());
     ChannelFuture sent = channel.writeAndFlush(region);
-    // The file is ours only until this returns, so there is no leaving early.
+    // The file is borrowed until this method returns, so it must not return early.
     await(sent);
     IOException failure = region.failure();
     if (failure != null) {
@@ -222,7 +231,7 @@ final class PeerAnswer {
 
   private void finish(Object last) {
     ended = true;
-    // Of a connection that is closed the event loop knows.
+    // When the connection is closed, channelInactive ends the answer on the event loop.
     write(
         last,
         () -> {
@@ -232,7 +241,7 @@ final class PeerAnswer {
         });
   }
 
-  /** Has told of the end of a write by the event loop before it reads the next request. */
+  /** Writes a message; the event loop runs {@code whenWritten} before it reads the next request. */
   private void write(Object message, Runnable whenWritten) {
     if (isGone()) {
       ReferenceCountUtil.release(message);
@@ -244,7 +253,10 @@ final class PeerAnswer {
     channel.writeAndFlush(message, written);
   }
 
-  /** Ends an answer that cannot be completed in the only way that the peer does not take for it. */
+  /**
+   * Closes the connection: the only end of an incomplete answer that the peer cannot mistake for a
+   * complete one.
+   */
   void breakOff() {
     counters.failed.increment();
     channel.close();

@@ -7,21 +7,30 @@ import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.function.Consumer;
 
 /**
- * Asks peers. Each call blocks its caller and ends within the time limits it was made with. Paths
- * are below the dataset's root; empty is the root. Safe for use by many threads.
+ * Asks peers. Each call blocks its caller and ends within the client's timeouts. Paths are below
+ * the dataset's root; the empty path is the root. Safe for use by many threads.
  */
 public interface PeerClient extends AutoCloseable {
   /**
-   * Hands names and attributes in a directory, in the order in which it is listed, in batches, once
-   * all of it has come and is what the peer says it is. A directory too large for that is refused.
+   * What came with a range of a file.
+   *
+   * @param status the status of the file that the range is from
+   * @param holders ids of other nodes that may have a copy of it
+   */
+  record Given(SourceStatus status, List<UUID> holders) {}
+
+  /**
+   * Passes the names and attributes of a directory on, in batches and in listing order, once all of
+   * it has come and matches its checksum. A directory that is too large for that is refused.
    */
   void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
       throws PeerException;
 
-  /** What the peer has for status(2) of a file. */
+  /** The peer's result of stat(2) for a file. */
   SourceStatus status(Member peer, FileName path) throws PeerException;
 
   FileName readSymbolicLink(Member peer, FileName path) throws PeerException;
@@ -30,14 +39,13 @@ public interface PeerClient extends AutoCloseable {
 
   /**
    * Reads a range, which must lie within the file, and compares it with the checksums it came with.
-   * On failure the destination holds anything; its position and limit are as before.
+   * On failure the destination's content is undefined; its position and limit are unchanged.
    *
-   * @param expected the version of the file that the range is of
-   * @param onlyCopies whether the peer is to ask its tiers only, not the source
+   * @param expected the version of the file that the range must be from
+   * @param onlyCopies whether the peer must read from its tiers only, not from the source
    * @param destination a direct buffer, filled from its position to its limit
-   * @return which file that was
    */
-  SourceStatus read(
+  Given read(
       Member peer,
       FileName path,
       SourceVersion expected,

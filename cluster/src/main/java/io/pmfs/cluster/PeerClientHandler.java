@@ -13,18 +13,18 @@ import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.ReferenceCountUtil;
 import org.jspecify.annotations.Nullable;
 
-/** Hands what a connection brings to the exchange that waits for it. */
-@SuppressWarnings("FutureReturnValueIgnored") // closing needs no waiting for
+/** Passes what a connection receives to the exchange that waits for it. */
+@SuppressWarnings("FutureReturnValueIgnored") // nothing waits for a close
 final class PeerClientHandler extends ChannelInboundHandlerAdapter {
   private volatile @Nullable PeerExchange exchange;
   private boolean isInformational;
 
-  /** Before the request is written; one at a time. */
+  /** Called before the request is written; one exchange at a time. */
   void expect(PeerExchange next) {
     exchange = next;
   }
 
-  /** Stands before the decoder. */
+  /** Sees the bytes before the decoder does. */
   final class Bytes extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
@@ -41,7 +41,7 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
     try {
       PeerExchange current = exchange;
       if (current == null) {
-        ctx.close(); // nothing was asked for
+        ctx.close(); // no request is in progress
       } else {
         read(ctx, current, message);
       }
@@ -82,7 +82,7 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
     if (result.isFailure() && result.cause() instanceof PrematureChannelClosureException) {
       current.closed("closed the connection");
     } else {
-      current.fail(PeerException.Kind.CORRUPT, "sent what is not HTTP");
+      current.fail(PeerException.Kind.CORRUPT, "sent an answer that is not valid HTTP");
     }
     ctx.close();
   }

@@ -34,9 +34,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A peer's connection: reads requests, one at a time, passes each to a worker when it is complete,
- * and watches over every wait. Used by its event loop only.
+ * and limits every wait. Used by its event loop only.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 final class PeerConnection extends ChannelInboundHandlerAdapter {
   private static final Logger log = LoggerFactory.getLogger(PeerConnection.class);
   private static final Duration LINGER = Duration.ofSeconds(1);
@@ -44,13 +44,13 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   private static final long TICKS_PER_LIMIT = 4;
 
   private enum State {
-    /** Between requests, or in a head. */
+    /** Between requests, or while a head arrives. */
     IDLE,
-    /** Behind a head, before the end of its body. */
+    /** After a head, before the end of its body. */
     BODY,
     /** A worker has the request. */
     ANSWERING,
-    /** Refused; what still comes is thrown away, so that the peer can read why. */
+    /** Refused; further input is discarded, so that the peer can read the reason. */
     CLOSING
   }
 
@@ -68,10 +68,10 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   private @Nullable ByteBuf body;
   private @Nullable PeerAnswer answer;
 
-  /** What came while a worker had a request; nothing more is read until its turn. */
+  /** Input that arrived while a worker had a request; no more is read until it is processed. */
   private final Deque<Object> held = new ArrayDeque<>();
 
-  /** How many bytes were waiting at the beginning of the stall that is watched. */
+  /** When the peer last took bytes; the next two fields are the state of the output then. */
   private long stallNanos;
 
   private long lastPending;
@@ -104,7 +104,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     ctx.fireChannelInactive();
   }
 
-  /** Bytes of a request have come, of which nothing may be known yet. */
+  /** Bytes of a request have arrived, perhaps not yet a whole head. */
   void bytesCame() {
     if (state == State.IDLE && !hasBytes) {
       hasBytes = true;
@@ -115,7 +115,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object message) {
     if (state == State.ANSWERING) {
-      // A peer may have all of its answer before the end of it is known here.
+      // A peer may have its whole answer before this node knows that it was sent.
       held.add(message);
       ctx.channel().config().setAutoRead(false);
       return;
@@ -146,7 +146,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
       check(next.decoderResult());
       if (!next.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
         throw new Refusal(
-            HttpResponseStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is spoken here");
+            HttpResponseStatus.HTTP_VERSION_NOT_SUPPORTED, "this server speaks only HTTP/1.1");
       }
       server.authenticate(next);
       request = PeerRequest.of(next);
@@ -159,7 +159,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     } catch (Refusal e) {
       refusal = e;
     } catch (NumberFormatException e) {
-      refusal = new Refusal(HttpResponseStatus.BAD_REQUEST, "Content-Length is no number");
+      refusal = new Refusal(HttpResponseStatus.BAD_REQUEST, "Content-Length is not a number");
     }
     boolean hasBody =
         HttpUtil.isTransferEncodingChunked(next)
@@ -177,14 +177,14 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     if (cause instanceof TooLongHttpLineException) {
       throw new Refusal(
           HttpResponseStatus.REQUEST_URI_TOO_LONG,
-          "the request's line has more than " + HttpLimits.MAX_LINE_BYTES + " bytes");
+          "the request line has more than " + HttpLimits.MAX_LINE_BYTES + " bytes");
     }
     if (cause instanceof TooLongHttpHeaderException || cause instanceof TooLongFrameException) {
       throw new Refusal(
           HttpResponseStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-          "the request's head has more than " + HttpLimits.MAX_HEAD_BYTES + " bytes");
+          "the request head has more than " + HttpLimits.MAX_HEAD_BYTES + " bytes");
     }
-    throw new Refusal(HttpResponseStatus.BAD_REQUEST, "the request is not HTTP");
+    throw new Refusal(HttpResponseStatus.BAD_REQUEST, "the request is not valid HTTP");
   }
 
   private void content(ChannelHandlerContext ctx, HttpContent content) {
@@ -245,14 +245,16 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     refusal = null;
     if (reason != null || asked == null) {
       next.refuse(
-          reason == null ? new Refusal(HttpResponseStatus.BAD_REQUEST, "no request") : reason,
+          reason == null
+              ? new Refusal(HttpResponseStatus.BAD_REQUEST, "the request is missing")
+              : reason,
           DefaultHttpHeadersFactory.headersFactory().newHeaders());
     } else {
       server.answer(asked, bytes, next);
     }
   }
 
-  /** On the event loop: the last write of an answer has ended. */
+  /** Called on the event loop when the last write of an answer has ended. */
   private void answered(ChannelHandlerContext ctx, boolean keepAlive) {
     endAnswer();
     if (state != State.ANSWERING) {
@@ -292,7 +294,9 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     last.refuse(reason, DefaultHttpHeadersFactory.headersFactory().newHeaders());
   }
 
-  /** Closing at once would take from the peer what it has not read yet (RFC 9112, 9.6). */
+  /**
+   * Closes after a pause: at once, the peer would lose what it has not read yet (RFC 9112, 9.6).
+   */
   private void linger(ChannelHandlerContext ctx) {
     state = State.CLOSING;
     dropHeld();
@@ -327,7 +331,9 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
         if (now - sinceNanos > limits.request().toNanos()) {
           server.counters().refused("slow");
           refuseAndClose(
-              ctx, new Refusal(HttpResponseStatus.REQUEST_TIMEOUT, "the request is too slow"));
+              ctx,
+              new Refusal(
+                  HttpResponseStatus.REQUEST_TIMEOUT, "the request did not arrive in time"));
         }
       }
       case ANSWERING -> {
@@ -343,8 +349,8 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   }
 
   /**
-   * A worker's head or frame that is queued comes behind what is written here, since this is the
-   * event loop; what it queues later, too.
+   * Tells the peer that its request is being processed. A head or frame that a worker has queued,
+   * or queues later, is sent after what is written here, since this runs on the event loop.
    */
   private void sayProcessing(ChannelHandlerContext ctx, long now) {
     PeerAnswer current = answer;
@@ -389,7 +395,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-    log.debug("a peer's connection {}: {}", describe(ctx.channel()), cause.toString());
+    log.debug("the connection of peer {} failed: {}", describe(ctx.channel()), cause.toString());
     ctx.close();
   }
 

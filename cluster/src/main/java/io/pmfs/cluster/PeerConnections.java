@@ -15,10 +15,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Open connections to one peer, those used last first. Safe for use by many threads. */
-@SuppressWarnings("FutureReturnValueIgnored") // closing needs no waiting for
+/**
+ * Open connections to one peer; the one used last is reused first. Safe for use by many threads.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // nothing waits for a close
 final class PeerConnections {
-  /** Less than a server of ours keeps a connection open for (PeerLimits.DEFAULTS). */
+  /**
+   * Shorter than the time for which a pmfs server keeps an idle connection (PeerLimits.DEFAULTS).
+   */
   private static final long MAX_IDLE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private static final AttributeKey<Long> RELEASED =
@@ -31,20 +35,26 @@ final class PeerConnections {
   private final ArrayDeque<Channel> idle = new ArrayDeque<>(); // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  /** What a connection is wanted for. */
+  /** What a connection is used for. */
   enum Use {
-    /** Nobody waits long for one: those who have them may be waiting for this node. */
+    /**
+     * Names and attributes. Callers do not wait long for a connection: those in use may be waiting
+     * for this node.
+     */
     NAMES,
-    /** Rather waited for than asked of the source, which is why those that are in use are. */
+    /**
+     * Content. Waiting for a connection is better than asking the source, for which the connections
+     * in use are waiting.
+     */
     DATA,
-    /** Content of copies only: whoever has one of these waits for nobody else. */
+    /** Content of copies only: a request on such a connection waits for no other node. */
     COPIES
   }
 
   /**
-   * None yet.
+   * Starts without connections.
    *
-   * @param max how many there may be at once, for each use
+   * @param max the most connections at once, for each use
    */
   PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
     this.peer = peer;
@@ -60,10 +70,10 @@ final class PeerConnections {
   }
 
   /**
-   * Waits for the right to have a connection, which {@link #leave} gives back.
+   * Waits for a permit to use a connection; {@link #leave} returns it.
    *
-   * @param isWorthWaiting whether those that have one wait for what the peer itself waits for: then
-   *     one for data is waited for as long as that takes
+   * @param isWorthWaiting whether the connections in use are waiting because the peer itself waits:
+   *     then a caller that wants data waits for as long as that lasts
    */
   void enter(Use use, BooleanSupplier isWorthWaiting) throws PeerException {
     Duration patience = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
@@ -91,7 +101,7 @@ final class PeerConnections {
     return timeouts.connect().toMillis();
   }
 
-  /** A connection that was used before; null if there is none. */
+  /** An idle connection; null if there is none. */
   @Nullable Channel reuse() {
     long now = System.nanoTime();
     while (true) {
@@ -111,7 +121,7 @@ final class PeerConnections {
     }
   }
 
-  /** A new one. */
+  /** Opens a connection. */
   Channel connect() throws PeerException {
     ChannelFuture connecting =
         bootstrap.connect(InetSocketAddress.createUnresolved(peer.host(), peer.port()));
@@ -135,7 +145,7 @@ final class PeerConnections {
     return connecting.channel();
   }
 
-  /** Keeps a connection that has nothing under way. */
+  /** Keeps an idle connection for reuse. */
   void keep(Channel channel) {
     channel.attr(RELEASED).set(System.nanoTime());
     synchronized (this) {
@@ -147,7 +157,7 @@ final class PeerConnections {
     channel.close();
   }
 
-  /** Closes those that are not in use; those that are follow. */
+  /** Closes the idle connections; those in use are closed when they are returned. */
   synchronized void close() {
     closed = true;
     idle.forEach(Channel::close);

@@ -16,7 +16,7 @@ final class PeerCounters {
   final LongAccumulator longestWaitMillis = new LongAccumulator(Math::max, 0);
   private final Map<String, LongAdder> refused = new ConcurrentHashMap<>();
 
-  /** Reasons are few and ours. */
+  /** Counts a refusal; the reasons are few and not chosen by peers. */
   void refused(String reason) {
     refused.computeIfAbsent(reason, key -> new LongAdder()).increment();
   }

@@ -9,8 +9,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Commands of curl(1) with which people ask a node what other nodes ask it. Each is signed, for one
- * use within {@link RequestSignature#MAX_SKEW_MILLIS}. Safe for use by many threads.
+ * Makes curl(1) command lines that send a node the same requests as other nodes do. Each is signed,
+ * for one use within {@link RequestSignature#MAX_SKEW_MILLIS}. Safe for use by many threads.
  */
 final class PeerCurl {
   private static final String NODE = "node";
@@ -33,16 +33,16 @@ final class PeerCurl {
   /**
    * A command line for a shell.
    *
-   * @param resource one of docs/formats.md, Peers, that is asked for by GET
+   * @param resource a resource of docs/formats.md, Peers, that GET reads
    * @param path below the dataset's root
-   * @param range the bytes of it, as curl has them: {@code 0-1023}; null for all
-   * @throws IllegalArgumentException with one line, for a resource that there is not
+   * @param range the range of bytes in curl's syntax, {@code 0-1023}; null for all
+   * @throws IllegalArgumentException with one line, for an unknown resource
    */
   String get(Member peer, String resource, FileName path, @Nullable String range) {
     return command(peer, HttpMethod.GET, resource, path, range);
   }
 
-  /** The same for the head of the answer alone. */
+  /** The same for the head of the answer only. */
   String head(Member peer, String resource, FileName path) {
     return command(peer, HttpMethod.HEAD, resource, path, null);
   }

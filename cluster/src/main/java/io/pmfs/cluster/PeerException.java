@@ -1,23 +1,23 @@
 package io.pmfs.cluster;
 
-/** A peer did not give what it was asked for: a miss, never a failure. */
+/** A peer did not give what it was asked for. Callers treat that as a miss, never as a failure. */
 public final class PeerException extends Exception {
-  /** Whose doing it was. */
+  /** The reason for the miss. */
   public enum Kind {
-    /** It was not reached, or was silent for too long: it is suspected from now on. */
+    /** The peer was not reached, or was silent for too long; it is suspected from now on. */
     UNREACHABLE,
-    /** What it sent is not what it says it is: it is suspected, too. */
+    /** The peer sent data that fails a check; it is suspected, too. */
     CORRUPT,
-    /** It has no copy and is not an owner, or has another version, or is busy. */
+    /** The peer has no copy and is not an owner, or has another version, or is busy. */
     REFUSED,
-    /** The source failed it, or does not answer it alone. */
+    /** The source failed, or answers other nodes but not this peer. */
     FAILED
   }
 
   private final Kind kind;
 
   public PeerException(Kind kind, String message) {
-    // A miss is an everyday answer: it needs no stack trace.
+    // Misses are frequent and need no stack trace.
     super(message, null, false, false);
     this.kind = kind;
   }

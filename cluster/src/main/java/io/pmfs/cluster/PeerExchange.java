@@ -8,34 +8,40 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that waits for its answer. The event loop brings the answer, one thread waits for it.
- * When it leaves, what comes later touches nothing of it: a destination is its reader's again.
+ * A request that waits for its answer. The event loop delivers the answer; one thread waits for it.
+ * Once that thread has left, later bytes are ignored: the destination belongs to its reader again.
  *
- * <p>A peer that says that it waits itself, for the source, is waited for as long as it says so and
- * is not suspected; that time counts for no limit.
+ * <p>While a peer reports that it is itself waiting for the source, and is not suspected, the
+ * thread keeps waiting; that time does not count towards any limit.
  */
 final class PeerExchange {
   /** Takes an answer. Called by the event loop, never after {@link #await} has returned. */
   interface Reader {
-    /** The head, of a status below 300. */
+    /** Takes the head; its status is below 300. */
     void head(HttpResponse head) throws PeerException;
 
-    /** The next bytes. Says whether there was anything in them but that the peer waits itself. */
+    /** Takes the next bytes. Returns false if they say only that the peer itself waits. */
     boolean content(ByteBuf bytes) throws PeerException;
 
-    /** There are no more. */
+    /** The answer is complete. */
     void end() throws PeerException;
 
-    /** Whether the peer has all that it sends, so that its pace is that of its disk and network. */
+    /**
+     * Whether the peer already has all that it sends, so that only its disk and network set the
+     * pace.
+     */
     boolean isSteady();
   }
 
-  /** A peer whose pace is its own and less than this is left after {@link #PACE_NANOS}. */
+  /**
+   * An answer of a {@link Reader#isSteady steady} reader that is slower is given up after {@link
+   * #PACE_NANOS}.
+   */
   private static final long LEAST_BYTES_PER_SECOND = 256 << 10;
 
   private static final long PACE_NANOS = 2_000_000_000L;
 
-  /** How often to look whether it is worthwhile to wait on. */
+  /** How often to check whether it is worthwhile to keep waiting. */
   private static final long LOOK_NANOS = 500_000_000L;
 
   private static final int MAX_LINE_BYTES = 512;
@@ -45,10 +51,10 @@ final class PeerExchange {
   private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
-  /** When it was asked, without the time that it waited itself. */
+  /** When the peer was asked, plus the time that it waited itself. */
   private long sinceNanos = lastNanos; // GUARDED_BY(this)
 
-  /** When anything came that means something. */
+  /** When the peer last sent content, or that it waits itself. */
   private long markNanos = lastNanos; // GUARDED_BY(this)
 
   private boolean isWaiting; // GUARDED_BY(this)
@@ -66,13 +72,13 @@ final class PeerExchange {
     this.reader = reader;
   }
 
-  /** Any bytes have come. */
+  /** Any bytes have arrived. */
   void bytesCame() {
     hasBytes = true;
     lastNanos = System.nanoTime();
   }
 
-  /** The peer says that it waits itself. */
+  /** The peer reports that it waits itself. */
   synchronized void waits() {
     long now = System.nanoTime();
     sinceNanos += now - markNanos;
@@ -102,7 +108,7 @@ final class PeerExchange {
     } catch (PeerException e) {
       fail(e);
     } catch (RuntimeException e) {
-      fail(PeerException.Kind.CORRUPT, "sent what is no answer: " + e.getMessage());
+      fail(PeerException.Kind.CORRUPT, "sent an invalid answer: " + e.getMessage());
     }
   }
 
@@ -128,7 +134,7 @@ final class PeerExchange {
     } catch (PeerException e) {
       fail(e);
     } catch (RuntimeException e) {
-      fail(PeerException.Kind.CORRUPT, "sent what is no answer: " + e.getMessage());
+      fail(PeerException.Kind.CORRUPT, "sent an invalid answer: " + e.getMessage());
     }
   }
 
@@ -157,12 +163,15 @@ final class PeerExchange {
     fail(PeerException.Kind.UNREACHABLE, what);
   }
 
-  /** Whether a connection that had been open for a while was closed before the request came. */
+  /**
+   * Whether the connection was closed without an answer, as when it was closed while idle, before
+   * the request came.
+   */
   synchronized boolean isUnheard() {
     return isClosed && !hasBytes && failure != null;
   }
 
-  /** The connection cannot be used any more when an answer ends so. */
+  /** Fails the exchange; its connection cannot be used any more. */
   synchronized void fail(PeerException.Kind kind, String what) {
     fail(new PeerException(kind, link.peer + " " + what));
   }
@@ -176,7 +185,7 @@ final class PeerExchange {
     }
   }
 
-  /** A status of a peer that does as it should says whose doing it was. */
+  /** The kind of failure that a status means, if the peer keeps to the protocol. */
   static PeerException.Kind kind(HttpResponseStatus status) {
     boolean isFailed =
         status.equals(HttpResponseStatus.BAD_GATEWAY)
@@ -205,15 +214,17 @@ final class PeerExchange {
         break;
       }
       if (isWaiting && link.lacksSource()) {
-        fail(PeerException.Kind.FAILED, "waits for the source, which answers this node");
+        fail(
+            PeerException.Kind.FAILED,
+            "waits for the source, although the source answers this node");
         break;
       }
       try {
-        // Rounded up: a wait of 0 has no end.
+        // Rounded up: wait(0) would never time out.
         wait(Math.min(left, LOOK_NANOS) / 1_000_000 + 1);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        fail(PeerException.Kind.FAILED, "was not waited for: the reader was interrupted");
+        fail(PeerException.Kind.FAILED, "did not answer before the reader was interrupted");
       }
     }
     return keepAlive && channel.isActive();
@@ -224,7 +235,7 @@ final class PeerExchange {
     if (System.nanoTime() - sinceNanos >= total.toNanos()) {
       return "did not answer within " + total.toSeconds() + " s";
     }
-    return hasBytes ? "stopped in the midst of an answer" : "is silent";
+    return hasBytes ? "stopped in the middle of an answer" : "is silent";
   }
 
   private boolean isTooSlow(long now) {

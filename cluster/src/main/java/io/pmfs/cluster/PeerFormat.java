@@ -21,9 +21,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The only place that encodes and decodes what peers send each other in bodies and headers: the
- * layouts are in docs/formats.md. Decoding throws IllegalArgumentException for what is none of
- * ours, and nothing else.
+ * The only place that encodes and decodes the bodies and headers that peers exchange; the layouts
+ * are in docs/formats.md. Decoding throws IllegalArgumentException for malformed input, and nothing
+ * else.
  */
 final class PeerFormat {
   /** Bytes of {@link #putStatus}. */
@@ -31,7 +31,7 @@ final class PeerFormat {
 
   private static final int NANOS_PER_SECOND = 1_000_000_000;
 
-  /** XATTR_NAME_MAX and XATTR_SIZE_MAX of Linux bound what is read; so many names at most. */
+  /** The most attributes of a file; Linux bounds each by XATTR_NAME_MAX and XATTR_SIZE_MAX. */
   private static final int MAX_ATTRIBUTES = 65_536;
 
   private PeerFormat() {}
@@ -82,11 +82,11 @@ final class PeerFormat {
 
   static SourceStatus statusHeader(@Nullable String value) {
     if (value == null) {
-      throw new IllegalArgumentException("no attributes");
+      throw new IllegalArgumentException("attributes are missing");
     }
     ByteBuf in = Unpooled.wrappedBuffer(Base64.getDecoder().decode(value));
     if (in.readableBytes() != STATUS_BYTES) {
-      throw new IllegalArgumentException("attributes of another size");
+      throw new IllegalArgumentException("attributes have the wrong size");
     }
     return status(in);
   }
@@ -104,7 +104,7 @@ final class PeerFormat {
           String text = name.toLatin1();
           boolean isName = !text.isEmpty() && !text.equals(".") && !text.equals("..");
           if (!isName || text.indexOf('/') >= 0 || text.indexOf('\0') >= 0) {
-            throw new IllegalArgumentException("no name");
+            throw new IllegalArgumentException("a directory entry has an invalid name");
           }
           SourceStatus status = readStatus(bytes);
           return new SourceEntry(name, status.identity(), status.attributes());
@@ -158,7 +158,7 @@ final class PeerFormat {
                     FileName.of(next(bytes, bytes.readUnsignedShort())), expected, onlyCopies));
           }
           if (bytes.isReadable()) {
-            throw new IllegalArgumentException("bytes behind the last item");
+            throw new IllegalArgumentException("bytes follow the last item");
           }
           return items;
         });
@@ -173,14 +173,14 @@ final class PeerFormat {
   static SourceVersion version(String text) {
     String[] parts = text.split("\\.", -1);
     if (parts.length != 3) {
-      throw new IllegalArgumentException("a version is SIZE.SECONDS.NANOS");
+      throw new IllegalArgumentException("a version must be SIZE.SECONDS.NANOS");
     }
     try {
       int nanos = bounded(Integer.parseInt(parts[2]), NANOS_PER_SECOND - 1);
       Instant time = Instant.ofEpochSecond(Long.parseLong(parts[1]), nanos);
       return new SourceVersion(size(Long.parseLong(parts[0])), time);
     } catch (DateTimeException e) {
-      throw new IllegalArgumentException("no time", e);
+      throw new IllegalArgumentException("the time is out of range", e);
     }
   }
 
@@ -200,14 +200,14 @@ final class PeerFormat {
 
   private static int bounded(int number, int limit) {
     if (number < 0 || number > limit) {
-      throw new IllegalArgumentException("the number " + number);
+      throw new IllegalArgumentException("the number " + number + " is out of range");
     }
     return number;
   }
 
   private static long size(long size) {
     if (size < 0) {
-      throw new IllegalArgumentException("the size " + size);
+      throw new IllegalArgumentException("the size " + size + " is negative");
     }
     return size;
   }
@@ -222,7 +222,7 @@ final class PeerFormat {
     try {
       return body.apply(in);
     } catch (IndexOutOfBoundsException | DateTimeException e) {
-      throw new IllegalArgumentException("it is cut or has impossible fields", e);
+      throw new IllegalArgumentException("the data is truncated or has invalid fields", e);
     }
   }
 }

@@ -1,17 +1,17 @@
 package io.pmfs.cluster;
 
-/** Kinds of the frames that streamed answers consist of: the first byte of each. */
+/** The kinds of frames in a streamed answer; a frame's first byte is its kind. */
 final class PeerFrames {
-  /** Nothing yet; the peer is alive. Has no more bytes. */
+  /** Keep-alive: the answer is not ready yet. The frame is this one byte. */
   static final byte WAIT = 0;
 
-  /** Entries of a directory. */
+  /** Directory entries. */
   static final byte ENTRIES = 1;
 
   /** The end of a directory. */
   static final byte END = 2;
 
-  /** A refusal: of the next item of a batch, or of all that would follow in a directory. */
+  /** A refusal of the next batch item, or of the rest of a directory. */
   static final byte REFUSED = 3;
 
   /** The next item of a batch. */

@@ -3,22 +3,24 @@ package io.pmfs.cluster;
 import java.time.Duration;
 
 /**
- * What a server of peers gives at most.
+ * Limits of a {@link PeerServer}.
  *
- * @param nameWorkers threads for names and attributes, which data never keeps waiting; requests
- *     that find none are answered 503
+ * @param nameWorkers threads for names and attributes, separate from those for data; a request that
+ *     finds none free is answered with 503
  * @param dataWorkers threads for content
- * @param queued requests that wait for one of these; more are answered 503
- * @param slowReaders threads of each kind that wait for a peer to take its answer: such a one
- *     leaves its place to another; each may have half a MiB of the answer in memory
- * @param connections of all peers together
- * @param connectionsPerAddress from one address
- * @param memoryMiB what content that is read into memory may take, beside 2 MiB for each worker
- * @param request how long a request may take to come, from its first byte to the last of its head,
- *     and again to the last of its body
+ * @param queued requests that may wait for one of these; further ones are answered with 503
+ * @param slowReaders threads of each kind that may wait for a peer to take its answer: a waiting
+ *     thread leaves its place to another; each may hold half a MiB of its answer in memory
+ * @param connections from all peers together
+ * @param connectionsPerAddress connections from one address
+ * @param memoryMiB the memory for content that is read before it is sent, in addition to 2 MiB for
+ *     each worker
+ * @param request how long a request's head may take to arrive, from its first byte to its last, and
+ *     how long its body may take after that
  * @param idle how long a connection may stay open without a request
- * @param processing after which wait a peer is told that its request is in work, and again
- * @param writeStall how long a peer may take for the next 256 KiB of its answer
+ * @param processing how long a peer waits until it is told that its request is being processed, and
+ *     how often
+ * @param writeStall how long a peer may take to receive the next 256 KiB of its answer
  */
 public record PeerLimits(
     int nameWorkers,
@@ -32,7 +34,7 @@ public record PeerLimits(
     Duration idle,
     Duration processing,
     Duration writeStall) {
-  /** For a node of a job with some hundred others, each with a few connections. */
+  /** For a node in a job of some hundred nodes, each with a few connections. */
   public static final PeerLimits DEFAULTS =
       new PeerLimits(
           256,
@@ -49,10 +51,12 @@ public record PeerLimits(
 
   public PeerLimits {
     if (nameWorkers < 1 || dataWorkers < 1 || queued < 1 || memoryMiB < 16) {
-      throw new IllegalArgumentException("there must be workers, a queue and 16 MiB of memory");
+      throw new IllegalArgumentException(
+          "peer limits: needs workers of each kind, a queue and at least 16 MiB of memory");
     }
     if (connections < 1 || connectionsPerAddress < 1) {
-      throw new IllegalArgumentException("there must be connections");
+      throw new IllegalArgumentException(
+          "peer limits: needs at least one connection, also per address");
     }
   }
 }

@@ -18,16 +18,17 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
 
-/** What a client has with one peer: connections, signatures, counts. Safe for many threads. */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+/** A client's state for one peer: connections, signatures, counts. Safe for many threads. */
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 final class PeerLink {
   static final AttributeKey<PeerClientHandler> HANDLER =
       AttributeKey.valueOf(PeerLink.class, "handler");
 
   private static final long LONGEST_MICROS = 120_000_000;
 
-  /** A peer that waits itself says so more often than this. */
+  /** A peer that waits itself reports that more often than this. */
   private static final long WAIT_NANOS = 3_000_000_000L;
 
   final Member peer;
@@ -38,19 +39,19 @@ final class PeerLink {
   private final RequestSignature signature;
   private final SmallReads smallReads;
 
-  /** When the peer said last that it waits itself. */
+  /** When the peer last reported that it waits itself. */
   private volatile long waitedNanos = System.nanoTime() - WAIT_NANOS;
 
-  /** Of what is asked for copies only: these end by themselves, so they wait for no others. */
+  /** Reads of copies only: they end without the source, so they must not wait for other reads. */
   private final SmallReads smallCopies;
 
-  /** Counts of a peer: of all its instances. */
+  /** Counts for a peer, over all its instances. */
   static final class Counts {
     final LongAdder requests = new LongAdder();
     final LongAdder bytes = new LongAdder();
     final LongAdder failures = new LongAdder();
 
-    /** Microseconds, to two digits. */
+    /** Response times in microseconds, to two digits. */
     final Histogram micros = new ConcurrentHistogram(LONGEST_MICROS, 2);
 
     PeerStatistics statistics() {
@@ -87,7 +88,7 @@ final class PeerLink {
     return lacksSource.test(peer);
   }
 
-  /** The peer says that it waits itself. */
+  /** The peer reports that it waits itself. */
   void waits() {
     waitedNanos = System.nanoTime();
   }
@@ -96,7 +97,7 @@ final class PeerLink {
     return System.nanoTime() - waitedNanos < WAIT_NANOS && !lacksSource();
   }
 
-  /** Closes what is not in use. */
+  /** Closes the connections that are not in use. */
   void close() {
     connections.close();
   }
@@ -122,12 +123,12 @@ final class PeerLink {
     }
   }
 
-  /** Reads a small file, alone or with others; returns when that has ended. */
+  /** Reads a small file, alone or with others; returns when the read has ended. */
   void read(SmallRead read) {
     (read.item().onlyCopies() ? smallCopies : smallReads).read(read);
   }
 
-  /** Asks, and returns when the reader has the whole answer. */
+  /** Sends a request, and returns when the reader has the whole answer. */
   void exchange(
       HttpMethod method,
       String target,
@@ -147,7 +148,7 @@ final class PeerLink {
       PeerExchange exchange = new PeerExchange(this, reader);
       finish(used == null ? connections.connect() : used, exchange, method, target, headers, body);
       if (used != null && exchange.isUnheard()) {
-        // The peer had closed it meanwhile.
+        // The peer had closed the idle connection.
         exchange = new PeerExchange(this, reader);
         finish(connections.connect(), exchange, method, target, headers, body);
       }
@@ -199,15 +200,15 @@ final class PeerLink {
     }
   }
 
-  /** A peer's address as URLs have it, with its port. */
+  /** A peer's address and port, as in a URL. */
   static String host(Member peer) {
     return (peer.host().indexOf(':') < 0 ? peer.host() : "[" + peer.host() + "]")
         + ":"
         + peer.port();
   }
 
-  /** Reads small files with one request, and ends each of them. */
-  private void send(List<SmallRead> reads) {
+  /** Reads small files with one request, and ends each read. */
+  private @Nullable PeerException send(List<SmallRead> reads) {
     PeerException.Kind kind = PeerException.Kind.FAILED;
     PeerException failure = new PeerException(kind, peer + " was not asked");
     try {
@@ -231,6 +232,7 @@ final class PeerLink {
         read.fail(failure);
       }
     }
+    return failure.kind() == PeerException.Kind.UNREACHABLE ? failure : null;
   }
 
   private void single(SmallRead read) throws PeerException {
@@ -242,7 +244,7 @@ final class PeerLink {
         dataHeaders(read.item()),
         new byte[0],
         reader);
-    read.succeed(reader.verify());
+    read.succeed(reader.verify().status());
   }
 
   /** The headers of a request for content of that version. */

@@ -6,7 +6,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.pmfs.metadata.FileName;
 import java.io.ByteArrayOutputStream;
 
-/** Paths below the dataset's root as they stand in a request's target (RFC 3986, 2.1). */
+/** Encodes and decodes paths below the dataset's root for a request's target (RFC 3986, 2.1). */
 final class PeerPath {
   /** PATH_MAX of Linux. */
   static final int MAX_BYTES = 4096;
@@ -29,7 +29,7 @@ final class PeerPath {
     return out.toString();
   }
 
-  /** The path that an encoded one stands for, if it names something at or below the root. */
+  /** Decodes a path; refuses one that names nothing at or below the root. */
   static FileName decode(String encoded) throws Refusal {
     ByteArrayOutputStream out = new ByteArrayOutputStream(encoded.length());
     for (int i = 0; i < encoded.length(); i++) {
@@ -58,10 +58,12 @@ final class PeerPath {
     return path;
   }
 
-  /** Refuses paths that lead out of the root, or have several spellings. */
+  /** Refuses paths that leave the root, or have several spellings. */
   static void check(FileName path) throws Refusal {
     if (path.size() > MAX_BYTES) {
-      throw new Refusal(HttpResponseStatus.REQUEST_URI_TOO_LONG, "the path is too long");
+      throw new Refusal(
+          HttpResponseStatus.REQUEST_URI_TOO_LONG,
+          "the path has more than " + MAX_BYTES + " bytes");
     }
     String bytes = path.toLatin1();
     if (bytes.isEmpty()) {
@@ -76,7 +78,7 @@ final class PeerPath {
       int end = slash < 0 ? bytes.length() : slash;
       int size = end - start;
       boolean isDots = size <= 2 && bytes.startsWith("..".substring(0, size), start);
-      if (isDots) { // also an empty one
+      if (isDots) { // or empty
         throw forbidden();
       }
       start = end + 1;
@@ -90,7 +92,7 @@ final class PeerPath {
         || PLAIN.indexOf(c) >= 0;
   }
 
-  /** Character.digit takes the digits of other scripts, too. */
+  /** Character.digit would also accept the digits of other scripts. */
   private static int digit(char c) {
     return c < 0x80 ? Character.digit(c, 16) : -1;
   }
@@ -100,12 +102,13 @@ final class PeerPath {
   }
 
   private static Refusal malformed() {
-    return new Refusal(HttpResponseStatus.BAD_REQUEST, "the path is not percent-encoded");
+    return new Refusal(HttpResponseStatus.BAD_REQUEST, "the path is not correctly percent-encoded");
   }
 
   private static Refusal forbidden() {
     return new Refusal(
         HttpResponseStatus.FORBIDDEN,
-        "the path is not one below the dataset's root: names of ., .. or nothing are not taken");
+        "the path must lie below the dataset's root; names must not be empty, . or .., or contain"
+            + " / or NUL");
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.common.base.Splitter;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpHeaderNames;
@@ -16,11 +17,12 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
-/** Read the answers of one peer. */
+/** Readers for the answers of peers. */
 final class PeerReaders {
   private PeerReaders() {}
 
@@ -28,7 +30,7 @@ final class PeerReaders {
     return new PeerException(PeerException.Kind.CORRUPT, peer + " sent " + what);
   }
 
-  /** A range of a file, into its destination. */
+  /** Reads a range of a file into its destination. */
   static final class Range implements PeerExchange.Reader {
     private final Member peer;
     private final SourceVersion expected;
@@ -38,9 +40,11 @@ final class PeerReaders {
     private @Nullable SourceStatus status;
     private String[] sums = {};
     private boolean areOfBlocks;
+    private List<UUID> holders = List.of();
 
     /**
-     * @param contentRange what the answer must say; null if it must be the whole file
+     * @param contentRange the Content-Range that the answer must have; null if it must be the whole
+     *     file
      */
     Range(
         Member peer,
@@ -60,20 +64,21 @@ final class PeerReaders {
       boolean isAsked =
           contentRange == null ? head.status().code() == 200 : contentRange.equals(range);
       if (!isAsked || HttpUtil.getContentLength(head, -1L) != destination.remaining()) {
-        throw corrupt(peer, "another range than it was asked for");
+        throw corrupt(peer, "a range other than the requested one");
       }
       SourceStatus sent = PeerFormat.statusHeader(head.headers().get("Pmfs-Status"));
       if (!sent.attributes().version().equals(expected)) {
-        throw corrupt(peer, "another version than it was asked for");
+        throw corrupt(peer, "a version other than the requested one");
       }
       status = sent;
+      holders = holders(head.headers().get(PeerRequest.HOLDERS, ""));
       String checksum = head.headers().get("Pmfs-Checksum", "");
       areOfBlocks = checksum.startsWith("blocks ");
       sums = checksum.substring(checksum.indexOf(' ') + 1).split(",", -1);
       int count = areOfBlocks ? (destination.remaining() + Blocks.SIZE - 1) / Blocks.SIZE : 1;
       boolean isKnown = areOfBlocks || checksum.startsWith("body ");
       if (!isKnown || sums.length != count) {
-        throw corrupt(peer, "no checksums that fit");
+        throw corrupt(peer, "no checksums that fit the range");
       }
     }
 
@@ -81,7 +86,7 @@ final class PeerReaders {
     public boolean content(ByteBuf bytes) throws PeerException {
       int count = bytes.readableBytes();
       if (count > destination.remaining()) {
-        throw corrupt(peer, "more than it was asked for");
+        throw corrupt(peer, "more bytes than requested");
       }
       int limit = destination.limit();
       destination.limit(destination.position() + count);
@@ -90,7 +95,7 @@ final class PeerReaders {
       return true;
     }
 
-    /** It has a copy, or has read the whole range. */
+    /** The peer has a copy, or has already read the whole range. */
     @Override
     public boolean isSteady() {
       return true;
@@ -99,38 +104,50 @@ final class PeerReaders {
     @Override
     public void end() throws PeerException {
       if (status == null || destination.hasRemaining()) {
-        throw corrupt(peer, "less than it was asked for");
+        throw corrupt(peer, "fewer bytes than requested");
       }
     }
 
-    /** By the thread that asked: compares what came with its checksums. */
-    SourceStatus verify() throws PeerException {
+    private List<UUID> holders(String text) throws PeerException {
+      try {
+        return Splitter.on(',')
+            .omitEmptyStrings()
+            .splitToStream(text)
+            .map(UUID::fromString)
+            .toList();
+      } catch (IllegalArgumentException e) {
+        throw corrupt(peer, "a malformed list of holders");
+      }
+    }
+
+    /** Called by the thread that asked: compares the bytes with their checksums. */
+    PeerClient.Given verify() throws PeerException {
       int end = destination.limit();
       int unit = areOfBlocks ? Blocks.SIZE : Math.max(1, end - start);
       int index = 0;
       for (int at = start; index < sums.length; at += unit) {
         ByteBuffer block = destination.slice(at, Math.min(unit, end - at));
         if (Blocks.checksum(block) != sum(sums[index])) {
-          throw corrupt(peer, "bytes that are not those of their checksum");
+          throw corrupt(peer, "bytes that do not match their checksum");
         }
         index++;
       }
       if (status == null) {
-        throw corrupt(peer, "no attributes");
+        throw corrupt(peer, "an answer without attributes");
       }
-      return status;
+      return new PeerClient.Given(status, holders);
     }
 
     private int sum(String text) throws PeerException {
       try {
         return HexFormat.fromHexDigits(text);
       } catch (IllegalArgumentException e) {
-        throw corrupt(peer, "a checksum that is none");
+        throw corrupt(peer, "a malformed checksum");
       }
     }
   }
 
-  /** An answer that is kept in memory until it is whole. */
+  /** Collects an answer in memory until it is complete. */
   static final class Small implements PeerExchange.Reader {
     private final Member peer;
     private final ByteBuf body = Unpooled.buffer();
@@ -144,14 +161,14 @@ final class PeerReaders {
     public void head(HttpResponse head) throws PeerException {
       size = HttpUtil.getContentLength(head, -1L);
       if (size < 0 || size > HttpLimits.MAX_SMALL_ANSWER_BYTES) {
-        throw corrupt(peer, "an answer that is too large, or does not say how large it is");
+        throw corrupt(peer, "an answer that is too large or has no Content-Length");
       }
     }
 
     @Override
     public boolean content(ByteBuf bytes) throws PeerException {
       if (body.readableBytes() + bytes.readableBytes() > size) {
-        throw corrupt(peer, "more than it said");
+        throw corrupt(peer, "more bytes than its Content-Length");
       }
       body.writeBytes(bytes);
       return true;
@@ -165,7 +182,7 @@ final class PeerReaders {
     @Override
     public void end() throws PeerException {
       if (body.readableBytes() != size) {
-        throw corrupt(peer, "less than it said");
+        throw corrupt(peer, "fewer bytes than its Content-Length");
       }
     }
 
@@ -174,7 +191,7 @@ final class PeerReaders {
     }
   }
 
-  /** An answer in frames. */
+  /** Reads an answer made of frames. */
   abstract static class Framed implements PeerExchange.Reader {
     private static final int REFUSED_HEAD_BYTES = 5;
 
@@ -213,7 +230,7 @@ final class PeerReaders {
       return goesOn;
     }
 
-    /** Each frame is sent when the source gave it. */
+    /** The peer sends a frame when the source has given its content. */
     @Override
     public final boolean isSteady() {
       return false;
@@ -241,7 +258,7 @@ final class PeerReaders {
       return !frame.isReadable();
     }
 
-    /** What a refusal says. */
+    /** Decodes a refusal. */
     final PeerException refusal(ByteBuf in) {
       int code = in.readUnsignedShort();
       String line = in.readCharSequence(in.readUnsignedShort(), UTF_8).toString();
@@ -249,21 +266,21 @@ final class PeerReaders {
       return new PeerException(kind, peer + " answered " + code + ": " + line);
     }
 
-    /** Takes bytes that belong to no frame's head; false if none are expected. */
+    /** Takes bytes that do not belong to a frame's head; returns false if none are expected. */
     boolean takesBytes(ByteBuf bytes) throws PeerException {
       return false;
     }
 
-    /** Bytes of a frame as far as they are known from its beginning. */
+    /** The size of a frame, as far as its beginning tells. */
     abstract int size(byte kind, ByteBuf beginning) throws PeerException;
 
-    /** Takes a frame, behind its kind. */
+    /** Takes a frame, positioned after its kind. */
     abstract void frame(byte kind, ByteBuf in) throws PeerException;
   }
 
   /**
-   * A directory, kept as it came until it is known to be whole: millions of names fit outside of
-   * the heap, not in it. To be closed.
+   * Reads a directory and keeps it encoded until it is known to be complete: millions of names fit
+   * outside the heap, not in it. Must be closed.
    */
   static final class Directory extends Framed implements AutoCloseable {
     private static final int ENTRIES_AT_ONCE = 1024;
@@ -284,7 +301,7 @@ final class PeerReaders {
         return 1 + Long.BYTES + Integer.BYTES;
       }
       if (kind != PeerFrames.ENTRIES) {
-        throw corrupt(peer, "a frame that is none of a directory");
+        throw corrupt(peer, "a frame that does not belong in a directory");
       }
       int head = 1 + Integer.BYTES;
       if (beginning.readableBytes() < head) {
@@ -292,7 +309,7 @@ final class PeerReaders {
       }
       int size = beginning.getInt(1);
       if (size < 0 || size > HttpLimits.MAX_FRAME_BYTES) {
-        throw corrupt(peer, "a frame of " + size + " bytes");
+        throw corrupt(peer, "a frame of the invalid size " + size);
       }
       return head + size;
     }
@@ -303,12 +320,12 @@ final class PeerReaders {
         throw refusal(in);
       }
       if (ended) {
-        throw corrupt(peer, "more behind the end");
+        throw corrupt(peer, "more frames after the end of a directory");
       }
       if (kind == PeerFrames.END) {
         ended = true;
         if (in.readLong() != count || in.readInt() != (int) crc.getValue()) {
-          throw corrupt(peer, "a directory that is not that of its checksum");
+          throw corrupt(peer, "a directory that does not match its checksum");
         }
         return;
       }
@@ -330,11 +347,11 @@ final class PeerReaders {
     @Override
     public void end() throws PeerException {
       if (!ended || !isBetweenFrames()) {
-        throw corrupt(peer, "a directory without its end");
+        throw corrupt(peer, "a directory without its end frame");
       }
     }
 
-    /** Hands out what has come. */
+    /** Passes the entries on, in batches. */
     void forEach(Consumer<List<SourceEntry>> batches) {
       List<SourceEntry> batch = new ArrayList<>(ENTRIES_AT_ONCE);
       for (ByteBuf frame : frames) {
@@ -358,7 +375,7 @@ final class PeerReaders {
     }
   }
 
-  /** The files of a batch, each into its destination. */
+  /** Reads the files of a batch, each into its destination. */
   static final class Batch extends Framed {
     private final List<SmallRead> reads;
     private int index;
@@ -384,7 +401,7 @@ final class PeerReaders {
     @Override
     int size(byte kind, ByteBuf beginning) throws PeerException {
       if (kind != PeerFrames.FILE) {
-        throw corrupt(peer, "a frame that is none of a batch");
+        throw corrupt(peer, "a frame that does not belong in a batch");
       }
       return BatchAnswer.FILE_HEAD_BYTES;
     }
@@ -392,7 +409,7 @@ final class PeerReaders {
     @Override
     void frame(byte kind, ByteBuf in) throws PeerException {
       if (index == reads.size()) {
-        throw corrupt(peer, "more files than it was asked for");
+        throw corrupt(peer, "more files than requested");
       }
       SmallRead read = reads.get(index++);
       if (kind == PeerFrames.REFUSED) {
@@ -402,7 +419,7 @@ final class PeerReaders {
       SourceStatus status = PeerFormat.status(in);
       boolean isExpected = status.attributes().version().equals(read.item().expected());
       if (!isExpected || in.readInt() != read.item().expected().size()) {
-        throw corrupt(peer, "another version than it was asked for");
+        throw corrupt(peer, "a version other than the requested one");
       }
       current = read.begin(status, in.readInt()) ? null : read;
     }
@@ -410,7 +427,7 @@ final class PeerReaders {
     @Override
     public void end() throws PeerException {
       if (index < reads.size() || current != null || !isBetweenFrames()) {
-        throw corrupt(peer, "less than it was asked for");
+        throw corrupt(peer, "fewer files or bytes than requested");
       }
     }
   }

@@ -7,15 +7,18 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request whose head is well-formed.
  *
- * @param path of the file; empty for a batch and for control
- * @param target the request's own, for control
- * @param expected the version it is for; null for any
- * @param range of the Range header; null for all
+ * @param path the file's path; empty for a batch and for control
+ * @param target the request's target below /v1/, for control
+ * @param expected the requested version; null for any
+ * @param range the Range header; null for the whole file
+ * @param node the node that asks, if it keeps copies of what it reads; only a hint, since it is not
+ *     signed
  */
 record PeerRequest(
     Resource resource,
@@ -24,7 +27,14 @@ record PeerRequest(
     String target,
     @Nullable SourceVersion expected,
     boolean onlyCopies,
-    @Nullable String range) {
+    @Nullable String range,
+    @Nullable UUID node) {
+  /** Request header: the node that asks. */
+  static final String NODE = "Pmfs-Node";
+
+  /** Answer header: nodes that may have copies of the file. */
+  static final String HOLDERS = "Pmfs-Holders";
+
   private static final String ROOT = "/v1/";
 
   /** What is asked for. */
@@ -41,7 +51,7 @@ record PeerRequest(
       return this == DATA || this == BATCH;
     }
 
-    /** The most bytes of a request's body. */
+    /** The most bytes that a request's body may have. */
     int maxBodyBytes() {
       return switch (this) {
         case BATCH -> HttpLimits.MAX_BATCH_REQUEST_BYTES;
@@ -55,7 +65,7 @@ record PeerRequest(
     String target = request.uri();
     HttpMethod method = request.method();
     if (!target.startsWith(ROOT)) {
-      throw new Refusal(HttpResponseStatus.NOT_FOUND, "nothing is served but " + ROOT);
+      throw new Refusal(HttpResponseStatus.NOT_FOUND, "all resources are below " + ROOT);
     }
     String rest = target.substring(ROOT.length());
     int slash = rest.indexOf('/');
@@ -71,7 +81,8 @@ record PeerRequest(
         rest,
         expected(headers),
         headers.containsValue(HttpHeaderNames.CACHE_CONTROL, "only-if-cached", true),
-        headers.get(HttpHeaderNames.RANGE));
+        headers.get(HttpHeaderNames.RANGE),
+        node(headers));
   }
 
   private static Resource resource(String name, HttpMethod method, boolean hasPath) throws Refusal {
@@ -92,7 +103,8 @@ record PeerRequest(
         };
     boolean isHead = method.equals(HttpMethod.HEAD) && resource == Resource.DATA;
     if (!method.equals(HttpMethod.GET) && !isHead) {
-      throw new Refusal(HttpResponseStatus.METHOD_NOT_ALLOWED, "the method is not allowed here");
+      throw new Refusal(
+          HttpResponseStatus.METHOD_NOT_ALLOWED, "the resource does not allow this method");
     }
     return resource;
   }
@@ -104,7 +116,16 @@ record PeerRequest(
     } catch (IllegalArgumentException e) {
       throw new Refusal(
           HttpResponseStatus.BAD_REQUEST,
-          RequestSignature.EXPECTED + " is malformed: it is SIZE.SECONDS.NANOS");
+          RequestSignature.EXPECTED + " is malformed: it must be SIZE.SECONDS.NANOS");
+    }
+  }
+
+  private static @Nullable UUID node(HttpHeaders headers) throws Refusal {
+    String value = headers.get(NODE);
+    try {
+      return value == null ? null : UUID.fromString(value);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(HttpResponseStatus.BAD_REQUEST, NODE + " is malformed: it must be a UUID");
     }
   }
 

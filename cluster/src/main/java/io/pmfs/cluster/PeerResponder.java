@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.util.stream.Collectors.joining;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -17,15 +18,22 @@ import io.pmfs.tier.SourceStatus;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Answers requests from a {@link PeerService}: what workers do. Safe for use by many threads. */
+/**
+ * Answers requests from a {@link PeerService}, on the workers' threads. Safe for use by many
+ * threads.
+ */
 final class PeerResponder {
-  /** Fewer cost less to copy than to wait for while they are sent (docs/decisions/0025). */
+  /**
+   * Up to this many bytes, copying costs less than waiting until they are sent
+   * (docs/decisions/0025).
+   */
   static final int COPIED_BYTES = 128 << 10;
 
   private static final Logger log = LoggerFactory.getLogger(PeerResponder.class);
@@ -35,7 +43,10 @@ final class PeerResponder {
   private final Executor helpers;
   private final boolean sendfile;
 
-  /** For content of more than {@link Blocks#SIZE}, and for what waits for its turn. */
+  /**
+   * For content of more than {@link Blocks#SIZE}, and for files of a batch that wait for their
+   * turn.
+   */
   private final AnswerMemory memory;
 
   PeerResponder(
@@ -77,10 +88,13 @@ final class PeerResponder {
     } catch (Refusal e) {
       fail(answer, () -> e);
     } catch (RuntimeException | OutOfMemoryError e) {
-      log.error("answering a peer {} {}", request.method(), request.path(), e);
+      log.error("cannot answer a peer's request {} {}", request.method(), request.path(), e);
       fail(
           answer,
-          () -> new Refusal(HttpResponseStatus.INTERNAL_SERVER_ERROR, "a fault of this node"));
+          () ->
+              new Refusal(
+                  HttpResponseStatus.INTERNAL_SERVER_ERROR,
+                  "an internal error; see this node's log"));
     }
   }
 
@@ -128,7 +142,8 @@ final class PeerResponder {
     List<PeerFormat.BatchItem> items = BatchAnswer.items(body);
     if (request.onlyCopies() && !items.stream().allMatch(PeerFormat.BatchItem::onlyCopies)) {
       throw new Refusal(
-          HttpResponseStatus.BAD_REQUEST, "a batch for copies only asks for the source, too");
+          HttpResponseStatus.BAD_REQUEST,
+          "an item of an only-if-cached batch may be read from the source");
     }
     BatchAnswer.send(service, helpers, memory, items, answer);
   }
@@ -136,18 +151,24 @@ final class PeerResponder {
   private void data(PeerRequest request, PeerAnswer answer)
       throws FsException, PeerException, Refusal {
     PeerService.Content content =
-        service.open(request.path(), request.expected(), request.onlyCopies());
+        service.open(request.path(), request.expected(), request.onlyCopies(), request.node());
     SourceStatus status = content.status();
     checkRegular(status);
     SourceVersion version = status.attributes().version();
     if (request.expected() != null && !version.equals(request.expected())) {
-      throw new Refusal(HttpResponseStatus.PRECONDITION_FAILED, "the file has another version");
+      throw new Refusal(
+          HttpResponseStatus.PRECONDITION_FAILED, "this node has another version of the file");
     }
     HttpHeaders headers = headers();
     headers.set(HttpHeaderNames.CONTENT_TYPE, "application/octet-stream");
     headers.set(HttpHeaderNames.ACCEPT_RANGES, "bytes");
     headers.set("Pmfs-Version", PeerFormat.version(version));
     headers.set("Pmfs-Status", PeerFormat.statusHeader(status));
+    if (!content.holders().isEmpty()) {
+      headers.set(
+          PeerRequest.HOLDERS,
+          content.holders().stream().map(UUID::toString).collect(joining(",")));
+    }
     ByteRange range;
     try {
       range = ByteRange.of(request.range(), version.size());
@@ -171,7 +192,7 @@ final class PeerResponder {
 
   private static void checkRegular(SourceStatus status) throws Refusal {
     if (status.attributes().type() != FileType.REGULAR) {
-      throw new Refusal(HttpResponseStatus.CONFLICT, "this is no regular file");
+      throw new Refusal(HttpResponseStatus.CONFLICT, "not a regular file");
     }
   }
 
@@ -195,7 +216,7 @@ final class PeerResponder {
     }
   }
 
-  /** The checksums of a range of whole blocks; null if it has others, or one is not recorded. */
+  /** The recorded checksums of a range; null if it has partial blocks, or one is not recorded. */
   private static @Nullable String recorded(
       PeerService.Content content, long fileSize, ByteRange range) {
     boolean isWhole =
@@ -251,7 +272,7 @@ final class PeerResponder {
     }
   }
 
-  /** Reads all of a range to a buffer's writer index. */
+  /** Reads a whole range into a buffer, at its writer index. */
   static void read(PeerService.Content content, long offset, int size, ByteBuf out)
       throws FsException, PeerException {
     int start = out.writerIndex();

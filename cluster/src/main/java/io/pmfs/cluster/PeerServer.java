@@ -36,24 +36,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers peers over HTTP what a {@link PeerService} has: the protocol is in docs/formats.md,
- * Peers. Reads requests on event loops, answers names and content on workers of their own. Whatever
- * a peer sends takes bounded memory and time. Safe for use by many threads.
+ * Serves a {@link PeerService} to peers over HTTP; docs/formats.md, Peers, describes the protocol.
+ * Event loops read requests; separate workers answer requests for names and for content. Whatever a
+ * peer sends, it takes bounded memory and time. Safe for use by many threads.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class PeerServer implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(PeerServer.class);
   private static final int EVENT_LOOPS = 2;
   private static final int CLOSE_SECONDS = 5;
 
-  /** Nodes know each other by addresses: a name may have been made to mean this machine. */
+  /** Nodes address each other by IP address: anyone can point a name at this machine. */
   private static final Pattern ADDRESS =
       Pattern.compile("(\\d{1,3}(\\.\\d{1,3}){3}|\\[[0-9A-Fa-f:.]+])(:\\d{1,5})?");
 
-  /** For one worker that answers from copies only there are so many others for data. */
+  /** A quarter as many workers serve copy-only requests. */
   private static final int COPY_WORKERS_PART = 4;
 
-  /** As long as unmounting waits for a source that does not answer. */
+  /** As long as unmounting waits for an unresponsive source. */
   private static final int WORKERS_SECONDS = 30;
 
   private final PeerLimits limits;
@@ -75,13 +75,13 @@ public final class PeerServer implements AutoCloseable {
   private final InetSocketAddress address;
 
   /**
-   * Listens.
+   * Starts to listen.
    *
    * @param host a literal address
    * @param port 0 for a free one
-   * @param key that requests are signed with
+   * @param key the key that signs requests
    * @param tls null for plain HTTP
-   * @param instance of the {@link Member} that this node is
+   * @param instance the instance of this node's {@link Member}
    * @throws IOException if it cannot listen there
    */
   public PeerServer(
@@ -112,11 +112,12 @@ public final class PeerServer implements AutoCloseable {
     this.limits = limits;
     this.tls = tls;
     this.signature = new RequestSignature(key, instance, clock);
-    // Who answers names may ask other nodes for those above, so none may wait for its turn: nodes
-    // whose workers wait for each other would wait until their time is up.
+    // A worker that answers names may ask other nodes for the directories above, so these requests
+    // are never queued: nodes whose workers wait for each other would wait until they time out.
     this.names = workers("names", limits.nameWorkers(), 0);
     this.data = workers("data", limits.dataWorkers(), limits.queued());
-    // Who answers data may ask other nodes for their copies: those who answer that wait for nobody.
+    // A worker that answers data may ask other nodes for their copies; the workers that answer such
+    // requests wait for no other node.
     int copyWorkers = Math.max(1, limits.dataWorkers() / COPY_WORKERS_PART);
     this.copies = workers("copies", copyWorkers, limits.queued());
     this.responder = new PeerResponder(service, control, limits, data, tls == null);
@@ -150,7 +151,7 @@ public final class PeerServer implements AutoCloseable {
                 });
     var bound = bootstrap.bind(wanted).awaitUninterruptibly();
     if (!bound.isSuccess()) {
-      throw new IOException("listening for peers on " + wanted, bound.cause());
+      throw new IOException("cannot listen for peers on " + wanted, bound.cause());
     }
     channels.add(bound.channel());
     return (InetSocketAddress) bound.channel().localAddress();
@@ -197,7 +198,7 @@ public final class PeerServer implements AutoCloseable {
             connection);
   }
 
-  /** Where it listens. */
+  /** The address it listens on. */
   public InetSocketAddress address() {
     return address;
   }
@@ -214,17 +215,18 @@ public final class PeerServer implements AutoCloseable {
     return counters;
   }
 
-  /** Refuses whom this server does not know, before anything else is done for it. */
+  /** Refuses a request without a valid signature, before any other work is done for it. */
   void authenticate(HttpRequest request) throws Refusal {
     signature.verify(request.method().name(), request.uri(), request.headers());
     String host = request.headers().get(HttpHeaderNames.HOST);
     if (host != null && !ADDRESS.matcher(host).matches()) {
       throw new Refusal(
-          HttpResponseStatus.MISDIRECTED_REQUEST, "ask by this node's address, not by a name");
+          HttpResponseStatus.MISDIRECTED_REQUEST,
+          "the Host header must be this node's address, not a name");
     }
   }
 
-  /** Refuses a body that is not the one which was signed. */
+  /** Refuses a body other than the signed one. */
   void authenticateBody(HttpRequest request, byte[] body) throws Refusal {
     String signed = request.headers().get(RequestSignature.BODY_HASH);
     if ((body.length > 0 || signed != null) && !RequestSignature.hash(body).equals(signed)) {
@@ -232,7 +234,7 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  /** Has a worker answer. */
+  /** Passes the request to a worker; refuses it if all are busy. */
   void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
     Workers pool = !request.resource().isData() ? names : request.onlyCopies() ? copies : data;
     try {
@@ -244,27 +246,27 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
-  /** What they read from may be closed next. */
+  /** Waits for the workers, since the caller may close the tiers and the source next. */
   private void awaitWorkers() {
     try {
       if (!names.awaitEnd(WORKERS_SECONDS)
           || !data.awaitEnd(WORKERS_SECONDS)
           || !copies.awaitEnd(WORKERS_SECONDS)) {
-        log.warn("the source does not answer: peers that wait for it are left behind");
+        log.warn("the source does not answer: abandoned the requests of peers that wait for it");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** Ends answers that are under way. Idempotent. */
+  /** Breaks off answers in progress and waits for the workers. Idempotent. */
   @Override
   public void close() {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
     channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    // Without an interrupt: that would close the file that a worker reads (InterruptibleChannel).
+    // Workers are not interrupted: that would close the file they read (InterruptibleChannel).
     names.close();
     data.close();
     copies.close();

@@ -3,15 +3,15 @@ package io.pmfs.cluster;
 import java.util.Map;
 
 /**
- * What a server of peers has done since it started.
+ * What a {@link PeerServer} has done since it started.
  *
- * @param requests that were answered or refused
+ * @param requests how many were answered or refused
  * @param bytes of content sent
- * @param refused how many requests and connections, by reason: a status of HTTP, or {@code
- *     connections}, {@code slow}, {@code stalled}
+ * @param refused how many requests and connections were refused, by reason: an HTTP status, or
+ *     {@code connections}, {@code slow}, {@code stalled}
  * @param failed answers that broke off, or for which the source failed
- * @param active requests being answered
- * @param longestWaitMillis the longest that one waited for the first byte of its answer
+ * @param active requests that are being answered
+ * @param longestWaitMillis the longest wait of a request for the first byte of its answer
  */
 public record PeerServerStatistics(
     long requests,

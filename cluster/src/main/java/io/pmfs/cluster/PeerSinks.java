@@ -8,11 +8,11 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** Takes content for a peer. */
+/** Sinks that take content for a peer. */
 final class PeerSinks {
   private PeerSinks() {}
 
-  /** Collects it in memory that has room for all of it. */
+  /** Collects content in a buffer that has room for all of it. */
   static final class Memory implements ReadSink {
     private final ByteBuf out;
     private @Nullable ByteBuffer handed;
@@ -48,7 +48,7 @@ final class PeerSinks {
     }
   }
 
-  /** Sends it on, file ranges from where they lie. */
+  /** Sends content on; large file ranges go directly from the file if the channel can do that. */
   static final class Stream implements ReadSink, AutoCloseable {
     private static final int PIECE_BYTES = 256 << 10;
 
@@ -58,11 +58,11 @@ final class PeerSinks {
     private boolean begun;
     private long sent;
 
-    /** What {@link #buffer} handed out, for the next piece. */
+    /** The memory that {@link #buffer} handed out, for the next piece. */
     private @Nullable ByteBuf handed;
 
     /**
-     * @param begin sends the head, when the first piece is there
+     * @param begin sends the head; called before the first piece is sent
      * @param sendfile whether the channel takes file ranges
      */
     Stream(PeerAnswer answer, boolean sendfile, Runnable begin) {
@@ -87,7 +87,7 @@ final class PeerSinks {
       return memory.nioBuffer(0, size);
     }
 
-    /** Gives back the memory that was handed out. */
+    /** Releases the memory that was handed out. */
     @Override
     public void close() {
       if (handed != null) {
@@ -100,7 +100,7 @@ final class PeerSinks {
     public void accept(ReadResult piece) throws IOException {
       if (piece instanceof ReadResult.FileRange range) {
         if (range.file().size() < range.position() + range.size()) {
-          throw new EOFException("the file ends at " + range.file().size());
+          throw new EOFException("the file ends at byte " + range.file().size());
         }
         if (sendfile && range.size() > PeerResponder.COPIED_BYTES) {
           begin();
@@ -125,7 +125,10 @@ final class PeerSinks {
       }
     }
 
-    /** Of a range that fails in its midst nothing can be offered again from elsewhere. */
+    /**
+     * Breaks off if the file fails: part of the range may be sent, so it cannot come from
+     * elsewhere.
+     */
     private void sendWhole(ReadResult.FileRange range) throws IOException {
       try {
         answer.send(range);
@@ -175,7 +178,7 @@ final class PeerSinks {
 
   private static void copy(ReadResult piece, ByteBuf out) throws IOException {
     if (piece.size() > out.writableBytes()) {
-      throw new IllegalStateException("more bytes than were asked for");
+      throw new IllegalStateException("the piece has more bytes than were requested");
     }
     piece.copyTo(out.nioBuffer(out.writerIndex(), piece.size()));
   }

@@ -15,9 +15,11 @@ import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
@@ -26,20 +28,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The source of a dataset that several nodes hold together: a name or a range is asked of the node
- * that owns it, and the source itself is asked by its owner only, or when the owner fails. So each
+ * The source of a dataset that several nodes hold together. A node asks the owner for a name or a
+ * range; only the owner asks the source, or any node when the owner fails. So each name and range
  * leaves the source once, and a peer that fails is a miss.
  *
- * <p>A directory and what is in it belong to the owner of its path, a file's content to the owner
- * of the file's. Owners that come before this node in the order are asked first; those that come
- * after are not.
+ * <p>The owner of a directory's path owns the directory and the names in it; the owner of a file's
+ * path owns the file's content. This node first asks the owners that precede it in the order; it
+ * does not ask those that follow.
  */
 public final class PeerStore implements BackingStore {
   private static final Logger log = LoggerFactory.getLogger(PeerStore.class);
 
-  /** Blocks of larger files are asked of all their owners in turn, as far as these have copies. */
-  private static final long LARGE_BYTES = 16 << 20;
-
+  /** A large file is read in pieces of this size, in turn from each node that may have a copy. */
   private static final int SPREAD_BYTES = 1 << 20;
 
   /** Set while this node answers a peer. */
@@ -50,21 +50,29 @@ public final class PeerStore implements BackingStore {
   private final PeerClient client;
   private final Suspects suspects;
 
-  /** Peers that wait for a source that answers this node: they are asked for copies only. */
+  /** Peers that wait for a source which answers this node; they are asked for copies only. */
   private final Suspects withoutSource;
 
   private final SourceProbes probes;
 
-  /** What other nodes are being asked the names or attributes of, by threads that hold its lock. */
+  /**
+   * The paths whose names or attributes other nodes are being asked for, by threads that hold the
+   * path's lock.
+   */
   private final Multiset<FileName> askedElsewhere = ConcurrentHashMultiset.create();
 
   /**
-   * Directories that are being listed here: what is in them, and whether they change meanwhile, the
-   * source must say.
+   * Directories that are being listed here: only the source can say what they contain, and whether
+   * they change meanwhile.
    */
   private final Set<FileName> listedHere = ConcurrentHashMap.newKeySet();
 
-  /** Files that the source was asked for in a peer's place: it also says what they are now. */
+  /** Directories that a peer has just listed; the same peer then gives their attributes. */
+  private final Set<FileName> listedElsewhere = ConcurrentHashMap.newKeySet();
+
+  /**
+   * Files that the source was asked for in place of a peer; it then gives their attributes, too.
+   */
   private final Cache<FileName, Boolean> readHere =
       CacheBuilder.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(1)).build();
 
@@ -82,7 +90,7 @@ public final class PeerStore implements BackingStore {
   }
 
   /**
-   * @param patience after which the source is asked whether a peer needs to wait for it
+   * @param patience how long a peer may wait before this node asks the source the same question
    */
   PeerStore(
       BackingStore source,
@@ -99,7 +107,7 @@ public final class PeerStore implements BackingStore {
     this.suspects = suspects;
   }
 
-  /** What peers gave, and how often they were asked in vain. */
+  /** Bytes and answers that peers gave, and how often they were asked in vain. */
   public record Statistics(long bytes, long answers, long misses) {
     static final Statistics NONE = new Statistics(0, 0, 0);
   }
@@ -116,7 +124,7 @@ public final class PeerStore implements BackingStore {
   /**
    * Whether this node is asking another node for the names or attributes of a path. A worker that
    * answered a peer about that path would wait for the other node's answer, and the other node
-   * perhaps for this worker: nodes that see different members do not agree on the first owner.
+   * might wait for this worker: nodes that see different members do not agree on the first owner.
    */
   boolean asksElsewhere(FileName path) {
     return askedElsewhere.contains(path);
@@ -135,14 +143,14 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Something to do on behalf of a peer. */
+  /** Work on behalf of a peer. */
   interface Answer {
     int run() throws FsException;
   }
 
   /**
-   * Has the calling thread read contents from the source itself, or from copies that others have
-   * already, so that requests do not go in circles.
+   * Runs work during which the calling thread reads contents only from the source itself or from
+   * existing copies of other nodes, so that requests do not go in circles.
    */
   static int answering(Answer answer) throws FsException {
     ANSWERING.set(true);
@@ -153,15 +161,15 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Something that a peer is asked for. */
+  /** A question to a peer. */
   private interface Question<T> {
     T ask(Member peer) throws PeerException;
   }
 
   /**
-   * The answer of the first that gives one; null if none does, or this node comes before.
+   * The answer of the first member that gives one; null if none does before this node's turn.
    *
-   * @param same the question as the source would be asked
+   * @param same asks the source the same question
    */
   private <T> @Nullable T ask(List<Member> members, Question<T> question, SourceProbes.Probe same) {
     for (Member member : members) {
@@ -193,7 +201,7 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Asks for what needs no source, if it is worth asking. */
+  /** Asks a peer for a copy, which needs no source, unless the peer failed recently. */
   private <T> @Nullable T askForCopy(Member peer, Question<T> question) {
     return suspects.mayAsk(peer) ? askNow(peer, question) : null;
   }
@@ -217,7 +225,7 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Whether the source has to say it: of what is being listed here it has just said the rest. */
+  /** Whether to ask the source: it has just answered the rest of the same listing or file. */
   private boolean isAskedHere(FileName path) {
     return listedHere.remove(path)
         || listedHere.contains(Paths.parent(path))
@@ -226,11 +234,12 @@ public final class PeerStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    if (path.size() > 0 && !isAskedHere(path)) {
+    boolean isListed = listedElsewhere.remove(path);
+    if (isListed || (path.size() > 0 && !isAskedHere(path))) {
       SourceStatus status =
           askLocked(
               path,
-              owners.of(Paths.parent(path)),
+              owners.of(isListed ? path : Paths.parent(path)),
               peer -> client.status(peer, path),
               () -> source.status(path));
       if (status != null) {
@@ -253,13 +262,14 @@ public final class PeerStore implements BackingStore {
             },
             () -> source.list(directory, names -> false));
     if (isListed != null) {
+      listedElsewhere.add(directory);
       return true;
     }
     listedHere.add(directory);
     return source.listWithStatus(directory, batches);
   }
 
-  /** What is another node's comes in one answer. */
+  /** A directory that another node owns comes in one answer. */
   @Override
   public boolean listsAtOnce(FileName directory) {
     List<Member> known = owners.of(directory);
@@ -314,12 +324,15 @@ public final class PeerStore implements BackingStore {
     source.close();
   }
 
-  /** A file of that version, whose blocks come from wherever they are. */
+  /** A version of a file; its blocks come from peers or from the source. */
   private final class PeerFile implements SourceFile {
     private final FileName path;
     private final SourceVersion expected;
     private @Nullable SourceFile opened; // GUARDED_BY(this)
     private volatile @Nullable SourceStatus fromPeer;
+
+    /** The nodes that owners named as holders; false for those that had no copy. */
+    private final Map<UUID, Boolean> holders = new ConcurrentHashMap<>();
 
     PeerFile(FileName path, SourceVersion expected) {
       this.path = path;
@@ -383,14 +396,29 @@ public final class PeerStore implements BackingStore {
       return null;
     }
 
-    /** Has all owners of a large file send some of it, if they have copies. */
+    /** Spreads the reads of a large file over all nodes that may have a copy. */
     private @Nullable SourceStatus readSpread(List<Member> known, long offset, ByteBuffer range) {
-      if (known.size() < 2
-          || expected.size() < LARGE_BYTES
-          || known.stream().anyMatch(owners::isSelf)) {
+      if (expected.size() < HolderHints.LARGE_BYTES) {
         return null;
       }
-      return readCopy(known.get((int) (offset / SPREAD_BYTES % known.size())), offset, range);
+      List<Member> nodes = new ArrayList<>(known);
+      nodes.removeIf(owners::isSelf);
+      holders.forEach(
+          (id, hasCopy) -> {
+            Member member = hasCopy ? owners.other(id) : null;
+            if (member != null && !nodes.contains(member)) {
+              nodes.add(member);
+            }
+          });
+      if (nodes.size() < 2) {
+        return null;
+      }
+      Member chosen = nodes.get((int) (offset / SPREAD_BYTES % nodes.size()));
+      SourceStatus status = readCopy(chosen, offset, range);
+      if (status == null) {
+        holders.replace(chosen.id(), false);
+      }
+      return status;
     }
 
     private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
@@ -405,10 +433,18 @@ public final class PeerStore implements BackingStore {
 
     private SourceStatus read(Member peer, long offset, ByteBuffer range, boolean onlyCopies)
         throws PeerException {
-      return client.read(peer, path, expected, offset, range.duplicate(), onlyCopies);
+      PeerClient.Given given =
+          client.read(peer, path, expected, offset, range.duplicate(), onlyCopies);
+      for (UUID id : given.holders()) {
+        // Members only: a peer may name any ids, and any number of them.
+        if (owners.other(id) != null) {
+          holders.putIfAbsent(id, true);
+        }
+      }
+      return given.status();
     }
 
-    /** The source's own file. */
+    /** The file as opened in the source. */
     private synchronized SourceFile opened() throws FsException {
       SourceFile file = opened;
       if (file == null) {
@@ -436,7 +472,7 @@ public final class PeerStore implements BackingStore {
       return opened().seekHole(offset);
     }
 
-    /** As the source has it if it was asked for any of the file, else as the last peer had it. */
+    /** The source's status if any of the file was read there, else that of the last peer. */
     @Override
     public SourceStatus status() throws FsException {
       SourceStatus status = openedAlready() == null ? fromPeer : null;

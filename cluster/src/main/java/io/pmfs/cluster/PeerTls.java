@@ -13,8 +13,9 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * TLS between nodes, each of which shows its certificate to the other. Whoever has a certificate of
- * the authority is a peer, whatever name is in it: the authority is to be one for this purpose.
+ * TLS between nodes, with a certificate on each side. Every holder of a certificate from the
+ * authority is a peer, whatever name the certificate contains: the authority must serve this
+ * purpose only.
  */
 public final class PeerTls {
   private static final int HANDSHAKE_SECONDS = 5;
@@ -26,15 +27,15 @@ public final class PeerTls {
   /**
    * Reads PEM files.
    *
-   * @param certificates this node's chain, its own first
+   * @param certificates this node's certificate chain, its own certificate first
    * @param key its private key: PKCS #8, not encrypted
-   * @param authority the certificates that the peers' chains end at
-   * @throws IOException if a file cannot be read or is none of these
+   * @param authority the certificates at which the peers' chains end
+   * @throws IOException if a file cannot be read or has other content
    */
   public PeerTls(Path certificates, Path key, Path authority) throws IOException {
     for (Path file : List.of(certificates, key, authority)) {
       if (!Files.isReadable(file)) {
-        throw new IOException("no TLS between peers: " + file + " cannot be read");
+        throw new IOException("cannot set up TLS between peers: " + file + " cannot be read");
       }
     }
     try {
@@ -55,13 +56,14 @@ public final class PeerTls {
               .build();
     } catch (IOException | IllegalArgumentException e) {
       throw new IOException(
-          "no TLS between peers: "
+          "cannot set up TLS between peers: "
               + certificates
               + ", "
               + key
               + " and "
               + authority
-              + " must be a chain, its key (PKCS #8, not encrypted) and authorities in PEM: "
+              + " must be a certificate chain, its private key (PKCS #8, not encrypted) and"
+              + " authorities, all in PEM: "
               + e.getMessage(),
           e);
     }

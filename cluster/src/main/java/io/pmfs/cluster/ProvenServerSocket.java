@@ -21,15 +21,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hands out only connections whose other end has shown by TLS that it knows the secret. JGroups
- * accepts a connection only after it has finished the handshake of the one before, so one client
- * that is silent would keep all members out. Here each handshake has a thread and a time limit, and
- * each address may have some of them at a time. Safe for use by many threads.
+ * Hands out only connections whose other end has proved by TLS that it knows the secret. JGroups
+ * accepts a connection only after it has finished the handshake of the previous one, so one silent
+ * client would keep all members out. Here each handshake has its own thread and a time limit, and
+ * the number of handshakes from one address is limited. Safe for use by many threads.
  */
 final class ProvenServerSocket extends ServerSocket {
   private static final Logger log = LoggerFactory.getLogger(ProvenServerSocket.class);
 
-  /** How many may be about to show it at a time, and how many of them from one address. */
+  /**
+   * The most handshakes at a time: {@code MOST} in total, {@link #MOST_OF_AN_ADDRESS} from one
+   * address.
+   */
   static final int MOST = 64;
 
   static final int MOST_OF_AN_ADDRESS = 16;
@@ -43,9 +46,9 @@ final class ProvenServerSocket extends ServerSocket {
   private final AtomicBoolean begun = new AtomicBoolean();
 
   /**
-   * Not bound yet.
+   * Creates an unbound socket.
    *
-   * @param limit for showing it
+   * @param limit the time for one handshake
    */
   ProvenServerSocket(SSLSocketFactory tls, Duration limit) throws IOException {
     this.tls = tls;
@@ -82,13 +85,15 @@ final class ProvenServerSocket extends ServerSocket {
       try {
         take(super.accept());
       } catch (IOException e) {
-        log.debug("accepting members: {}", e.getMessage());
+        log.debug("cannot accept a member's connection: {}", e.getMessage());
         pauseUnlessClosed();
       }
     }
   }
 
-  /** Without descriptors there is nothing to accept with for a while. */
+  /**
+   * Pauses after a failed accept: without free descriptors the next ones would fail at once, too.
+   */
   private void pauseUnlessClosed() {
     try {
       Thread.sleep(isClosed() ? 0 : POLL_MS);
@@ -116,7 +121,7 @@ final class ProvenServerSocket extends ServerSocket {
             }
           });
     } catch (OutOfMemoryError e) {
-      log.warn("no thread for a member's handshake: {}", e.toString());
+      log.warn("cannot start a thread for a member's TLS handshake: {}", e.toString());
       leave(from);
       places.release();
       close(socket);
@@ -129,7 +134,7 @@ final class ProvenServerSocket extends ServerSocket {
 
   private void prove(Socket plain) {
     AtomicBoolean ended = new AtomicBoolean();
-    // A read's own limit would begin anew with each byte.
+    // A read timeout would start again with each byte.
     CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS)
         .execute(
             () -> {
@@ -146,7 +151,7 @@ final class ProvenServerSocket extends ServerSocket {
         proven.add(socket);
       }
     } catch (IOException | RuntimeException e) {
-      log.debug("{} is no member: {}", plain.getInetAddress(), e.getMessage());
+      log.debug("{} is not a member: {}", plain.getInetAddress(), e.getMessage());
       ended.set(true);
       close(plain);
     }

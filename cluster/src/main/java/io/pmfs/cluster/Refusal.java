@@ -5,7 +5,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import org.jspecify.annotations.Nullable;
 
-/** Why a request gets no answer but a status and one line. */
+/** The reason for refusing a request: an HTTP status and one line. */
 final class Refusal extends Exception {
   private final HttpResponseStatus status;
   private final @Nullable Errno errno;
@@ -20,7 +20,7 @@ final class Refusal extends Exception {
     this.errno = errno;
   }
 
-  /** What the source or a tier answered. */
+  /** For a failure of the source or of a tier. */
   static Refusal of(FsException failure) {
     Errno errno = failure.errno();
     HttpResponseStatus status =
@@ -33,7 +33,7 @@ final class Refusal extends Exception {
     return new Refusal(status, String.valueOf(failure.getMessage()), errno);
   }
 
-  /** What this node answered itself. */
+  /** For a refusal or failure of this node itself. */
   static Refusal of(PeerException failure, boolean onlyCopies) {
     HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
     if (failure.kind() == PeerException.Kind.REFUSED) {
@@ -51,7 +51,7 @@ final class Refusal extends Exception {
     return errno;
   }
 
-  /** For people: one line, of bounded size. */
+  /** The reason, for people: one line of bounded size. */
   String line() {
     String text = String.valueOf(getMessage()).replaceAll("[\\p{Cntrl}]", "?");
     return text.length() > 500 ? text.substring(0, 500) : text;

@@ -5,12 +5,12 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * Which requests were seen, by client: the last {@value #WIDTH} numbers of each, as IPsec does (RFC
- * 4303, 3.4.3). A client that was silent for as long as a signature is valid is forgotten. Safe for
- * use by many threads.
+ * Remembers which requests were seen, for each client: a window of its last {@value #WIDTH}
+ * numbers, as in IPsec (RFC 4303, 3.4.3). A client that has been silent for as long as a signature
+ * is valid may be forgotten. Safe for use by many threads.
  */
 final class ReplayWindows {
-  /** Requests of one client go over several connections and so arrive out of order. */
+  /** Requests of one client use several connections and so arrive out of order. */
   static final int WIDTH = 4096;
 
   private final int maxClients;
@@ -22,7 +22,7 @@ final class ReplayWindows {
     this.keepMillis = keepMillis;
   }
 
-  /** Whether a client's request is a new one, which is then remembered. */
+  /** Returns whether a client's request is new, and remembers it. */
   synchronized boolean isNew(long client, long number, long nowMillis) {
     Window window = clients.get(client);
     if (window == null) {
@@ -68,7 +68,7 @@ final class ReplayWindows {
     }
 
     private static long bit(long number) {
-      return 1L << number; // the low six bits count
+      return 1L << number; // Java uses the low six bits of the distance
     }
   }
 }

@@ -18,16 +18,19 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Signs requests to one server, and checks them there: an HMAC-SHA256 (RFC 2104) over what the
- * request asks for, when, how often, and of whom. The layout is in docs/formats.md. Safe for use by
- * many threads.
+ * Signs requests to one server, and verifies them there: an HMAC-SHA256 (RFC 2104) over the
+ * request, its time, a nonce and the server's instance. The layout is in docs/formats.md. Safe for
+ * use by many threads.
  */
 final class RequestSignature {
   static final String BODY_HASH = "Pmfs-Body-Sha256";
 
   static final String EXPECTED = "Pmfs-Expected";
 
-  /** How far the clocks of two nodes may be apart, and a request be late. */
+  /**
+   * The most by which a signature's time may differ from the server's clock: the difference of the
+   * clocks plus the request's delay.
+   */
   static final long MAX_SKEW_MILLIS = 60_000;
 
   private static final int MAX_CLIENTS = 1024;
@@ -47,7 +50,7 @@ final class RequestSignature {
    * For requests to one server.
    *
    * @param key shared by all nodes
-   * @param instance the server's
+   * @param instance the instance of the server
    */
   RequestSignature(byte[] key, long instance, InstantSource clock) {
     SecretKeySpec secret = new SecretKeySpec(key, "HmacSHA256");
@@ -78,7 +81,7 @@ final class RequestSignature {
     }
   }
 
-  /** Adds the signature to a request's headers, which are complete otherwise. */
+  /** Adds the signature to a request's headers, which must otherwise be complete. */
   void sign(String method, String target, HttpHeaders headers) {
     long time = clock.millis();
     String nonce = client + "-" + sequence.getAndIncrement();
@@ -87,7 +90,10 @@ final class RequestSignature {
         HttpHeaderNames.AUTHORIZATION, "PMFS1 time=" + time + ", nonce=" + nonce + ", mac=" + mac);
   }
 
-  /** Refuses a request that is not signed for this server, now, and for the first time. */
+  /**
+   * Refuses a request unless it was signed for this server, just now, and is seen for the first
+   * time.
+   */
   void verify(String method, String target, HttpHeaders headers) throws Refusal {
     String header = headers.get(HttpHeaderNames.AUTHORIZATION);
     if (header == null) {
@@ -101,8 +107,8 @@ final class RequestSignature {
     byte[] expected = mac(method, target, headers, fields.group(1), nonce);
     if (!MessageDigest.isEqual(expected, HEX.parseHex(fields.group(4)))) {
       throw refusal(
-          "the signature is wrong: the secret is another one, or the request was for another"
-              + " server");
+          "the signature is wrong: the sender has another secret, or signed the request for"
+              + " another server");
     }
     long now = clock.millis();
     long skew = Long.parseLong(fields.group(1)) - now;
@@ -117,7 +123,9 @@ final class RequestSignature {
     }
     long id = Long.parseUnsignedLong(fields.group(2), 16);
     if (!seen.isNew(id, Long.parseLong(fields.group(3)), now)) {
-      throw refusal("the request was seen before, or is older than those that were");
+      throw refusal(
+          "the request was seen before, or is older than the requests that this server"
+              + " remembers");
     }
   }
 
@@ -134,7 +142,7 @@ final class RequestSignature {
     return macs.get().doFinal(text.toString().getBytes(ISO_8859_1));
   }
 
-  /** No header's value has a line feed in it. */
+  /** Header values contain no line feed, so the fields stay separate. */
   private static void append(StringBuilder text, @Nullable String field) {
     text.append(field == null ? "" : field).append('\n');
   }

@@ -37,25 +37,26 @@ import org.bouncycastle.operator.OperatorCreationException;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 
 /**
- * TLS in which both sides prove that they know the secret: every member has the same key pair,
- * computed from it, and trusts no other. Names and dates in the certificate mean nothing.
+ * TLS in which both sides prove that they know the secret: every member derives the same key pair
+ * from it, and trusts no other. Names and dates in the certificate have no meaning.
  */
 final class SecretTls {
   static final String PROTOCOL = "TLSv1.3";
   private static final String CURVE = "secp256r1";
 
-  /** That it does not end; RFC 5280, section 4.1.2.5. */
+  /** No expiration date; RFC 5280, section 4.1.2.5. */
   private static final Instant END = Instant.parse("9999-12-31T23:59:59Z");
 
   private final PrivateKey privateKey;
   private final PublicKey publicKey;
 
   /**
-   * @param label whose members are to understand each other; others with the same secret do not
+   * @param label the name that members must share; those with another one are refused despite the
+   *     same secret
    */
   SecretTls(ClusterSecret secret, String label) throws GeneralSecurityException {
     X9ECParameters p256 = CustomNamedCurves.getByName(CURVE);
-    // FIPS 186-5, A.2.1: 64 bits more than the order has, so that no scalar is likelier.
+    // FIPS 186-5, A.2.1: 64 bits more than the order has, so that all scalars are equally likely.
     byte[] wide =
         Arrays.copyOf(
             Bytes.concat(secret.derive("tls 1 " + label), secret.derive("tls 2 " + label)), 40);
@@ -106,7 +107,7 @@ final class SecretTls {
     }
   }
 
-  /** Trusts one key; that the other side has its private half is for TLS to see. */
+  /** Trusts one public key; TLS verifies that the other side has the private key. */
   private static final class SameKey extends X509ExtendedTrustManager {
     private final byte[] encoded;
 

@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A small file that is read whole, and may travel with others. One thread waits for it; another one
- * of those that wait, or the event loop, says what becomes of it.
+ * A small file that is read whole, and may travel with others. One thread waits for it; the event
+ * loop, or another waiting thread, sets its outcome.
  */
 final class SmallRead {
   private final PeerFormat.BatchItem item;
@@ -22,7 +22,8 @@ final class SmallRead {
   private @Nullable PeerException failure;
 
   /**
-   * @param destination has room for all of it, from its position to its limit; its position moves
+   * @param destination has room for the whole file between its position and its limit; its position
+   *     moves
    */
   SmallRead(PeerFormat.BatchItem item, ByteBuffer destination) {
     this.item = item;
@@ -37,14 +38,14 @@ final class SmallRead {
     return destination;
   }
 
-  /** Begins the file; true if it is empty and so has ended. */
+  /** Begins the file; returns true if it is empty and so is complete. */
   synchronized boolean begin(SourceStatus status, int checksum) {
     this.status = status;
     this.checksum = checksum;
     return endIfFull();
   }
 
-  /** Takes the next of its bytes; true if there are no more to come. */
+  /** Takes the next bytes; returns true if the file is complete. */
   synchronized boolean take(ByteBuf bytes) {
     int count = Math.min(bytes.readableBytes(), destination.remaining());
     int limit = destination.limit();
@@ -62,14 +63,14 @@ final class SmallRead {
     return ended;
   }
 
-  /** Ends a file that came, and was compared, alone. */
+  /** Completes a file that came alone and is already verified. */
   synchronized void succeed(SourceStatus status) {
     this.status = status;
     isVerified = true;
     endIfFull();
   }
 
-  /** Ends it, unless it has ended. */
+  /** Fails the read unless it has ended. */
   synchronized void fail(PeerException why) {
     if (!ended) {
       ended = true;
@@ -78,20 +79,21 @@ final class SmallRead {
     }
   }
 
-  /** Has the thread that waits for it read others, too. */
+  /** Makes the thread that waits for this file read a batch of files. */
   synchronized void lead(List<SmallRead> batch) {
     led = batch;
     notifyAll();
   }
 
   /**
-   * Waits.
+   * Waits for the outcome.
    *
-   * @return the reads that the caller is to do, this among them; null if it is done
+   * @return the reads that the caller must do, this one among them; null if this one has ended
    */
   synchronized @Nullable List<SmallRead> await() {
     boolean interrupted = false;
-    // Whoever holds a connection ends within the time limits and passes it on, or fails.
+    // A thread with a connection ends within the timeouts; it passes its turn on, or fails the
+    // reads.
     while (!ended && led == null) {
       try {
         wait();
@@ -107,7 +109,7 @@ final class SmallRead {
     return mine;
   }
 
-  /** The file that was read, compared with its checksum. */
+  /** The status of the file, once its bytes match the checksum. */
   SourceStatus result(Member peer, int start) throws PeerException {
     SourceStatus answer;
     int expected;
@@ -124,7 +126,7 @@ final class SmallRead {
     int size = destination.position() - start;
     if (answer == null || Blocks.checksum(destination.slice(start, size)) != expected) {
       throw new PeerException(
-          PeerException.Kind.CORRUPT, peer + " sent bytes that are not those of their checksum");
+          PeerException.Kind.CORRUPT, peer + " sent bytes that do not match their checksum");
     }
     return answer;
   }

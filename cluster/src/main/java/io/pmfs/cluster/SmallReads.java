@@ -3,16 +3,19 @@ package io.pmfs.cluster;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Reads of small files of one peer. While fewer than a limit are under way a read leaves at once,
- * alone; else it waits until one returns, and leaves together with all that wait, by the thread of
- * the one that waits longest. Safe for use by many threads.
+ * Reads of small files from one peer. While fewer requests than a limit are in progress, a read is
+ * sent at once, alone. Otherwise it waits until a request ends, and is sent together with all
+ * waiting reads by the thread that has waited longest. When a peer turns out to be unreachable, the
+ * waiting reads fail without asking it again. Safe for use by many threads.
  */
 final class SmallReads {
-  /** Sends one request for one or several files, and ends each of them. */
+  /** Sends one request for one or several files, and ends each read. */
   interface Sender {
-    void send(List<SmallRead> reads);
+    /** Returns the reason if the peer is unreachable, else null. */
+    @Nullable PeerException send(List<SmallRead> reads);
   }
 
   private final int aloneCount;
@@ -31,10 +34,11 @@ final class SmallReads {
     if (mine == null) {
       return;
     }
+    PeerException absence = null;
     try {
-      sender.send(mine);
+      absence = sender.send(mine);
     } finally {
-      leave();
+      leave(absence);
     }
   }
 
@@ -47,9 +51,14 @@ final class SmallReads {
     return false;
   }
 
-  private void leave() {
+  private void leave(@Nullable PeerException absence) {
     List<SmallRead> batch = new ArrayList<>();
+    List<SmallRead> vain = List.of();
     synchronized (this) {
+      if (absence != null) {
+        vain = List.copyOf(waiting);
+        waiting.clear();
+      }
       long room = HttpLimits.MAX_BATCH_BYTES;
       while (!waiting.isEmpty() && batch.size() < HttpLimits.MAX_BATCH_ITEMS) {
         room -= waiting.getFirst().item().expected().size();
@@ -60,9 +69,13 @@ final class SmallReads {
       }
       if (batch.isEmpty()) {
         underWay--;
-        return;
       }
     }
-    batch.get(0).lead(batch);
+    if (absence != null) {
+      vain.forEach(read -> read.fail(absence));
+    }
+    if (!batch.isEmpty()) {
+      batch.get(0).lead(batch);
+    }
   }
 }

@@ -12,19 +12,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells a slow source from a peer that alone does not reach it. A peer that waits for the source is
- * waited for, by all who asked it; when that takes long, one thread of this node asks the source
- * the same. If that is answered, and the peer does not follow, it is suspected and readers go to
- * the source themselves. If it is not, only this thread more waits for the source, and a few after
- * it. Safe for use by many threads.
+ * Distinguishes a slow source from a peer that alone cannot reach it. Readers wait for a peer that
+ * waits for the source; when that takes long, one thread of this node asks the source the same
+ * question. If the source answers this node and the peer does not follow, the peer is suspected and
+ * readers ask the source themselves. If the source does not answer, only that one more thread waits
+ * for it, and later a few others. Safe for use by many threads.
  */
 final class SourceProbes implements AutoCloseable {
-  /** Longer than a source takes that works. */
+  /** Longer than a working source takes. */
   static final Duration PATIENCE = Duration.ofSeconds(10);
 
   /**
-   * Threads that ask in the place of one peer, each begun when the one before has had its time:
-   * part of a source may hang, and the first question be about that.
+   * The most threads that ask the source in place of one peer. Each starts when the one before has
+   * had its time: part of a source may hang, and the first question may concern that part.
    */
   static final int MOST = 4;
 
@@ -36,7 +36,7 @@ final class SourceProbes implements AutoCloseable {
   private final Map<UUID, Probing> probings = new ConcurrentHashMap<>();
   private final CountDownLatch closed = new CountDownLatch(1);
 
-  /** What a peer is asked, asked of the source. */
+  /** Asks the source what a peer was asked. */
   interface Probe {
     void run() throws FsException;
   }
@@ -53,7 +53,7 @@ final class SourceProbes implements AutoCloseable {
     thread.start();
   }
 
-  /** The threads that ask in the place of one peer. */
+  /** The threads that ask the source in place of one peer. */
   private final class Probing {
     private int running; // GUARDED_BY(this)
     private long lastNanos; // GUARDED_BY(this)
@@ -73,7 +73,7 @@ final class SourceProbes implements AutoCloseable {
     }
   }
 
-  /** A question to a peer, until it is closed. */
+  /** A question to a peer, open until it is closed. */
   final class Question implements AutoCloseable {
     private final Member peer;
     private final Probe probe;
@@ -91,11 +91,11 @@ final class SourceProbes implements AutoCloseable {
 
     private void ask(Probing probing) {
       try {
-        // When a source answers again, it does so to all at once.
+        // A source that recovers answers all nodes at once, so the peer gets time to follow.
         if (answers()
             && !closed.await(patienceNanos / 2, TimeUnit.NANOSECONDS)
             && open.contains(this)) {
-          suspects.failed(peer, "it waits for the source, which answers this node");
+          suspects.failed(peer, "it waits for the source, although the source answers this node");
         }
         sinceNanos = System.nanoTime();
       } catch (InterruptedException e) {
@@ -111,7 +111,7 @@ final class SourceProbes implements AutoCloseable {
         probe.run();
         return true;
       } catch (FsException e) {
-        log.debug("the source, asked in the place of {}: {}", peer, e.getMessage());
+        log.debug("asked the source in place of {}: {}", peer, e.getMessage());
         return false;
       }
     }
@@ -122,7 +122,7 @@ final class SourceProbes implements AutoCloseable {
     }
   }
 
-  /** A question that a peer is about to be asked. To be closed when that has ended. */
+  /** Registers a question to a peer. The caller closes it when the question has ended. */
   Question begin(Member peer, Probe probe) {
     Question question = new Question(peer, probe);
     open.add(question);
@@ -147,7 +147,7 @@ final class SourceProbes implements AutoCloseable {
     }
   }
 
-  /** Idempotent. A thread that waits for the source is left behind. */
+  /** Idempotent. Does not wait for threads that wait for the source. */
   @Override
   public void close() {
     closed.countDown();

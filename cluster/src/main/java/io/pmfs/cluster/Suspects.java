@@ -9,8 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Peers that failed lately: they are not asked for a while, which doubles with each failure, so
- * that readers wait for a dead one once and not each time. Safe for use by many threads.
+ * Peers that failed recently. Such a peer is not asked for a while, which doubles with each
+ * failure, so that readers wait for a dead peer once and not each time. Safe for use by many
+ * threads.
  */
 final class Suspects {
   private static final Logger log = LoggerFactory.getLogger(Suspects.class);
@@ -21,14 +22,17 @@ final class Suspects {
   private final LongSupplier nanoTime;
   private final ConcurrentHashMap<UUID, Suspicion> suspicions = new ConcurrentHashMap<>();
 
-  /** A peer that is started again is another one. */
+  /** Applies to one instance: a restarted peer is not suspected. */
   private record Suspicion(long instance, Duration pause, long until) {}
 
   Suspects(LongSupplier nanoTime) {
     this.nanoTime = nanoTime;
   }
 
-  /** Whether to ask a peer now. When its time is up, one caller tries, and the others wait on. */
+  /**
+   * Whether to ask a peer now. When its pause is over, one caller may try; the others still may
+   * not.
+   */
   boolean mayAsk(Member peer) {
     Suspicion suspicion = suspicions.get(peer.id());
     if (suspicion == null || suspicion.instance != peer.instance()) {
@@ -49,7 +53,7 @@ final class Suspects {
     return new Suspicion(peer.instance(), pause, now + pause.toNanos());
   }
 
-  /** A peer did not answer, or not with what it said. */
+  /** Records that a peer did not answer, or sent wrong data. */
   void failed(Member peer, String why) {
     long now = nanoTime.getAsLong();
     suspicions.compute(
@@ -59,7 +63,7 @@ final class Suspects {
           if (isNew) {
             log.warn("{} is not asked for a while: {}", peer, why);
           } else if (now - before.until < 0) {
-            // Others that had asked it at the same time.
+            // Another caller asked it at the same time; the pause has already begun.
             return before;
           }
           Duration twice = isNew ? FIRST : before.pause.multipliedBy(2);
@@ -67,7 +71,7 @@ final class Suspects {
         });
   }
 
-  /** Forgets those that are not among the members any more. */
+  /** Forgets peers that are no longer members. */
   void keepOnly(Set<UUID> members) {
     suspicions.keySet().retainAll(members);
   }
@@ -79,7 +83,8 @@ final class Suspects {
   }
 
   /**
-   * A peer answered what it was asked at that time: nothing that came before is held against it.
+   * Records that a peer answered a question asked at that time: ends a suspicion that began
+   * earlier.
    */
   void answered(Member peer, long askedNanos) {
     Suspicion suspicion = suspicions.get(peer.id());
@@ -90,7 +95,7 @@ final class Suspects {
     }
   }
 
-  /** The time by this one's clock. */
+  /** The time of this object's clock. */
   long nanoTime() {
     return nanoTime.getAsLong();
   }

@@ -7,9 +7,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who serves the dataset, as one member sees it.
+ * The members that serve the dataset, as one member sees them.
  *
- * @param members by their ids, this node among them. One that was started again may be told of
+ * @param members in the order of their ids, this node among them. A restarted member may be passed
  *     twice: the later instance counts
  */
 public record View(List<Member> members) {
@@ -21,7 +21,7 @@ public record View(List<Member> members) {
     members = List.copyOf(latest.values());
   }
 
-  /** The member of that id; null if it is not there. */
+  /** The member with that id; null if there is none. */
   @Nullable Member find(UUID id) {
     return members.stream().filter(member -> member.id().equals(id)).findFirst().orElse(null);
   }

@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Threads that answer requests. So many work at a time; one that {@link #await waits} for its peer
- * to take an answer does not count, so that slow peers keep nobody else waiting. Safe for use by
- * many threads.
+ * Threads that answer requests. A limited number works at a time; a thread that {@link #await
+ * waits} for its peer to take an answer does not count, so that other peers do not wait for slow
+ * ones. Safe for use by many threads.
  */
 final class Workers implements Executor {
   private static final Logger log = LoggerFactory.getLogger(Workers.class);
@@ -42,9 +42,9 @@ final class Workers implements Executor {
   }
 
   /**
-   * @param most that work at a time
-   * @param mostQueued that wait for one of these; more are refused
-   * @param mostWaiting workers that wait for peers without counting; each has its memory
+   * @param most the most threads that work at a time
+   * @param mostQueued the most tasks that wait for a thread; further ones are refused
+   * @param mostWaiting the most threads that wait for peers without counting; each holds memory
    */
   Workers(String name, int most, int mostQueued, int mostWaiting) {
     this.most = most;
@@ -59,13 +59,13 @@ final class Workers implements Executor {
             return thread;
           }
         };
-    // There are as many as work and wait, which are counted here.
+    // The threads that work and those that wait are counted here, so the pool needs no limit.
     threads =
         new ThreadPoolExecutor(
             0, Integer.MAX_VALUE, IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(), named);
   }
 
-  /** Has a thread do it, now or when one is free. */
+  /** Runs a task on a thread, now or when one is free. */
   @Override
   public void execute(Runnable task) {
     synchronized (this) {
@@ -74,7 +74,7 @@ final class Workers implements Executor {
       }
       if (working >= most) {
         if (queue.size() >= mostQueued) {
-          throw new RejectedExecutionException(most + " are busy");
+          throw new RejectedExecutionException("all " + most + " workers are busy");
         }
         queue.add(task);
         return;
@@ -82,17 +82,17 @@ final class Workers implements Executor {
       working++;
     }
     if (!start(task)) {
-      throw new RejectedExecutionException("there is no thread for it");
+      throw new RejectedExecutionException("cannot start a thread for the task");
     }
   }
 
-  /** Says whether there is a thread for it; if not, the place is free again. */
+  /** Starts a thread for a task, or frees its place and returns false. */
   private boolean start(Runnable task) {
     try {
       run(task);
       return true;
     } catch (RejectedExecutionException | OutOfMemoryError e) {
-      log.warn("no thread answers a peer: {}", e.toString());
+      log.warn("cannot start a thread to answer a peer: {}", e.toString());
       synchronized (this) {
         working--;
       }
@@ -107,15 +107,15 @@ final class Workers implements Executor {
             try {
               task.run();
             } catch (RuntimeException | Error e) {
-              log.error("answering a peer", e);
+              log.error("cannot answer a peer", e);
             }
           }
         });
   }
 
-  /** For a thread that has done its task; without one it ends. */
+  /** The next task for a thread that has done one; null if the thread must end. */
   private synchronized @Nullable Runnable next() {
-    // After waits there may be more than there should.
+    // After waits, more threads may work than should.
     Runnable task = working > most ? null : queue.poll();
     if (task == null) {
       working--;
@@ -139,7 +139,7 @@ final class Workers implements Executor {
     }
   }
 
-  /** Says whether there was room for one more that waits. */
+  /** Returns whether there was room for one more waiting thread. */
   private boolean leave() {
     Runnable task;
     synchronized (this) {
@@ -157,20 +157,20 @@ final class Workers implements Executor {
     return true;
   }
 
-  /** Goes on at once: what it has begun is not to wait for those that came later. */
+  /** Continues at once: a task that was begun must not wait for later ones. */
   private synchronized void comeBack() {
     waiting--;
     working++;
   }
 
-  /** Takes no more, and drops what waits for a thread. */
+  /** Refuses further tasks, and drops those that wait for a thread. */
   synchronized void close() {
     closed = true;
     queue.clear();
     threads.shutdown();
   }
 
-  /** Says whether all had ended in time. */
+  /** Returns whether all threads ended in time. */
   boolean awaitEnd(long seconds) throws InterruptedException {
     return threads.awaitTermination(seconds, TimeUnit.SECONDS);
   }

@@ -1,5 +1,6 @@
 /**
- * The nodes of a job that serve one dataset together: who they are, who owns what, and asking them.
+ * The nodes of a job that serve one dataset together: membership, ownership of paths, and requests
+ * between nodes.
  */
 @NullMarked
 package io.pmfs.cluster;

@@ -37,17 +37,17 @@ import org.junit.jupiter.api.io.TempDir;
 final class CircularWaitsTest {
   private static final int CANDIDATES = 64;
 
-  /** As many as read from one peer at once before files travel together. */
+  /** As many reads as one peer gets at once before files are requested together. */
   private static final int READERS = 2;
 
   private final HttpPeerClient http =
       new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
   private final List<HttpPeerClient> clients = new ArrayList<>();
 
-  /** Awaited by nodes that are about to ask for anything. */
+  /** Nodes wait here before they ask for anything. */
   private volatile @Nullable CyclicBarrier beforeAny;
 
-  /** Awaited by nodes that are about to ask for a copy. */
+  /** Nodes wait here before they ask for a copy. */
   private volatile @Nullable CyclicBarrier beforeCopies;
 
   private TestNodes nodes;
@@ -95,7 +95,7 @@ final class CircularWaitsTest {
     return nodes.serve(node, oneWorker);
   }
 
-  /** Asks over HTTP, and awaits the barriers before. */
+  /** Waits at the barriers, then asks over HTTP. */
   private PeerClient waiting() {
     HttpPeerClient client = new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
     clients.add(client);
@@ -117,7 +117,7 @@ final class CircularWaitsTest {
             });
   }
 
-  /** A new directory of that owner's, in another one or in the root, with one file in it. */
+  /** A new directory with that owner, in another one or in the root, with one file in it. */
   private FileName directoryOf(TestNodes.Node owner, String parent) {
     for (int i = 0; i < CANDIDATES; i++) {
       FileName path = FileName.of(parent + "d" + i);
@@ -152,7 +152,7 @@ final class CircularWaitsTest {
     FileName firsts = directoryOf(first, aboveFirsts + "/");
     FileName aboveSeconds = directoryOf(first, "b");
     FileName seconds = directoryOf(second, aboveSeconds + "/");
-    // The root is known to both, so that the first that a worker asks for is what the other owns.
+    // Both know the root, so that a worker's first question is for what the other node owns.
     first.number(aboveSeconds.toString());
     second.number(aboveFirsts.toString());
     List<FileName> listed = Collections.synchronizedList(new ArrayList<>());
@@ -162,7 +162,7 @@ final class CircularWaitsTest {
             listed.add(path);
           }
         });
-    CyclicBarrier bothAsk = new CyclicBarrier(2);
+    CyclicBarrier bothAsk = new CyclicBarrier(2, () -> beforeAny = null);
     beforeAny = bothAsk;
     ExecutorService threads = Executors.newFixedThreadPool(2);
     try {
@@ -180,10 +180,7 @@ final class CircularWaitsTest {
     assertThat(first.suspects.isSuspected(secondMember)).isFalse();
   }
 
-  /**
-   * Nodes that see different members and each take the other one for the first owner of a
-   * directory.
-   */
+  /** Nodes that see different members; each takes the other one for a directory's first owner. */
   @RepeatedTest(3)
   void list_whenNodesDoNotAgreeWhoComesFirst_isAnsweredFromTheSource() throws Exception {
     nodes.close();
@@ -223,7 +220,7 @@ final class CircularWaitsTest {
     } finally {
       threads.shutdownNow();
     }
-    // Nobody had to find out that the source answers.
+    // No node had to probe whether the source answers.
     assertThat(Duration.ofNanos(System.nanoTime() - since)).isLessThan(SourceProbes.PATIENCE);
   }
 
@@ -234,7 +231,7 @@ final class CircularWaitsTest {
     return entries;
   }
 
-  /** Files of that owner's in the root. */
+  /** Files with that owner, in the root. */
   private List<String> filesOf(TestNodes.Node owner) throws Exception {
     List<String> files = new ArrayList<>();
     for (int i = 0; files.size() < READERS && i < CANDIDATES; i++) {

@@ -60,7 +60,7 @@ final class ClusterSecretTest {
   void ofFile_ofAnotherUser_isRefused() throws IOException {
     Path file = file(SECRET, "rw-------");
     assumeThat(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
-        .as("only root can give a file away")
+        .as("only root can change a file's owner")
         .isEqualTo(0);
     Files.setAttribute(file, "unix:uid", 12_345);
     assertThatThrownBy(() -> ClusterSecret.ofFile(file)).hasMessageContaining("another user");
@@ -124,9 +124,9 @@ final class ClusterSecretTest {
     Path file = Files.writeString(directory.resolve("file"), "");
     assertThatThrownBy(() -> ClusterSecret.ofDirectory(file))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("cannot be made")
+        .hasMessageContaining("cannot be created")
         .hasMessageEndingWith(
-            "make it with: umask 077; head -c 32 /dev/urandom | base64 > "
+            "create it with: umask 077; head -c 32 /dev/urandom | base64 > "
                 + file.resolve("secret"));
   }
 
@@ -135,7 +135,7 @@ final class ClusterSecretTest {
   void secret_tooShortOrTooLong_isRefused(int size) throws IOException {
     String text = "x".repeat(size);
     assertThatThrownBy(() -> ClusterSecret.ofText(text, "PMFS_CLUSTER_SECRET"))
-        .hasMessageStartingWith("PMFS_CLUSTER_SECRET: a secret has 16 to 4,096 bytes");
+        .hasMessageStartingWith("PMFS_CLUSTER_SECRET: a secret must have 16 to 4,096 bytes");
     Path file = file(text + "\n", "rw-------");
     assertThatThrownBy(() -> ClusterSecret.ofFile(file)).hasMessageContaining("16 to 4,096 bytes");
   }

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
@@ -35,10 +36,10 @@ import org.jspecify.annotations.Nullable;
 final class FakeService implements PeerService {
   static final int REGULAR = 0100644;
 
-  /** For tests of anything but time, on a machine that has other things to do. */
-  /** That requests are signed with. */
+  /** The key that signs requests. */
   static final byte[] KEY = {1, 2, 3, 4};
 
+  /** For tests that do not test timeouts, on a busy machine. */
   static final PeerTimeouts PATIENT =
       new PeerTimeouts(
           Duration.ofSeconds(20),
@@ -55,12 +56,17 @@ final class FakeService implements PeerService {
   final Map<String, File> files = new ConcurrentHashMap<>();
   final AtomicInteger reads = new AtomicInteger();
 
-  /** Taken once by each call that has something to wait for. */
+  /** Each call that has to wait takes one permit. */
   final Semaphore gate = new Semaphore(0);
 
   volatile String held = "none";
 
-  /** What takes 50 ms. */
+  /** The nodes named as holders of each file's copies, and the node that asked last. */
+  volatile List<UUID> holders = List.of();
+
+  volatile @Nullable UUID asker;
+
+  /** Paths whose answers take 50 ms. */
   volatile String slow = "none";
 
   volatile CountDownLatch waiting = new CountDownLatch(1);
@@ -161,8 +167,10 @@ final class FakeService implements PeerService {
   }
 
   @Override
-  public Content open(FileName path, @Nullable SourceVersion expected, boolean onlyCopies)
+  public Content open(
+      FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
       throws FsException, PeerException {
+    this.asker = asker;
     hold(path);
     if (path.toString().isEmpty() || path.toString().startsWith("dir")) {
       throw new FsException(Errno.EISDIR, path.toString());
@@ -184,6 +192,11 @@ final class FakeService implements PeerService {
     @Override
     public SourceStatus status() {
       return statusOf(REGULAR, file.bytes().length);
+    }
+
+    @Override
+    public List<UUID> holders() {
+      return holders;
     }
 
     @Override

@@ -9,6 +9,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.Blocks;
+import io.pmfs.tier.Await;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -18,8 +19,10 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -35,7 +38,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whatever a peer answers: it is said what it was, in time, and no wrong byte passes. */
+/** Whatever a peer answers, the client reports it in time, and passes no wrong byte on. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class HttpPeerClientTest {
   private static final PeerTimeouts SHORT =
@@ -73,7 +76,7 @@ final class HttpPeerClientTest {
   void start() throws Exception {
     socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     peer = new Member(new UUID(1, 2), 3, "hostile", "127.0.0.1", socket.getLocalPort());
-    client = new HttpPeerClient(FakeService.KEY, null, SHORT, 2, asked -> isGivenUp);
+    client = new HttpPeerClient(FakeService.KEY, null, SHORT, 2, asked -> isGivenUp, null);
     threads.execute(
         () -> {
           while (true) {
@@ -103,7 +106,7 @@ final class HttpPeerClientTest {
     threads.shutdownNow();
   }
 
-  /** Reads a request's head and the body that it says it has. */
+  /** Reads a request's head, and a body of the size that it announces. */
   private static String request(InputStream in) throws IOException {
     StringBuilder head = new StringBuilder();
     while (head.indexOf("\r\n\r\n") < 0) {
@@ -224,6 +227,7 @@ final class HttpPeerClientTest {
         "body :",
         "Pmfs-Status: :Pmfs-Status: AAAA",
         "Pmfs-Status: :X: ",
+        "Pmfs-Status: :Pmfs-Holders: 1-2-3-4-5,x\r\nPmfs-Status: ",
         "Content-Length: 12:Content-Length: 11",
         "Content-Length: 12:Content-Length: 13",
         "200 OK:206 Partial Content",
@@ -341,7 +345,7 @@ final class HttpPeerClientTest {
     assertFails(PeerException.Kind.FAILED);
   }
 
-  /** It is time of the peer's until it says that it waits, and again when it says no more. */
+  /** Time counts until the peer says that it waits, and again when it stops saying so. */
   @Test
   void silence_afterProcessing_isUnreachable() {
     behaviour =
@@ -358,7 +362,7 @@ final class HttpPeerClientTest {
   void aRangeThatComesTooSlowly_isUnreachable() {
     byte[] large = new byte[1 << 20];
     HttpPeerClient patient =
-        new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT, 2, peer -> false);
+        new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT, 2, peer -> false, null);
     behaviour =
         (in, out) -> {
           request(in);
@@ -414,7 +418,7 @@ final class HttpPeerClientTest {
           if (connections.get() > 1) {
             request(in);
           } else {
-            // Takes the next request, and is gone.
+            // Takes the next request, then disconnects.
             in.read();
           }
         };
@@ -506,7 +510,59 @@ final class HttpPeerClientTest {
     assertThat(failure.kind()).isEqualTo(PeerException.Kind.FAILED);
   }
 
-  /** What each file of a batch gets, when the answer to the batch is that. */
+  /** Also for those that waited behind the two requests in progress. */
+  @Test
+  void aPeerThatGoes_isNotAskedAgainForThoseThatWaited() throws Exception {
+    AtomicInteger requests = new AtomicInteger();
+    CountDownLatch goes = new CountDownLatch(1);
+    behaviour =
+        (in, out) -> {
+          request(in);
+          requests.incrementAndGet();
+          goes.await();
+        };
+    List<PeerException.Kind> kinds = Collections.synchronizedList(new ArrayList<>());
+    List<Thread> readers = new ArrayList<>();
+    try (HttpPeerClient patient = new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT)) {
+      for (int i = 0; i < 6; i++) {
+        Thread reader =
+            new Thread(
+                () -> {
+                  try {
+                    patient.read(
+                        peer,
+                        FileName.of("f"),
+                        FakeService.version(CONTENT),
+                        0,
+                        ByteBuffer.allocateDirect(CONTENT.length),
+                        false);
+                  } catch (PeerException e) {
+                    kinds.add(e.kind());
+                  }
+                });
+        readers.add(reader);
+        reader.start();
+      }
+      Await.until(
+          "two ask and four wait",
+          () ->
+              requests.get() == 2
+                  && readers.stream()
+                      .map(Thread::getState)
+                      .allMatch(
+                          state ->
+                              state == Thread.State.WAITING
+                                  || state == Thread.State.TIMED_WAITING));
+      goes.countDown();
+      for (Thread reader : readers) {
+        reader.join();
+      }
+    }
+    assertThat(kinds).hasSize(6).containsOnly(PeerException.Kind.UNREACHABLE);
+    assertThat(requests.get()).isEqualTo(2);
+  }
+
+  /** The result of each file of a batch for a given answer. */
   private List<Throwable> batch(int files, ByteBuf body) throws Exception {
     behaviour =
         (in, out) -> {
@@ -514,7 +570,7 @@ final class HttpPeerClientTest {
             if (request(in).startsWith("POST")) {
               out.write(chunked(body.duplicate()).getBytes(ISO_8859_1));
             } else {
-              Thread.sleep(300); // so that the others meet
+              Thread.sleep(100); // so that the others are batched
               out.write(good().getBytes(ISO_8859_1));
             }
             out.flush();

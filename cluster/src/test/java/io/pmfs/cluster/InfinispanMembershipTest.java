@@ -159,7 +159,7 @@ final class InfinispanMembershipTest {
     Membership second = join("b", cluster, LOOPBACK, SECRET);
     awaitNames(first, "a", "b");
     awaitNames(second, "a", "b");
-    // They look for others about once a second; a merge would have been due by now.
+    // Members look for others about once a second; a merge would have happened by now.
     Thread.sleep(4_000);
     assertThat(names(first)).containsExactly("a", "b");
     assertThat(names(stranger)).containsExactly("stranger");
@@ -178,7 +178,7 @@ final class InfinispanMembershipTest {
     awaitNames(otherSecond, "x", "y");
   }
 
-  /** A name whose members look at the same ports. */
+  /** Another cluster name whose members use the same ports. */
   private static String sameBasePort(String name) {
     for (int i = 0; ; i++) {
       String other = "other-" + i;
@@ -200,7 +200,7 @@ final class InfinispanMembershipTest {
     }
   }
 
-  /** Each waits as long as it is let, and says just enough not to be given up. */
+  /** Each keeps its connection as long as it can, and sends just enough not to be closed. */
   @Test
   void join_othersTrickleAtThePort_areNotWaitedFor() throws Exception {
     Membership first = join("a");
@@ -221,7 +221,7 @@ final class InfinispanMembershipTest {
                     Thread.sleep(300);
                   }
                 } catch (IOException e) {
-                  // It is closed when its time is up.
+                  // The server closes it when its time is up.
                 } catch (InterruptedException e) {
                   Thread.currentThread().interrupt();
                 }
@@ -279,13 +279,13 @@ final class InfinispanMembershipTest {
       awaitNames(each, "a", "b", "p");
     }
     await(() -> output().contains(" view a,b,p"));
-    // Else it would say the rest of what it has to say in this view when it goes on.
+    // Otherwise it would make its remaining announcements of this view when it continues.
     Thread.sleep(2_000);
     signal(process, "STOP");
     for (Membership each : others) {
       awaitNames(each, "a", "b");
     }
-    // What it said of itself is removed at the second look of those who are left.
+    // The remaining members remove its announcement when they look for the second time.
     Thread.sleep(1_000);
     signal(process, "CONT");
     for (Membership each : others) {

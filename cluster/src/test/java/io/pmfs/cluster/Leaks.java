@@ -21,7 +21,7 @@ final class Leaks {
     for (int i = 0; i < 3; i++) {
       System.gc();
       Thread.sleep(50);
-      // It looks for leaks when it allocates.
+      // Netty looks for leaks when it allocates.
       PooledByteBufAllocator.DEFAULT.buffer(64).release();
     }
     assertThat(SEEN).isEmpty();

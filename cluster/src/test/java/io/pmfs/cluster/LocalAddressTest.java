@@ -98,7 +98,7 @@ final class LocalAddressTest {
     Node alone = new Node(Map.of(), List.of("127.0.0.1", "8.8.8.8"));
     assertThatThrownBy(() -> LocalAddress.choose(null, List.of("node1"), alone))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("name the address that its peers are to use");
+        .hasMessageContaining("give the address that its peers should use");
   }
 
   @Test

@@ -32,7 +32,7 @@ final class MemberProcess {
    * Joins, prints and leaves.
    *
    * @param args its name, the cluster's, its address, the nodes with commas between them or a
-   *     directory (with a slash), the secret, and "quick" to be less patient than usual
+   *     directory (with a slash), the secret, and "quick" for shorter timings than usual
    */
   public static void main(String[] args) throws Exception {
     ClusterSettings settings =
@@ -54,7 +54,7 @@ final class MemberProcess {
               + ProcessHandle.current().pid());
       membership.onChange(MemberProcess::print);
       print(membership.view());
-      // Whatever comes before the end asks for the size of the heap.
+      // Any input before the end asks for the size of the heap.
       while (System.in.read() >= 0) {
         System.gc();
         Runtime runtime = Runtime.getRuntime();

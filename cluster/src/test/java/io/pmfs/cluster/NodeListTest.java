@@ -46,9 +46,9 @@ final class NodeListTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "'' | nothing between commas at character 1",
-        "a,,b | nothing between commas at character 3",
-        "a, | nothing between commas at character 3",
+        "'' | empty entry at character 1",
+        "a,,b | empty entry at character 3",
+        "a, | empty entry at character 3",
         "node[1-3 | a [ without a ] at character 5",
         "node1-3] | a ] without a [ at character 8",
         "n[1-[2]] | a [ within another at character 5",
@@ -65,7 +65,7 @@ final class NodeListTest {
         "n[0-65535,1] | more than 65536 hosts at character 11",
         "n[0-999]x[0-999] | more than 65536 hosts at character 10",
         "n[0-65535],x | character 12: more than 65536 hosts",
-        "a;b | character 1: 'a;b' is not a host's name or address",
+        "a;b | character 1: 'a;b' is not a host name or address",
       })
   void ofSlurm_wrongList_isRefusedWithThePosition(String text, String message) {
     assertThatThrownBy(() -> NodeList.ofSlurm(text))
@@ -88,10 +88,10 @@ final class NodeListTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "a,,b | nothing between commas at character 3",
-        "a,b c | character 3: 'b c' is not a host's name or address",
-        "a[1-2] | character 1: 'a[1-2]' is not a host's name or address",
-        "-x | '-x' is not a host's name or address",
+        "a,,b | empty entry at character 3",
+        "a,b c | character 3: 'b c' is not a host name or address",
+        "a[1-2] | character 1: 'a[1-2]' is not a host name or address",
+        "-x | '-x' is not a host name or address",
       })
   void ofCommas_wrongList_isRefusedWithThePosition(String text, String message) {
     assertThatThrownBy(() -> NodeList.ofCommas(text)).hasMessageContaining(message);
@@ -109,7 +109,7 @@ final class NodeListTest {
     Path file = directory.resolve("nodes");
     Files.writeString(file, "a\nb c\n");
     assertThatThrownBy(() -> NodeList.ofFile(file))
-        .hasMessage(file + ", line 2: 'b c' is not a host's name or address");
+        .hasMessage(file + ", line 2: 'b c' is not a host name or address");
   }
 
   @Test

@@ -47,7 +47,7 @@ final class OwnersTest {
     assertThat(asked).isEmpty();
   }
 
-  /** Such as one that is suspected, which is asked again when it is back. */
+  /** For example a suspected owner, which is asked again when it is back. */
   @Test
   void holders_ofWhomNothingIsKnown_areAskedOn() {
     for (int i = 0; i < OFTEN; i++) {
@@ -64,5 +64,39 @@ final class OwnersTest {
       assertThat(ask(helps ? Owners.Help.GAVE : Owners.Help.HAS_NONE)).isEqualTo(helps);
     }
     assertThat(asked).hasSize(OFTEN);
+  }
+
+  /**
+   * When a node leaves, more paths move than it owned. The former owners of those are still there,
+   * and only the previous view names them.
+   */
+  @Test
+  void holders_ofAPathThatMovedBetweenNodesThatStay_areThoseOfTheViewBefore() {
+    List<Member> many =
+        IntStream.range(0, 9)
+            .mapToObj(i -> new Member(new UUID(9, i * 77L), i, "m" + i, "127.0.0.1", 1 + i))
+            .toList();
+    View before = new View(many);
+    View after = new View(many.subList(0, 8));
+    Ownership earlier = new Ownership(before, 1);
+    Ownership now = new Ownership(after, 1);
+    int moved = 0;
+    for (int i = 0; i < 10_000; i++) {
+      FileName path = FileName.of("f" + i);
+      Member had = earlier.owners(path).get(0);
+      Member has = now.owners(path).get(0);
+      if (had.equals(has) || had.equals(many.get(8))) {
+        continue;
+      }
+      moved++;
+      owners = new Owners(has.id(), 1);
+      owners.change(before);
+      owners.change(after);
+      boolean gave =
+          owners.askHolders(
+              path, member -> member.equals(had) ? Owners.Help.GAVE : Owners.Help.HAS_NONE);
+      assertThat(gave).as("%s, which %s had and %s has", path, had, has).isTrue();
+    }
+    assertThat(moved).isPositive();
   }
 }

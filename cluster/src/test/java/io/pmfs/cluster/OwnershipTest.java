@@ -41,7 +41,7 @@ final class OwnershipTest {
 
   @Test
   void owners_givenIds_areTheseForEver() {
-    // Nodes of two versions of pmfs must agree: a change here is a change of the protocol.
+    // Nodes with different versions of pmfs must agree: a change here changes the protocol.
     Ownership ownership = ownership(members(5), 2);
     assertThat(
             List.of("", "a", "train/1.jpg", "train/2.jpg", "\u00e4/b").stream()
@@ -134,7 +134,7 @@ final class OwnershipTest {
         IntStream.range(0, PATHS.size())
             .filter(i -> !before.get(i).equals(leaver) && !before.get(i).equals(after.get(i)))
             .count();
-    // The price of shares that are nearly equal; dealing anew would move (count - 2)/(count - 1).
+    // The price of nearly equal shares; new random shares would move (count - 2)/(count - 1).
     assertThat((double) moved / PATHS.size()).isLessThan(0.12);
   }
 

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What others make of our server: curl, with TLS, too. */
+/** Foreign clients of the server: curl, also with TLS. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class PeerCurlTest {
   private final FakeService service = new FakeService();
@@ -88,7 +88,7 @@ final class PeerCurlTest {
     return curl(false).get(PeerHttpTest.member(server, 1), "data", FileName.of(path), range);
   }
 
-  /** Runs a command as people do who paste it. */
+  /** Runs a command as pasted into a shell. */
   private byte[] shell(String command) throws Exception {
     return run("sh", "-c", command);
   }

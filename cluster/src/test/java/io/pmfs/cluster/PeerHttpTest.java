@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Our server and our client, on loopback. */
+/** The server and the client of pmfs, on loopback. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 final class PeerHttpTest {
   private static final byte[] KEY =
@@ -110,8 +110,9 @@ final class PeerHttpTest {
   private byte[] read(String path, byte[] whole, long offset, int size) throws PeerException {
     ByteBuffer destination = ByteBuffer.allocateDirect(size + 5).position(3).limit(3 + size);
     SourceStatus status =
-        client.read(
-            peer, FileName.of(path), FakeService.version(whole), offset, destination, false);
+        client
+            .read(peer, FileName.of(path), FakeService.version(whole), offset, destination, false)
+            .status();
     assertThat(status).isEqualTo(FakeService.statusOf(FakeService.REGULAR, whole.length));
     assertThat(destination.hasRemaining()).isFalse();
     byte[] bytes = new byte[size];
@@ -185,7 +186,7 @@ final class PeerHttpTest {
     "../etc/passwd, REFUSED, 403", "a//b, REFUSED, 403", "/etc, REFUSED, 403", "a/., REFUSED, 403"
   })
   void read_thatFails_saysWhoseDoingItWas(String path, PeerException.Kind kind, String code) {
-    // A path that is forbidden is a mistake of the client's, and not of the source's.
+    // A forbidden path is a mistake of the client, not of the source.
     PeerException.Kind expected = code.equals("403") ? PeerException.Kind.FAILED : kind;
     assertThatThrownBy(() -> read(path, new byte[9], 0, 9))
         .hasMessageContaining(code)
@@ -252,6 +253,28 @@ final class PeerHttpTest {
   }
 
   @Test
+  void read_ofARange_namesTheAskerAndTheHolders() throws Exception {
+    byte[] whole = file("large", 3_000_000, "memory");
+    UUID self = new UUID(1, 2);
+    service.holders = List.of(new UUID(3, 4), new UUID(5, 6));
+    HttpPeerClient keeping =
+        new HttpPeerClient(KEY, null, FakeService.PATIENT, 2, m -> false, self);
+    try {
+      ByteBuffer destination = ByteBuffer.allocateDirect(1 << 20);
+      PeerClient.Given given =
+          keeping.read(
+              peer, FileName.of("large"), FakeService.version(whole), 1 << 20, destination, false);
+
+      assertThat(given.holders()).isEqualTo(service.holders);
+      assertThat(service.asker).isEqualTo(self);
+    } finally {
+      keeping.close();
+    }
+    read("large", whole, 0, 1000);
+    assertThat(service.asker).as("the asker, if it keeps no copies").isNull();
+  }
+
+  @Test
   void aPeerThatWaits_isWaitedFor() throws Exception {
     byte[] whole = file("slow", 300_000, "memory");
     service.held = "slow";
@@ -269,7 +292,7 @@ final class PeerHttpTest {
     try (Closing pool = new Closing()) {
       Future<byte[]> reading = pool.executor().submit(() -> read("slow", whole, 0, 300_000));
       service.waiting.await();
-      // Longer than the client waits for a peer that says nothing.
+      // Longer than the client waits for a silent peer.
       assertThatThrownBy(() -> reading.get(4, TimeUnit.SECONDS))
           .isInstanceOf(java.util.concurrent.TimeoutException.class);
       service.gate.release();
@@ -340,12 +363,12 @@ final class PeerHttpTest {
         one.get();
       }
     }
-    // A client has its answer before the server knows that it was sent.
+    // A client may have its answer before the server knows that it was sent.
     Await.until("nothing is being answered", () -> server.statistics().active() == 0);
     assertThat(client.statistics(peer).medianMillis()).isPositive();
   }
 
-  /** Another secret, another instance, no secret: each is told so. */
+  /** Another secret, another instance, no secret: each is refused with the reason. */
   @Test
   void requests_thatAreNotForThisServer_areRefused() throws Exception {
     byte[] whole = file("f", 10, "memory");
@@ -383,7 +406,7 @@ final class PeerHttpTest {
     assertThat(client.statistics(peer).failures()).isEqualTo(1);
   }
 
-  /** ExecutorService is no AutoCloseable in Java 17. */
+  /** ExecutorService is not AutoCloseable in Java 17. */
   private record Closing(ExecutorService executor) implements AutoCloseable {
     Closing() {
       this(Executors.newCachedThreadPool());

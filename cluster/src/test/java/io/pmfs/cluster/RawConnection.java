@@ -8,7 +8,7 @@ import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 
-/** A socket of somebody who may keep to the protocol, or not. */
+/** A socket of a client that may or may not keep to the protocol. */
 final class RawConnection implements AutoCloseable {
   private static final int TIMEOUT_MS = 20_000;
 
@@ -20,7 +20,7 @@ final class RawConnection implements AutoCloseable {
     socket.connect(server.address(), TIMEOUT_MS);
   }
 
-  /** One that has little room for what it is sent. */
+  /** A connection with a small receive buffer. */
   RawConnection(InetSocketAddress address, int receiveBytes) throws IOException {
     socket = new Socket();
     socket.setReceiveBufferSize(receiveBytes);
@@ -37,7 +37,7 @@ final class RawConnection implements AutoCloseable {
     return this;
   }
 
-  /** Reads so many bytes of whatever comes. */
+  /** Reads and discards that many bytes. */
   void drain(int bytes) throws IOException {
     socket.getInputStream().skipNBytes(bytes);
   }
@@ -62,7 +62,7 @@ final class RawConnection implements AutoCloseable {
     return head + new String(in.readNBytes(size), ISO_8859_1);
   }
 
-  /** All until the server closes the connection, which it must. */
+  /** Everything until the server closes the connection, which it must do. */
   String rest() throws IOException {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try {

@@ -70,7 +70,7 @@ final class SecretTlsTest {
     }
   }
 
-  /** Members of two versions would not understand each other else. */
+  /** Otherwise members of two versions could not communicate. */
   @Test
   void context_aSecret_givesTheKeyThatItAlwaysGave() throws Exception {
     SSLContext context = context("the secret of the test", "x");

@@ -56,7 +56,7 @@ final class SlowSourceTest {
         files.add(name);
       }
     }
-    // Names are known to both.
+    // Both nodes know the names.
     for (String file : files) {
       owner.number(file);
       reader.number(file);
@@ -67,7 +67,7 @@ final class SlowSourceTest {
     Suspects withoutSource = ((TestNodes.Node) direct).withoutSource;
     HttpPeerClient client =
         new HttpPeerClient(
-            FakeService.KEY, null, FakeService.PATIENT, 2, withoutSource::isSuspected);
+            FakeService.KEY, null, FakeService.PATIENT, 2, withoutSource::isSuspected, null);
     clients.add(client);
     return client;
   }
@@ -113,7 +113,7 @@ final class SlowSourceTest {
     assertThat(reader.suspects.isSuspected(ownerMember)).isFalse();
   }
 
-  /** Nobody who waits for the owner comes on top of it. */
+  /** Readers that wait for the owner do not ask the source as well. */
   @Test
   void source_thatHangsForAll_isAskedByItsOwnerAndAFewMore() throws Exception {
     owner.beforeSource = () -> hang(askedByOwner);

@@ -69,7 +69,7 @@ final class SourceProbesTest {
     assertThat(suspects.isSuspected(peer)).as("after the peer has answered").isFalse();
   }
 
-  /** Such as what lies on the one server of the source that does not answer. */
+  /** For example a file on the one server of the source that does not answer. */
   @Test
   void answer_toOneOfSeveral_hasThePeerSuspected() throws Exception {
     try (SourceProbes.Question hangs = probes.begin(peer, this::hang)) {

@@ -53,8 +53,10 @@ import java.util.function.ToLongFunction;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** Nodes over one invented source, in one process: they ask each other by calling each other. */
+/** Nodes over one fake source, in one process: they ask each other by method calls. */
 final class TestNodes implements AutoCloseable {
+  private static final int MAX_READ = 1 << 20;
+
   final FakeStore store = new FakeStore();
   final List<Node> nodes = new ArrayList<>();
   private final List<PeerServer> servers = new ArrayList<>();
@@ -64,7 +66,7 @@ final class TestNodes implements AutoCloseable {
   private final long capacity;
   private final UnaryOperator<PeerClient> clients;
 
-  /** What becomes of a question from one node to another. */
+  /** Decides the fate of a question from one node to another. */
   interface Fault {
     void before(Node from, Node to) throws PeerException;
   }
@@ -78,7 +80,7 @@ final class TestNodes implements AutoCloseable {
     this(directory, remoteCopies, replicas, capacity, direct -> direct);
   }
 
-  /** The same; {@code clients} says by what a node asks the others, given what it would ask by. */
+  /** The same; {@code clients} wraps the client by which a node asks the others. */
   TestNodes(
       Path directory,
       RemoteCopies remoteCopies,
@@ -92,14 +94,14 @@ final class TestNodes implements AutoCloseable {
     this.capacity = capacity;
   }
 
-  /** Adds a node that knows nobody yet. */
+  /** Adds a node that knows no other node yet. */
   Node add() throws Exception {
     Node node = new Node(nodes.size(), true);
     nodes.add(node);
     return node;
   }
 
-  /** Has all nodes end and start again with what they kept; they know nobody. */
+  /** Stops all nodes and starts them again with their state; they know no other nodes. */
   void restart() throws Exception {
     nodes.forEach(Node::close);
     for (int i = 0; i < nodes.size(); i++) {
@@ -107,14 +109,14 @@ final class TestNodes implements AutoCloseable {
     }
   }
 
-  /** Has all nodes, or those given, know each other. */
+  /** Makes all nodes, or the given ones, know each other. */
   void meet(Node... which) {
     List<Node> met = which.length == 0 ? nodes : List.of(which);
     View view = new View(met.stream().map(node -> node.member).toList());
     met.forEach(node -> node.see(view));
   }
 
-  /** Has a node answer over HTTP too, until all are closed; who it is there. */
+  /** Makes a node answer over HTTP too, until all nodes are closed; returns it as a member. */
   Member serve(Node node, PeerLimits limits) throws IOException {
     Member member = node.member;
     PeerServer server =
@@ -143,7 +145,7 @@ final class TestNodes implements AutoCloseable {
     final Member member;
     final CountedBackingStore source = new CountedBackingStore(ownWay());
 
-    /** Done before this node asks the source for anything. */
+    /** Runs before this node asks the source for anything. */
     volatile Runnable beforeSource = () -> {};
 
     final Owners owners;
@@ -158,6 +160,10 @@ final class TestNodes implements AutoCloseable {
     final Suspects withoutSource = new Suspects(System::nanoTime);
     private final ExecutorService threads = Executors.newFixedThreadPool(4);
     private final Map<UUID, Node> known = new ConcurrentHashMap<>();
+
+    /** Bytes that each other node gave this one. */
+    final Map<UUID, Long> given = new ConcurrentHashMap<>();
+
     private boolean closed;
 
     Node(int index, boolean isNew) throws IOException, FsException {
@@ -198,7 +204,7 @@ final class TestNodes implements AutoCloseable {
       service = new DatasetService(fs, namespace, copies, stager, owners, peers::asksElsewhere);
     }
 
-    /** To the source that all have. */
+    /** Access to the common source. */
     private BackingStore ownWay() {
       return (BackingStore)
           Proxy.newProxyInstance(
@@ -222,7 +228,7 @@ final class TestNodes implements AutoCloseable {
       stager.shareChanged();
     }
 
-    /** What this node asked the source for so far. */
+    /** What this node has asked the source for so far. */
     SourceOperations asked() {
       return source.operations();
     }
@@ -252,11 +258,16 @@ final class TestNodes implements AutoCloseable {
       return read(number(path));
     }
 
+    /** Reads with requests of the same size as the kernel's. */
     byte[] read(long number) throws FsException {
-      CollectingSink sink = new CollectingSink();
       int size = Math.toIntExact(fs.inode(number).attributes().size());
-      fs.read(number, 0, size, sink);
-      return sink.answer();
+      ByteBuffer whole = ByteBuffer.allocate(size);
+      while (whole.hasRemaining()) {
+        CollectingSink sink = new CollectingSink();
+        fs.read(number, whole.position(), Math.min(MAX_READ, whole.remaining()), sink);
+        whole.put(sink.answer());
+      }
+      return whole.array();
     }
 
     long number(String path) throws FsException {
@@ -330,7 +341,7 @@ final class TestNodes implements AutoCloseable {
     }
 
     @Override
-    public SourceStatus read(
+    public Given read(
         Member peer,
         FileName path,
         SourceVersion expected,
@@ -341,15 +352,17 @@ final class TestNodes implements AutoCloseable {
       DatasetService other = ask(peer);
       return call(
           () -> {
-            PeerService.Content content = other.open(path, expected, onlyCopies);
+            UUID asker = remoteCopies == RemoteCopies.NEVER ? null : member.id();
+            PeerService.Content content = other.open(path, expected, onlyCopies, asker);
             CollectingSink sink = new CollectingSink();
             content.read(offset, destination.remaining(), sink);
             destination.put(sink.answer());
-            return content.status();
+            given.merge(peer.id(), (long) destination.position(), Long::sum);
+            return new Given(content.status(), content.holders());
           });
     }
 
-    /** Goes away; the others are not told. */
+    /** Ends the node without notice to the others. */
     @Override
     public void close() {
       if (closed) {

@@ -75,7 +75,7 @@ final class WorkersTest {
     awaitBegun(SLOW + MOST);
   }
 
-  /** Then they count again. */
+  /** After waiting, they count again. */
   @Test
   void await_ofMoreThanMayWait_keepsTheirPlaces() throws Exception {
     for (int i = 0; i < SLOW + MOST; i++) {

@@ -3,7 +3,7 @@ package io.pmfs.compression;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 
-/** What every codec asks of its buffers. */
+/** The requirements of every codec for its buffers. */
 final class Buffers {
   private Buffers() {}
 

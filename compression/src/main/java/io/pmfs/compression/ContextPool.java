@@ -18,16 +18,16 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
   private boolean closed; // GUARDED_BY(this)
 
   /**
-   * Makes contexts when none is idle.
+   * Creates contexts when none is idle.
    *
-   * @param shared what they share, if anything: freed after the last of them
+   * @param shared an object that the contexts share, if any; freed after the last of them
    */
   ContextPool(Supplier<T> maker, @Nullable Closeable shared) {
     this.maker = maker;
     this.shared = shared;
   }
 
-  /** A context that is the caller's until it is given back. */
+  /** A context that the caller owns until returning it. */
   T take() {
     T context = poll();
     if (context != null) {
@@ -67,7 +67,7 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
     return !closed && idle.size() < limit && idle.offerLast(context);
   }
 
-  /** Contexts that are out are freed when they come back. */
+  /** Contexts in use are freed when they are returned. */
   @Override
   public synchronized void close() {
     if (closed) {

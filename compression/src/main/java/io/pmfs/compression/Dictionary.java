@@ -7,7 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Zstandard dictionary (RFC 8878, section 5): what many small files have in common. Immutable.
+ * A Zstandard dictionary (RFC 8878, section 5): the content that many small files have in common.
+ * Immutable.
  */
 public final class Dictionary {
   private final byte[] bytes;
@@ -18,15 +19,15 @@ public final class Dictionary {
     this.id = id;
   }
 
-  /** Takes over what a file holds; null if that is no dictionary. */
+  /** Takes ownership of a file's content; null if it is not a dictionary. */
   public static @Nullable Dictionary of(byte[] bytes) {
     long id = Zstd.getDictIdFromDict(bytes);
     return id == 0 ? null : new Dictionary(bytes, id);
   }
 
   /**
-   * Trains one of so many bytes at most; null if the samples do not do, because there are too few
-   * or they have nothing in common.
+   * Trains a dictionary of at most {@code maxBytes}; null if the samples are too few or have
+   * nothing in common.
    */
   public static @Nullable Dictionary train(List<byte[]> samples, int maxBytes, int level) {
     int total = samples.stream().mapToInt(sample -> sample.length).sum();
@@ -39,13 +40,13 @@ public final class Dictionary {
     }
   }
 
-  /** What a file holds that {@code zstd -D} takes; not to be changed. */
+  /** The content of a file for {@code zstd -D}; callers must not change it. */
   @SuppressWarnings("MutableArray")
   public byte[] bytes() {
     return bytes;
   }
 
-  /** What each frame names that needs it. */
+  /** The id by which each frame names the dictionary that it needs. */
   public long id() {
     return id;
   }

@@ -4,17 +4,17 @@ import java.nio.ByteBuffer;
 
 /**
  * Decompresses frames of files in the zstd seekable format that any program wrote. Whether damage
- * is seen is up to that program: the format's checksums are optional. Safe for use by many threads,
- * each with buffers of its own.
+ * is detected depends on that program, because the format's checksums are optional. Safe for use by
+ * many threads, each with its own buffers.
  */
 public final class FrameReader implements AutoCloseable {
   private final ZstdDecompressor decompressor = new ZstdDecompressor(null);
 
   /**
-   * Decompresses one frame, of which {@code source} has all bytes and nothing else. Buffers are
-   * direct; their positions move past what was used, or stay if this throws.
+   * Decompresses one frame; {@code source} contains exactly its bytes. Buffers are direct; their
+   * positions move past the bytes used, or stay if this throws.
    *
-   * @throws CodecException if it is no frame, or one with another content size than the table says
+   * @throws CodecException if it is not a frame, or its content size differs from the table
    */
   public void decompress(SeekTable table, int frame, ByteBuffer source, ByteBuffer target)
       throws CodecException {
@@ -36,7 +36,7 @@ public final class FrameReader implements AutoCloseable {
     }
   }
 
-  /** Frees native memory; calls after it fail with an IllegalStateException. Idempotent. */
+  /** Frees native memory; later calls fail with an IllegalStateException. Idempotent. */
   @Override
   public void close() {
     decompressor.close();

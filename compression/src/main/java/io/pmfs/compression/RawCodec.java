@@ -3,9 +3,9 @@ package io.pmfs.compression;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 
-/** The bytes as they are: number 0. */
+/** Stores the bytes unchanged: number 0. */
 public final class RawCodec implements Codec {
-  /** What copies record. */
+  /** The number in records of copies. */
   public static final int NUMBER = 0;
 
   @Override

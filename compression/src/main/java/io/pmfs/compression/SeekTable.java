@@ -5,14 +5,14 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Where each frame of a file in the zstd seekable format lies. Immutable.
+ * The positions of the frames of a file in the zstd seekable format. Immutable.
  *
- * <p>Such a file is a row of independent frames and, last, a skippable frame with this table; see
- * zstd's {@code contrib/seekable_format/zstd_seekable_compression_format.md}. Offsets are given for
- * one frame more than there are: where the last one ends.
+ * <p>Such a file is a sequence of independent frames and, at the end, a skippable frame with this
+ * table; see zstd's {@code contrib/seekable_format/zstd_seekable_compression_format.md}. There is
+ * one offset more than there are frames: the end of the last frame.
  */
 public final class SeekTable {
-  /** What we read and write; 2^27 are what the format's own library takes. */
+  /** The limit for reading and writing; the format's own library accepts 2^27. */
   public static final int MAX_FRAMES = 1 << 22;
 
   private static final int SKIPPABLE_MAGIC = 0x184d2a5e;
@@ -23,7 +23,7 @@ public final class SeekTable {
   private static final int CHECKSUM_FLAG = 0x80;
   private static final int RESERVED_FLAGS = 0x7c;
 
-  /** What {@link #read} is best given to read with. */
+  /** The recommended buffer size for {@link #read}. */
   public static final int READ_BYTES = 64 * 1024;
 
   private final long[] compressedOffsets;
@@ -34,13 +34,13 @@ public final class SeekTable {
     contentOffsets = new long[frameCount + 1];
   }
 
-  /** A file whose bytes can be had at any offset. */
+  /** A file whose bytes can be read at any offset. */
   public interface Source<X extends Exception> {
     /** Fills the (direct) destination. */
     void read(long offset, ByteBuffer destination) throws X;
   }
 
-  /** The table of frames of these sizes. */
+  /** The table of frames with these sizes. */
   public static SeekTable of(int[] compressedSizes, int[] contentSizes) {
     if (compressedSizes.length != contentSizes.length || compressedSizes.length > MAX_FRAMES) {
       throw new IllegalArgumentException(compressedSizes.length + " frames");
@@ -53,10 +53,10 @@ public final class SeekTable {
   }
 
   /**
-   * Reads the table at the end of a file, which may say anything: all of it is checked but what the
-   * frames themselves hold.
+   * Reads the table at the end of a file. Because the file may contain anything, this checks
+   * everything except the content of the frames.
    *
-   * @param memory direct, to read with: {@link #READ_BYTES}, at least a few hundred bytes
+   * @param memory a direct buffer for reading: {@link #READ_BYTES}, or at least a few hundred bytes
    * @throws CodecException if there is no table that describes a file of that size
    */
   public static <X extends Exception> SeekTable read(
@@ -67,8 +67,8 @@ public final class SeekTable {
     buffer.flip();
     int count = buffer.getInt();
     int descriptor = buffer.get();
-    check(buffer.getInt() == SEEKABLE_MAGIC, "it does not end in one");
-    check((descriptor & RESERVED_FLAGS) == 0, "it has flags that have no meaning");
+    check(buffer.getInt() == SEEKABLE_MAGIC, "the file does not end with one");
+    check((descriptor & RESERVED_FLAGS) == 0, "it has unknown flags");
     check(count >= 0 && count <= MAX_FRAMES, "it has too many frames");
     int entryBytes = (descriptor & CHECKSUM_FLAG) == 0 ? ENTRY_BYTES : ENTRY_BYTES + Integer.BYTES;
     long tableBytes = HEADER_BYTES + (long) count * entryBytes + FOOTER_BYTES;
@@ -76,13 +76,13 @@ public final class SeekTable {
     long start = fileSize - tableBytes;
     file.read(start, buffer.clear().limit(HEADER_BYTES));
     buffer.flip();
-    check(buffer.getInt() == SKIPPABLE_MAGIC, "it does not begin as one");
+    check(buffer.getInt() == SKIPPABLE_MAGIC, "its header is missing");
     check(
         Integer.toUnsignedLong(buffer.getInt()) == tableBytes - HEADER_BYTES,
-        "it disagrees about its size");
+        "its header has another size");
     SeekTable table = new SeekTable(count);
     table.readEntries(start + HEADER_BYTES, entryBytes, buffer, file);
-    check(table.compressedOffset(count) == start, "the frames' sizes do not add up");
+    check(table.compressedOffset(count) == start, "the frames do not add up to the file's size");
     return table;
   }
 
@@ -95,14 +95,14 @@ public final class SeekTable {
       file.read(offset + (long) first * entryBytes, entries);
       for (int i = 0; i < count; i++) {
         long compressedSize = Integer.toUnsignedLong(entries.getInt(i * entryBytes));
-        check(compressedSize > 0, "it has a frame without bytes");
+        check(compressedSize > 0, "it has a frame of 0 bytes");
         long contentSize = Integer.toUnsignedLong(entries.getInt(i * entryBytes + Integer.BYTES));
         set(first + i, compressedSize, contentSize);
       }
     }
   }
 
-  /** Sums of 2^22 numbers of 32 bits: they do not overflow. */
+  /** Sums of 2^22 numbers of 32 bits do not overflow. */
   private void set(int frame, long compressedSize, long contentSize) {
     compressedOffsets[frame + 1] = compressedOffsets[frame] + compressedSize;
     contentOffsets[frame + 1] = contentOffsets[frame] + contentSize;
@@ -118,37 +118,41 @@ public final class SeekTable {
     return contentOffsets.length - 1;
   }
 
-  /** Where a frame begins in the file. */
+  /** The offset of a frame in the file. */
   public long compressedOffset(int frame) {
     return compressedOffsets[frame];
   }
 
-  /** Bytes of a frame in the file; up to 2^32 - 1 in a foreign one. */
+  /** The size of a frame in the file; up to 2^32 - 1 in a foreign file. */
   public long compressedSize(int frame) {
     return compressedOffsets[frame + 1] - compressedOffsets[frame];
   }
 
-  /** Where a frame's content begins in the whole content. */
+  /** The offset of a frame's content in the whole content. */
   public long contentOffset(int frame) {
     return contentOffsets[frame];
   }
 
-  /** Bytes of a frame's content; up to 2^32 - 1 in a foreign file, and 0 is possible. */
+  /** The size of a frame's content; up to 2^32 - 1 in a foreign file, and possibly 0. */
   public long contentSize(int frame) {
     return contentOffsets[frame + 1] - contentOffsets[frame];
   }
 
-  /** Bytes of the whole content. */
+  /** The size of the whole content. */
   public long contentSize() {
     return contentOffsets[frameCount()];
   }
 
-  /** The frame that holds the byte at that offset of the content, which must lie within it. */
+  /**
+   * The frame that contains the byte at that offset of the content; the offset must be within the
+   * content.
+   */
   public int frameOf(long contentOffset) {
     if (contentOffset < 0 || contentOffset >= contentSize()) {
       throw new IndexOutOfBoundsException("offset " + contentOffset + " of " + contentSize());
     }
-    // The first that ends behind it: among frames without content a plain search may hit any.
+    // Finds the first frame that ends behind the offset: among frames without content, a plain
+    // search may find any.
     int low = 0;
     int high = frameCount() - 1;
     while (low < high) {
@@ -162,12 +166,15 @@ public final class SeekTable {
     return low;
   }
 
-  /** Bytes that {@link #encode} gives for so many frames. */
+  /** The size of the result of {@link #encode} for that many frames. */
   public static long encodedSize(int frameCount) {
     return HEADER_BYTES + (long) frameCount * ENTRY_BYTES + FOOTER_BYTES;
   }
 
-  /** The skippable frame that ends the file. Frames carry their checksums, so it has none. */
+  /**
+   * Encodes the skippable frame at the end of the file. It has no checksums, because the frames
+   * carry their own.
+   */
   public ByteBuffer encode() {
     int size = Math.toIntExact(encodedSize(frameCount()));
     ByteBuffer out = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Writes content as a file in the zstd seekable format: frames of one size, but for those cut short
- * by {@link #endFrame} and the last, then the table. Used by one thread.
+ * Writes content as a file in the zstd seekable format: frames of equal size, except the last and
+ * those that {@link #endFrame} ends early, followed by the table. Used by one thread.
  */
 public final class SeekableWriter extends OutputStream {
   private final OutputStream out;
@@ -23,10 +23,10 @@ public final class SeekableWriter extends OutputStream {
   private boolean finished;
 
   /**
-   * Writes to a stream, which is closed with this.
+   * Writes to a stream; closing this closes the stream.
    *
    * @param codec a {@link ZstdCodec}; stays open
-   * @param frameBytes content in a frame
+   * @param frameBytes bytes of content in a frame
    */
   public SeekableWriter(OutputStream out, ZstdCodec codec, int frameBytes) {
     this.out = out;
@@ -36,12 +36,12 @@ public final class SeekableWriter extends OutputStream {
     this.transfer = new byte[compressed.capacity()];
   }
 
-  /** Bytes of content taken so far. */
+  /** Bytes of content received so far. */
   public long contentSize() {
     return contentBytes;
   }
 
-  /** Bytes that went to the stream so far. */
+  /** Bytes written to the stream so far. */
   public long writtenSize() {
     return writtenBytes;
   }
@@ -54,7 +54,7 @@ public final class SeekableWriter extends OutputStream {
   @Override
   public void write(byte[] bytes, int offset, int length) throws IOException {
     if (finished) {
-      throw new IOException("the table was written");
+      throw new IOException("the table is already written");
     }
     int end = offset + length;
     for (int at = offset; at < end; ) {
@@ -68,7 +68,7 @@ public final class SeekableWriter extends OutputStream {
     }
   }
 
-  /** What is written next begins a frame. */
+  /** Makes the next byte begin a new frame. */
   public void endFrame() throws IOException {
     if (frame.position() == 0) {
       return;
@@ -91,7 +91,7 @@ public final class SeekableWriter extends OutputStream {
     frameCount++;
   }
 
-  /** Writes what is left and the table, which it answers; the stream stays open. */
+  /** Writes the rest of the content and the table, which it returns; the stream stays open. */
   public SeekTable finish() throws IOException {
     if (!finished) {
       endFrame();
@@ -115,7 +115,7 @@ public final class SeekableWriter extends OutputStream {
     out.flush();
   }
 
-  /** Closes the stream; without {@link #finish} before, what it holds has no table. */
+  /** Closes the stream; without a preceding {@link #finish}, the file has no table. */
   @Override
   public void close() throws IOException {
     out.close();

@@ -10,17 +10,17 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Zstandard frame (RFC 8878) with a content checksum: number 1, or 2 where it takes a
- * dictionary. Any zstd program reads it.
+ * One Zstandard frame (RFC 8878) with a content checksum: number 1, or 2 with a dictionary. Any
+ * zstd program can read it.
  *
- * <p>Keeps the native contexts of as many calls as there are processors; further concurrent calls
- * make their own and free them.
+ * <p>Keeps one native context per processor; further concurrent calls create contexts and free
+ * them.
  */
 public final class ZstdCodec implements Codec {
-  /** What copies record. */
+  /** The number in records of copies. */
   public static final int NUMBER = 1;
 
-  /** What copies record that need the dictionary. */
+  /** The number in records of copies that need the dictionary. */
   public static final int WITH_DICTIONARY = 2;
 
   private static final int MAGIC = 0xfd2fb528;
@@ -36,13 +36,13 @@ public final class ZstdCodec implements Codec {
   /**
    * Frees its contexts when closed.
    *
-   * @param level as of the zstd program: 1 is fast, 19 is small
+   * @param level as in the zstd program: 1 is fast, 19 is small
    */
   public ZstdCodec(int level) {
     this(level, null);
   }
 
-  /** The same with a dictionary, without which nothing it writes can be read. */
+  /** The same with a dictionary, which is needed to read anything that this codec writes. */
   public ZstdCodec(int level, @Nullable Dictionary dictionary) {
     if (level < Zstd.minCompressionLevel() || level > Zstd.maxCompressionLevel()) {
       throw new IllegalArgumentException(
@@ -114,13 +114,13 @@ public final class ZstdCodec implements Codec {
     return decompressor.decompress(source, target);
   }
 
-  /** The library would also take nothing, older formats, and frames without a checksum. */
+  /** The library would also accept empty input, older formats, and frames without a checksum. */
   private static void checkHeader(ByteBuffer source) throws CodecException {
     ByteBuffer header = source.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     if (header.remaining() < HEADER_BYTES
         || header.getInt() != MAGIC
         || (header.get() & CHECKSUM_FLAG) == 0) {
-      throw new CodecException("no zstd frame with a content checksum", null);
+      throw new CodecException("not a zstd frame with a content checksum", null);
     }
   }
 

@@ -6,7 +6,7 @@ import com.github.luben.zstd.ZstdException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** Zstandard frames to bytes, with reused native contexts. Safe for use by many threads. */
+/** Decompresses Zstandard frames with reused native contexts. Safe for use by many threads. */
 final class ZstdDecompressor implements AutoCloseable {
   private final ContextPool<ZstdDecompressCtx> contexts;
 
@@ -22,7 +22,7 @@ final class ZstdDecompressor implements AutoCloseable {
             prepared);
   }
 
-  /** As {@link Codec#decompress}, of any frame that the library takes. */
+  /** Like {@link Codec#decompress}, for any frame that the library accepts. */
   int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
     ZstdDecompressCtx context = contexts.take();
     try {

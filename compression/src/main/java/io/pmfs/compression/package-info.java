@@ -1,4 +1,4 @@
-/** Codecs: bytes in, bytes out. */
+/** Codecs, which compress and decompress bytes. */
 @NullMarked
 package io.pmfs.compression;
 

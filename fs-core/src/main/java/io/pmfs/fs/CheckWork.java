@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Saying which of a request's files have no copy from which all of them can be read. What is known
- * of copies is compared with what is in the tiers.
+ * Reports the files of a request that have no copy from which the whole file can be read. Compares
+ * the records of copies with what is in the tiers.
  */
 final class CheckWork implements RunningTask.Work {
   private final TaskSource source;
@@ -17,7 +17,7 @@ final class CheckWork implements RunningTask.Work {
   private final boolean deep;
 
   /**
-   * Checks what is included.
+   * Checks the files that {@code included} accepts.
    *
    * @param deep whether copies are read and compared with their checksums
    */

@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The tasks of a mounted dataset: staging, prefetching, comparing, verifying and evicting. */
 public final class DatasetTasks implements FileTasks {
-  /** Files at once if nothing is asked for; see docs/decisions/0015. */
+  /** Files processed at once by default; see docs/decisions/0015. */
   private static final int DEFAULT_JOBS = 32;
 
-  /** Copies read at once to be compared: enough for a local disk. */
+  /** Copies read and compared at once: enough for a local disk. */
   private static final int VERIFY_THREADS = 4;
 
   private static final Duration STOP = Duration.ofSeconds(30);
@@ -36,9 +36,9 @@ public final class DatasetTasks implements FileTasks {
   private boolean closed; // GUARDED_BY(this)
 
   /**
-   * Of what the others serve; to be closed before them.
+   * Tasks on the given file system, copies and stager; close this before them.
    *
-   * @param scratch where what is to be reported lies
+   * @param scratch where findings are kept
    * @param threadStart what each thread of a task does first
    */
   public DatasetTasks(
@@ -113,13 +113,13 @@ public final class DatasetTasks implements FileTasks {
         (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch, System::nanoTime).run(t));
   }
 
-  /** Other nodes' files are theirs to copy. */
+  /** Leaves out files of other nodes, which copy these themselves, unless {@code replicated}. */
   private Predicate<Inode> included(boolean replicated) {
     Share share = stager.share();
     return replicated || share == Share.ALL ? inode -> true : share::isOwn;
   }
 
-  /** A task that asks the source. */
+  /** Work that reads from the source. */
   private interface SourceWork {
     void run(TaskSource by, RunningTask task) throws InterruptedException;
   }
@@ -136,9 +136,9 @@ public final class DatasetTasks implements FileTasks {
   private void checkTier(@Nullable String name) {
     if (name != null && copies.tiers().stream().noneMatch(tier -> tier.name().equals(name))) {
       throw new IllegalArgumentException(
-          "there is no tier "
+          "no tier named "
               + name
-              + "; there is "
+              + "; the tiers are "
               + copies.tiers().stream().map(Tier::name).collect(Collectors.joining(", ")));
     }
   }

@@ -16,8 +16,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is asked of the source to import a directory: its names, and the attributes of many names at
- * once, for on a source with latency that is most of the time.
+ * Reads a directory from the source for an import: its names and their attributes. It requests the
+ * attributes of many names concurrently, because on a source with latency these take most of the
+ * time.
  */
 final class DirectoryReader {
   /** Fewer names than this are not worth handing to other threads. */
@@ -28,7 +29,10 @@ final class DirectoryReader {
   private final Pace pace;
   private final BooleanSupplier stopped;
 
-  /** Asks at a pace, on the caller's thread and on others; fails with EINTR once it is stopped. */
+  /**
+   * Limits requests to the pace, and sends them on the caller's thread and on {@code threads}.
+   * Fails with EINTR once {@code stopped} is true.
+   */
   DirectoryReader(
       BackingStore source, ExecutorService threads, Pace pace, BooleanSupplier stopped) {
     this.source = source;
@@ -37,20 +41,20 @@ final class DirectoryReader {
     this.stopped = stopped;
   }
 
-  /** Whether it may make others wait for longer than the source does. */
+  /** Whether the pace may make callers wait longer than the source does. */
   boolean isPaced() {
     return pace != Pace.UNLIMITED;
   }
 
-  /** Takes what {@link #read} finds. */
+  /** Receives what {@link #read} finds. */
   interface Batches {
     void accept(List<SourceEntry> entries) throws FsException;
   }
 
   /**
-   * Hands what is in a directory to the consumer, in batches.
+   * Passes the entries of a directory to the consumer, in batches.
    *
-   * @param hurries whether the pace does not matter any more
+   * @param hurries whether to ignore the pace from now on
    */
   void read(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
     BatchFailure failure = new BatchFailure();
@@ -65,7 +69,7 @@ final class DirectoryReader {
     }
   }
 
-  /** Carries the first failure out of a consumer; what comes after it is not done. */
+  /** Carries the first failure out of a consumer and skips all later steps. */
   private static final class BatchFailure {
     private @Nullable FsException cause;
 
@@ -73,7 +77,7 @@ final class DirectoryReader {
       void run() throws FsException;
     }
 
-    /** Whether none has failed. */
+    /** Whether no step has failed. */
     boolean first(Step step) {
       if (cause == null) {
         try {
@@ -136,7 +140,7 @@ final class DirectoryReader {
         SourceStatus status = status(directory.resolve(name), hurries);
         entries.add(new SourceEntry(name, status.identity(), status.attributes()));
       } catch (FsException e) {
-        // A name that is gone again was never there; anything else must not make a file disappear
+        // A name that no longer exists is skipped; any other error must not make a file disappear
         // silently.
         if (e.errno() != Errno.ENOENT) {
           throw e;

@@ -6,8 +6,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 
 /**
- * Files between the walk that finds them and the threads that work on them, in order. Who puts one
- * waits while it is full; who takes one does not wait for long, for there may be other work.
+ * A queue, in order, between the walk that finds files and the threads that work on them. {@link
+ * #put} blocks while it is full; taking waits only briefly, because there may be other work.
  */
 final class FileQueue {
   private static final long NOTHING_NOW = 0;
@@ -30,13 +30,13 @@ final class FileQueue {
     }
   }
 
-  /** No more will be put. */
+  /** No more files will be put. */
   synchronized void close() {
     closed = true;
     notifyAll();
   }
 
-  /** Nothing will be taken any more, and nobody waits. */
+  /** No more files are taken, and every waiting thread returns. */
   synchronized void stop() {
     stopped = true;
     notifyAll();
@@ -45,7 +45,8 @@ final class FileQueue {
   /**
    * Works on files until there are no more.
    *
-   * @param otherWork does a little of something else while there is none; false if there is nothing
+   * @param otherWork does a small piece of other work while no file is there; false if there is
+   *     none
    */
   void serve(LongConsumer work, BooleanSupplier otherWork) throws InterruptedException {
     boolean patient = false;
@@ -62,7 +63,9 @@ final class FileQueue {
     }
   }
 
-  /** There is nothing more only when what was taken is done: who waits may help with it. */
+  /**
+   * The queue ends only when every taken file is done: until then waiting threads may help with it.
+   */
   private synchronized long take(boolean patient) throws InterruptedException {
     for (boolean waits = patient; waits && files.isEmpty() && !isOver(); waits = false) {
       wait(PATIENCE_MS);

@@ -3,33 +3,33 @@ package io.pmfs.fs;
 import java.time.Duration;
 import java.util.List;
 
-/** A task over many files that was started. Safe for use by many threads. */
+/** A started task over many files. Safe for use by many threads. */
 public interface FileTask extends AutoCloseable {
-  /** What it is to do; without its paths once it has ended. */
+  /** The request; without its paths once the task has ended. */
   TaskRequest request();
 
-  /** How many paths of the request a successor need not look at again. */
+  /** How many paths of the request a successor can skip. */
   long position();
 
   /** A snapshot; cheap enough to be taken several times a second. */
   TaskProgress progress();
 
   /**
-   * What there is to report of single files, in the order it was found; good outcomes are only
-   * counted. Kept until it is closed.
+   * Findings about single files, in the order they were found. Successes are only counted. Kept
+   * until the task is closed.
    *
-   * @param from how many to skip
-   * @param limit how many at most
+   * @param from how many findings to skip
+   * @param limit the most findings to return
    */
   List<TaskFinding> findings(long from, int limit);
 
-  /** Asks it to stop; what it did so far stays. Idempotent. */
+  /** Asks the task to stop; what it did so far stays. Idempotent. */
   void cancel();
 
-  /** Waits until it has ended, however; says whether it did within the time. */
+  /** Waits until the task has ended in any way; false if it did not within the timeout. */
   boolean await(Duration timeout) throws InterruptedException;
 
-  /** Gives up its findings: another task has taken its place. */
+  /** Discards the findings: another task has replaced this one. */
   @Override
   void close();
 }

@@ -7,16 +7,16 @@ public interface FileTasks extends AutoCloseable {
   /**
    * Starts a task in the background.
    *
-   * @throws IllegalArgumentException if the request makes no sense for this dataset, for example
-   *     names a tier that it has not
+   * @throws IllegalArgumentException if the request does not fit this dataset, for example names a
+   *     tier that does not exist
    * @throws IllegalStateException if another task is running
    */
   FileTask start(TaskRequest request);
 
-  /** The running task, or else the last one; null if there was none in this session. */
+  /** The running task, else the last one; null if this session had none. */
   @Nullable FileTask latest();
 
-  /** Cancels what is running and waits for it; later starts fail. */
+  /** Cancels the running task and waits for it; later starts fail. */
   @Override
   void close();
 }

@@ -15,22 +15,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a task has to report of single paths, in the order it was found: the first {@value #MOST}.
- * The first {@value #IN_MEMORY} of these are in memory, the rest in a file; if there can be no
- * file, the rest is only counted. Safe for use by many threads.
+ * The findings of a task about single paths, in the order they were found: the first {@value
+ * #MOST}. The first {@value #IN_MEMORY} are in memory, the rest in a file; if no file can be
+ * created, the rest is only counted. Safe for use by many threads.
  */
 public final class Findings implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Findings.class);
 
-  /** How many are kept. */
+  /** The most findings that are kept. */
   public static final int MOST = 100_000;
 
   static final int IN_MEMORY = 1000;
 
-  /** Of each so many-th the place in the file is known. */
+  /** The file offset of every {@value}th finding is kept in memory. */
   private static final int STRIDE = 100;
 
-  /** What is longer is cut. */
+  /** Longer texts are truncated. */
   private static final int MAX_TEXT_BYTES = 16 << 10;
 
   private static final int HEADER_BYTES = 3 * Integer.BYTES;
@@ -47,7 +47,7 @@ public final class Findings implements AutoCloseable {
     this.scratch = scratch;
   }
 
-  /** Adds one, unless there are too many. */
+  /** Adds a finding, unless there are too many. */
   public synchronized void add(TaskFinding finding) {
     if (isFull) {
       return;
@@ -60,7 +60,8 @@ public final class Findings implements AutoCloseable {
         isFull = first.size() + inFile >= MOST;
       } catch (IOException e) {
         isFull = true;
-        log.warn("findings after the first {} are only counted: {}", size(), e.getMessage());
+        log.warn(
+            "findings beyond the first {} are counted but not listed: {}", size(), e.getMessage());
       }
     }
   }
@@ -95,12 +96,12 @@ public final class Findings implements AutoCloseable {
     return text.length <= MAX_TEXT_BYTES ? text : Arrays.copyOf(text, MAX_TEXT_BYTES);
   }
 
-  /** How many there are to be listed. */
+  /** How many findings can be listed. */
   public synchronized int size() {
     return first.size() + inFile;
   }
 
-  /** Some of them: so many at most, after the first ones. */
+  /** At most {@code limit} findings, after skipping {@code from}. */
   public synchronized List<TaskFinding> list(long from, int limit) {
     int size = size();
     int start = (int) Math.min(Math.max(0, from), size);
@@ -149,7 +150,7 @@ public final class Findings implements AutoCloseable {
     return bytes.flip();
   }
 
-  /** Forgets all of them. */
+  /** Discards all findings. */
   @Override
   public synchronized void close() {
     isFull = true;

@@ -35,33 +35,33 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings the source's names and attributes into the namespace, each when it is first asked for in a
- * session: a directory that was never imported, or changed since, is listed; a file that was
- * imported in an earlier session is looked at once, and all others of its directory with it where
- * the source {@link BackingStore#listsAtOnce}. From then on the source is not asked again until the
- * next session.
+ * Imports the source's names and attributes into the namespace, each when it is first requested in
+ * a session. A directory that was never imported, or has changed since, is listed. A file imported
+ * in an earlier session is compared with the source once, together with all others of its directory
+ * where the source {@link BackingStore#listsAtOnce}. After that the source is not asked again until
+ * the next session.
  */
 final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
 
   /**
-   * A change within this time of the last one may leave the modification time as it was, on file
+   * A change within this time of the previous one may leave the modification time unchanged on file
    * systems with coarse clocks.
    */
   private static final Duration CLOCK_GRAIN = Duration.ofSeconds(2);
 
   /**
-   * A lock for each inode: who holds one may wait for a peer, which may ask this node for another
-   * one, and must not find that locked as well.
+   * One lock per inode. The holder may wait for a peer, and the peer may ask this node for another
+   * inode, whose lock must be free.
    */
   private static final int LOCKS = 1 << 30;
 
   private static final int IMPORT_COUNTS = 1024;
 
-  /** A directory that changes at each look is taken as it was at the last of these. */
+  /** A directory that keeps changing is accepted as it is at this attempt. */
   private static final int LISTING_ATTEMPTS = 3;
 
-  // What is known in this session, by inode.
+  // What this session knows of an inode.
   private static final byte UNKNOWN = 0;
   private static final byte LISTED = 2;
 
@@ -72,19 +72,19 @@ final class Importer {
   private final InstantSource clock;
   private volatile Known known = new Known(0, new InodeBytes());
 
-  /** Counts the imports of directories of equal hash, so that a listing notices one. */
+  /** Import counts by hash of the directory, so that a listing notices an import meanwhile. */
   private final AtomicIntegerArray imports = new AtomicIntegerArray(IMPORT_COUNTS);
 
-  /** Directories that somebody waits for while they are imported at a task's pace. */
+  /** Directories that a thread waits for while they are imported at a task's pace. */
   private final Set<Long> awaited = ConcurrentHashMap.newKeySet();
 
-  // Held while a directory is imported or an inode is looked at, so that it happens once. The
-  // inode's number selects the lock.
-  // LOCK ORDER: a directory's before those of what is in it, never two directories'.
+  // Held while a directory is imported or an inode is compared, so that this happens once. The
+  // inode number selects the lock.
+  // LOCK ORDER: a directory's lock before those of its entries, never two directories' locks.
   private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(LOCKS);
   private final Striped<Lock> inodeLocks = Striped.lazyWeakLock(LOCKS);
 
-  /** Marks that hold until the namespace loses what they are about. */
+  /** Marks that are valid until the namespace loses the inodes they describe. */
   private record Known(int losses, InodeBytes marks) {}
 
   Importer(
@@ -110,9 +110,7 @@ final class Importer {
     return last.marks;
   }
 
-  /**
-   * Looks at the root, which must be a directory, and makes its inode if this is the first time.
-   */
+  /** Checks that the root is a directory, and makes its inode if this is the first time. */
   void importRoot() throws FsException {
     SourceStatus status = source.status(FileName.of(""));
     if (status.attributes().type() != FileType.DIRECTORY) {
@@ -136,12 +134,15 @@ final class Importer {
     }
   }
 
-  /** Steps that are taken again if the namespace lost meanwhile what they build on. */
+  /** Steps that are repeated if the namespace lost meanwhile what they build on. */
   interface Steps<T> {
     T take() throws FsException;
   }
 
-  /** Takes steps on what the namespace knows, and no part of them on what it knew before. */
+  /**
+   * Runs steps on one consistent state of the namespace: repeats all of them if it lost data
+   * meanwhile.
+   */
   <T> T whole(Steps<T> steps) throws FsException {
     while (true) {
       int losses = namespace.losses();
@@ -167,7 +168,7 @@ final class Importer {
   private Inode checkedNow(long number) throws FsException {
     Inode inode = namespace.inode(number);
     if (inode == null && number == Namespace.ROOT) {
-      // Of a session that goes on without its records.
+      // The session continues without its records.
       importRoot();
       inode = namespace.inode(number);
     }
@@ -185,8 +186,8 @@ final class Importer {
       if (now != null) {
         return now;
       }
-      // The name that the inode goes by is not its any more. A hard link may have others: the
-      // name's directory, listed again, has the inode go by the next of them.
+      // The inode's name now belongs to another file. A hard link may have other names: listing the
+      // directory of that name again gives the inode its next one.
       Inode before = namespace.inode(number);
       if (before != null) {
         try {
@@ -205,8 +206,8 @@ final class Importer {
   }
 
   /**
-   * An inode that the namespace gave out and lost: it is where it was seen, and the directories up
-   * to there are listed again if they were lost as well.
+   * Finds an inode that the namespace handed out and lost. It is where it was last seen;
+   * directories up to there are listed again if they were lost as well.
    */
   private Inode foundAgain(long number) throws FsException {
     if (number == Namespace.ROOT) {
@@ -228,7 +229,7 @@ final class Importer {
     return inode;
   }
 
-  /** Below the root. */
+  /** The path below the root. */
   FileName path(long number) throws FsException {
     return whole(
         () -> {
@@ -241,7 +242,7 @@ final class Importer {
         });
   }
 
-  /** The inode, compared with the source now: it may have changed while it was mounted. */
+  /** The inode, compared with the source now: it may have changed since the mount. */
   Inode lookAgain(long number) throws FsException {
     Lock lock = inodeLocks.get(number);
     lock.lock();
@@ -266,10 +267,10 @@ final class Importer {
   }
 
   /**
-   * Compares an inode with the file of its name.
+   * Compares an inode with the file at its path.
    *
-   * @param anyFile whether a missing file is an error and another one is taken for the inode's; if
-   *     not, the answer is null then
+   * @param anyFile true: a missing file is an error, and a different file is accepted as the
+   *     inode's; false: both return null
    */
   private @Nullable Inode check(long number, boolean anyFile) throws FsException {
     Lock lock = inodeLocks.get(number);
@@ -299,11 +300,12 @@ final class Importer {
         return null;
       }
       if (status.attributes().type() != before.attributes().type()) {
-        throw new FsException(Errno.ESTALE, path + " is of another type than its directory says");
+        throw new FsException(
+            Errno.ESTALE, path + " has another file type than its directory entry");
       }
       Inode changed = checked(before, status);
-      // Before, so that nobody reads the old copy as the new version; after, because a copy of the
-      // old one may have been finished in between.
+      // Before the update, so that no reader takes the old copy for the new version; and after it,
+      // because a copy of the old version may have been finished in between.
       forgetOutdated(before, changed);
       Inode now =
           namespace.updateInode(number, known -> known == null ? null : checked(known, status));
@@ -328,19 +330,20 @@ final class Importer {
         status.attributes());
   }
 
-  /** Devices are renumbered between mounts. */
+  /** Compares inode numbers without devices: these are renumbered between mounts. */
   private static boolean isSameFile(Inode before, SourceStatus now) {
     return before.identity().inode() == now.identity().inode()
         && before.attributes().type() == now.attributes().type();
   }
 
-  /** What was listed in another directory of the same name says nothing of this one. */
+  /** The listing, unless it belongs to another directory of the same name. */
   private static @Nullable Listing listing(Inode before, SourceStatus now) {
     return isSameFile(before, now) ? before.listing() : null;
   }
 
   /**
-   * Whether what is in a directory was not compared with the source yet, and is better together.
+   * Whether the entries of a directory were not yet compared with the source, and comparing them
+   * together is faster.
    */
   private boolean isComparedAtOnce(long directory) {
     Inode inode = namespace.inode(directory);
@@ -357,7 +360,7 @@ final class Importer {
   }
 
   /**
-   * Makes sure that the namespace has what is in a directory, and each as it is in this session.
+   * Makes sure that the namespace has all entries of a directory, each as it is in this session.
    */
   void ensureCompared(long directory) throws FsException {
     whole(
@@ -394,14 +397,14 @@ final class Importer {
     return inode;
   }
 
-  /** Makes sure that the namespace has what is in a directory. */
+  /** Makes sure that the namespace has all entries of a directory. */
   void ensureListed(long directory) throws FsException {
     ensureListed(directory, reader, () -> false);
   }
 
   /**
-   * The same, asking the source through a reader that may have a pace. Whoever waits for the
-   * directory meanwhile without having one has the pace forgotten.
+   * The same, with a reader that may have a pace. The pace is dropped as soon as a caller without
+   * one waits for the same directory.
    */
   void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
       throws FsException {
@@ -421,7 +424,7 @@ final class Importer {
     if (known.get(directory) == LISTED) {
       return;
     }
-    // Before the lock: it may have to list a parent.
+    // Outside the lock: this may list a parent.
     checked(directory);
     Lock lock = directoryLocks.get(directory);
     if (!lock.tryLock()) {
@@ -462,10 +465,10 @@ final class Importer {
   }
 
   /**
-   * Passes the entries after a position, in order, to the visitor until it declines one.
+   * Passes the entries after a position, in order, to the visitor until it returns false.
    *
-   * <p>A directory that an earlier session listed is known at once, and may be listed again while
-   * its entries are passed: then those are missing that were not found again yet.
+   * <p>A directory listed in an earlier session can be shown at once, and may be listed again while
+   * its entries are passed: entries that were not found again yet are then missing.
    */
   void list(long directory, long afterPosition, Namespace.EntryVisitor visitor) throws FsException {
     long[] last = {afterPosition};
@@ -504,7 +507,7 @@ final class Importer {
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + directory.number() + " has no path");
     }
-    // From here on the namespace lacks entries, also if the source fails before the end.
+    // From here on the namespace lacks entries, even if the source fails before the end.
     known().set(directory.number(), UNKNOWN);
     imports.incrementAndGet(importCount(directory.number()));
     Attributes before = directory.attributes();
@@ -538,7 +541,7 @@ final class Importer {
     }
   }
 
-  /** Drops what was kept of a file that is not what it was. */
+  /** Drops copies and attributes of a file that has changed. */
   private void forgetOutdated(Inode before, Inode now) {
     boolean regular = now.attributes().type() == FileType.REGULAR;
     if (regular
@@ -549,15 +552,15 @@ final class Importer {
     if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
       namespace.removeExtendedAttributes(now.number());
       if (now.attributes().type() == FileType.SYMBOLIC_LINK) {
-        // File systems give the inode number of a link that was replaced to the new one.
+        // File systems reuse the inode number of a replaced link.
         namespace.putSymbolicLinkTarget(now.number(), PmfsFileSystem.NO_TARGET);
       }
     }
   }
 
   /**
-   * Forgets an inode whose last name is gone, with its copies, and if it is a directory with all
-   * that is below it.
+   * Forgets an inode whose last name is gone, with its copies, and for a directory everything below
+   * it.
    */
   private void remove(long directory, DirectoryEntry gone) {
     Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
@@ -568,7 +571,7 @@ final class Importer {
       if (inode == null
           || inode.parent() != name.directory
           || !inode.name().equals(name.entry.name())) {
-        // It lives on by another name.
+        // It still has another name.
         continue;
       }
       if (inode.attributes().type() == FileType.DIRECTORY) {

@@ -10,18 +10,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The order of a prefetch, looked up some thousand paths at a time; and the search in it for a
- * reader that is further on. Used by the task's own thread, but for the threads that it starts.
+ * Reads the order of a prefetch, looking up a few thousand paths at a time, and finds a reader that
+ * is further on. Used by the task's own thread and by the threads that it starts.
  */
 final class OrderReader {
-  /** Paths that are looked up at once. */
+  /** Paths looked up at once. */
   static final int BATCH = 4096;
 
   private final TaskSource source;
   private final RunningTask task;
   private final TaskPaths paths;
   private final TaskPaths.Cursor cursor;
-  private final BitSet reported = new BitSet(); // GUARDED_BY(reported); by position
+  private final BitSet reported = new BitSet(); // GUARDED_BY(reported); indexed by position
   private List<Entry> batch = List.of();
   private int at;
 
@@ -33,10 +33,10 @@ final class OrderReader {
     cursor.skipTo(from);
   }
 
-  /** A path of the order, and its inode's number; 0 if it is not known. */
+  /** A path of the order with its inode number; 0 if unknown. */
   record Entry(TaskPaths.Place place, long number) {}
 
-  /** The next path, until it is passed; null after the last. */
+  /** The next path, until {@link #pass}; null after the last. */
   @Nullable Entry next() throws InterruptedException {
     if (at == batch.size()) {
       batch = read(cursor);
@@ -59,7 +59,7 @@ final class OrderReader {
     return paths.count() - position();
   }
 
-  /** Passes over paths, so that the next is the one at a position. */
+  /** Skips paths until the next one is at the given position. */
   void skipTo(long position) {
     long within = position - position() + at;
     if (within <= batch.size()) {
@@ -105,7 +105,7 @@ final class OrderReader {
     }
   }
 
-  /** Whether nothing was reported of a path yet; something is now. */
+  /** Marks a path as reported; false if it was already. */
   private boolean isNews(TaskPaths.Place place) {
     synchronized (reported) {
       int position = (int) place.position();
@@ -115,7 +115,9 @@ final class OrderReader {
     }
   }
 
-  /** Starts threads that look all paths up, ahead of the reader, and report what is not a file. */
+  /**
+   * Starts threads that look up all paths ahead of the reader and report those that are not files.
+   */
   List<Thread> startChecking(int threads) {
     TaskPaths.Cursor all = paths.open();
     AtomicInteger checking = new AtomicInteger(threads);
@@ -144,15 +146,15 @@ final class OrderReader {
       task.counts.totalBytes.add(inode.attributes().size());
     } else if (isNews(place)) {
       String what = type == FileType.DIRECTORY ? "a directory" : "not a regular file";
-      String reason = place.reason("it is " + what + "; an order names files");
+      String reason = place.reason("it is " + what + "; an order must name regular files");
       task.report(place.path(), TaskFinding.Kind.FAILED, reason);
     }
   }
 
   /**
-   * Looks for the files that are read, from here to the end: where some of them are close to each
-   * other the reader is. The position of the first of these; -1 if there is no such place, or the
-   * window is read again.
+   * Searches from here to the end for the files being read: the reader is where several of them are
+   * close together. Returns the position of the first; -1 if there is no such place, or the window
+   * is being read again.
    */
   long findReader(PrefetchWindow window) throws InterruptedException {
     long rest = rest();

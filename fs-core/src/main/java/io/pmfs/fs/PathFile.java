@@ -17,13 +17,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A list of paths in a file: docs/formats.md "Lists of paths". It was read to its end once, so that
- * a list that was cut short is refused before a task begins.
+ * A list of paths in a file: docs/formats.md "Lists of paths". Opening reads it to the end once, so
+ * that a truncated list is refused before a task begins.
  */
 public final class PathFile implements TaskPaths {
   private static final Logger log = LoggerFactory.getLogger(PathFile.class);
 
-  /** What a list begins with. */
+  /** The first bytes of a list. */
   static final byte[] MAGIC = "pmfs paths 1\n".getBytes(US_ASCII);
 
   private static final int NO_PATH = 0xFFFE;
@@ -33,7 +33,7 @@ public final class PathFile implements TaskPaths {
 
   private final FileChannel file;
   private final @Nullable Path path;
-  private final long first; // where the first record is
+  private final long first; // offset of the first record
   private final long count;
 
   private PathFile(FileChannel file, @Nullable Path path, long first, long count) {
@@ -44,11 +44,11 @@ public final class PathFile implements TaskPaths {
   }
 
   /**
-   * Takes over a list, which ends where the file does.
+   * Takes over a list that ends where the file does.
    *
-   * @param path what to remove when it is closed; null if it has no name
-   * @param start where in the file the list begins
-   * @throws IllegalArgumentException with a message fit for the user if it is not a whole list
+   * @param path what to remove on close; null if the file has no name
+   * @param start the offset of the list in the file
+   * @throws IllegalArgumentException with a message for the user if the list is not complete
    */
   public static PathFile open(FileChannel file, @Nullable Path path, long start)
       throws IOException {
@@ -77,7 +77,7 @@ public final class PathFile implements TaskPaths {
     return new PathFile(file, path, start + MAGIC.length, count);
   }
 
-  /** Its name; null if it has none, and so does not outlive this process. */
+  /** The file's name; null if it has none and therefore does not outlive this process. */
   public @Nullable Path path() {
     return path;
   }
@@ -104,7 +104,7 @@ public final class PathFile implements TaskPaths {
     }
   }
 
-  /** Lets go of the file without removing it: the next daemon goes on with it. */
+  /** Closes the file without removing it: the next daemon continues with it. */
   public void leave() {
     try {
       file.close();
@@ -165,7 +165,7 @@ public final class PathFile implements TaskPaths {
     }
   }
 
-  /** The bytes of the file from an offset on. */
+  /** Reads the file from an offset on. */
   private static final class Records {
     private final FileChannel file;
     private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES).limit(0);
@@ -179,7 +179,7 @@ public final class PathFile implements TaskPaths {
       this.next = start;
     }
 
-    /** Where the next byte is. */
+    /** The offset of the next byte. */
     long at() {
       return next - buffer.remaining();
     }
@@ -193,7 +193,7 @@ public final class PathFile implements TaskPaths {
       return length;
     }
 
-    /** Of all before the length that was read last. */
+    /** The checksum of everything before the length that was read last. */
     int checksumBeforeLength() {
       return checksum;
     }
@@ -236,19 +236,19 @@ public final class PathFile implements TaskPaths {
     }
   }
 
-  /** Writes a list. A path for each line of it, or nothing for a line without one. */
+  /** Writes a list: one record per line, with or without a path. */
   public static final class Writer {
     private final OutputStream out;
     private final CRC32C crc = new CRC32C();
     private long lines;
 
-    /** Begins a list; the stream, which should be buffered, is left open. */
+    /** Begins a list. The stream should be buffered and is left open. */
     public Writer(OutputStream out) throws IOException {
       this.out = out;
       write(MAGIC);
     }
 
-    /** Adds a line; null if it has no path. */
+    /** Adds a line; null for a line without a path. */
     public void add(@Nullable FileName path) throws IOException {
       lines++;
       if (path == null) {
@@ -260,7 +260,7 @@ public final class PathFile implements TaskPaths {
       }
     }
 
-    /** Ends the list, without which it is none. */
+    /** Ends the list; a list without this is invalid. */
     public void end() throws IOException {
       int checksum = (int) crc.getValue();
       ByteBuffer end = ByteBuffer.allocate(END_BYTES);

@@ -29,12 +29,12 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a read-only file system over a dataset, in the order a request meets them: find
- * a name, list, read. Names are answered from the namespace, bytes from the tiers, and only what
+ * The operations of a read-only file system over a dataset, in the order in which a request uses
+ * them: find a name, list, read. Names come from the namespace, bytes from the tiers, and only what
  * neither has from the source. Safe for use by many threads.
  *
- * <p>Failures are {@link FsException}s whose reason is the kernel's answer. Permissions are the
- * kernel's business (mount option {@code default_permissions}): whoever gets here may.
+ * <p>Failures are {@link FsException}s whose errno is passed to the kernel. The kernel checks
+ * permissions (mount option {@code default_permissions}): this class does not.
  */
 public final class PmfsFileSystem {
   /** The inode number of the root directory. */
@@ -43,12 +43,12 @@ public final class PmfsFileSystem {
   /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
   private static final int NAME_MAX = 255;
 
-  /** What st_blocks counts. */
+  /** The unit of st_blocks. */
   private static final int BLOCK_BYTES = 512;
 
   private static final Duration STATISTICS_AGE = Duration.ofMinutes(10);
 
-  /** In the place of a target that is not known any more; no link has an empty one. */
+  /** Stands for a target that is no longer known; no link has an empty target. */
   static final FileName NO_TARGET = FileName.of("");
 
   private final Namespace namespace;
@@ -64,9 +64,9 @@ public final class PmfsFileSystem {
   private final LongAdder errors = new LongAdder();
 
   /**
-   * Looks at the source's root.
+   * Reads the source's root.
    *
-   * @param threads for asking the source for many attributes at once
+   * @param threads request the attributes of many files from the source concurrently
    * @throws FsException if the source's root cannot be read or is not a directory
    */
   public PmfsFileSystem(
@@ -87,7 +87,7 @@ public final class PmfsFileSystem {
     importer.importRoot();
   }
 
-  /** Goes on with a session without asking the source for anything: it may be away. */
+  /** Continues a session without asking the source for anything: it may be unavailable. */
   public static PmfsFileSystem resume(
       Namespace namespace,
       BackingStore source,
@@ -115,7 +115,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The entry of a name in a directory; ENOENT if there is none, ENAMETOOLONG if there can be none.
+   * The entry of a name in a directory; ENOENT if there is none, ENAMETOOLONG if the name is too
+   * long.
    */
   public DirectoryEntry find(long directory, FileName name) throws FsException {
     DirectoryEntry entry = findIfPresent(directory, name);
@@ -126,8 +127,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The same; null if there is no such name. That may be kept, where ENOENT is the source's answer
-   * of this moment.
+   * The same; null if there is no such name. The caller may cache null, but not ENOENT, which the
+   * source returned just now.
    */
   public @Nullable DirectoryEntry findIfPresent(long directory, FileName name) throws FsException {
     if (name.size() > NAME_MAX) {
@@ -136,14 +137,14 @@ public final class PmfsFileSystem {
     return importer.find(directory, name);
   }
 
-  /** The inode of a number that was handed out. */
+  /** The inode of a number that was handed out, compared with the source in this session. */
   public Inode inode(long number) throws FsException {
     return importer.checked(number);
   }
 
   /**
-   * Passes the entries after a position, but for . and .., in order, to the visitor until it
-   * declines one. Never fails with ENOENT: readdir(3) takes that for the end of the directory, and
+   * Passes the entries after a position, without . and .., in order, to the visitor until it
+   * returns false. Never fails with ENOENT: readdir(3) takes that for the end of the directory, and
    * would hide its names.
    */
   public void list(long directory, long afterPosition, Namespace.EntryVisitor visitor)
@@ -152,14 +153,14 @@ public final class PmfsFileSystem {
       importer.list(directory, afterPosition, visitor);
     } catch (FsException e) {
       throw e.errno() == Errno.ENOENT
-          ? new FsException(Errno.ESTALE, "inode " + directory + " is not where it was", e)
+          ? new FsException(Errno.ESTALE, "inode " + directory + " is no longer at its path", e)
           : e;
     }
   }
 
   /**
-   * Compares all that is in a directory with the source, many at once, unless that was done in this
-   * session.
+   * Compares all entries of a directory with the source, many at once, unless this session did so
+   * already.
    */
   public void compareAll(long directory) throws FsException {
     importer.ensureCompared(directory);
@@ -193,8 +194,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * What the source's file system says of itself, or said within the last ten minutes: {@code find}
-   * asks whenever it enters a mount, and that is no reason to ask the source in every epoch.
+   * The statistics of the source's file system, at most ten minutes old: {@code find} asks for them
+   * whenever it enters a mount, and that must not reach the source in every epoch.
    */
   public StoreStatistics statistics() throws FsException {
     KnownStatistics last = knownStatistics;
@@ -209,7 +210,7 @@ public final class PmfsFileSystem {
   private record KnownStatistics(StoreStatistics statistics, Instant asOf) {}
 
   /**
-   * Reads a range of a regular file, less where it reaches past the end.
+   * Reads a range of a regular file, truncated at the end of the file.
    *
    * @return bytes passed to the sink
    */
@@ -257,7 +258,7 @@ public final class PmfsFileSystem {
       if (!isLost) {
         throw e;
       }
-      // Its path was lost with the state, and is found again.
+      // Its path was lost with the state; find it again.
       return importer.whole(
           () -> stager.read(importer.checked(inode.number()), offset, count, sink));
     }
@@ -276,21 +277,24 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * Where data begins in a regular file, at an offset or after it, as lseek(2) has it for
-   * SEEK_DATA; ENXIO if there is no more.
+   * The start of the next data in a regular file at or after an offset, as lseek(2) defines it for
+   * SEEK_DATA; ENXIO if there is none.
    */
   public long seekData(long number, long offset) throws FsException {
     return seek(number, offset, true);
   }
 
-  /** Where a hole begins, at an offset or after it; the end of the file is one (SEEK_HOLE). */
+  /**
+   * The start of the next hole at or after an offset; the end of the file counts as one
+   * (SEEK_HOLE).
+   */
   public long seekHole(long number, long offset) throws FsException {
     return seek(number, offset, false);
   }
 
   /**
-   * Asks the source, but not for a file that has blocks for all its bytes. A file may always be
-   * called data as a whole: so it is when the source cannot tell, or has another file by now.
+   * Asks the source, except for a file whose blocks cover all its bytes. Reporting a whole file as
+   * data is always allowed: this is done when the source cannot tell, or has another file by now.
    */
   private long seek(long number, long offset, boolean forData) throws FsException {
     Inode inode = importer.checked(number);
@@ -322,8 +326,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The file that holds a regular file's whole content in a tier, raw and verified, for a kernel
-   * that can read it without us; null if there is none now.
+   * The file in a tier that holds a regular file's whole content, raw and verified, for a kernel
+   * that reads it without pmfs; null if there is none now.
    */
   public @Nullable Path copyFile(long number) throws FsException {
     Inode inode = importer.checked(number);
@@ -336,11 +340,11 @@ public final class PmfsFileSystem {
     return file;
   }
 
-  /** Is told what is read. Called on the reader's time, by many threads. */
+  /** Observes reads. Called on the reader's thread, by many threads. */
   interface ReadObserver {
     /**
-     * A read of a file begins; {@link #ended} follows, and before that {@link #read} if it is
-     * answered.
+     * A read of a file begins. {@link #ended} follows, preceded by {@link #read} if the read
+     * succeeded.
      */
     void began(long number);
 
@@ -348,7 +352,7 @@ public final class PmfsFileSystem {
 
     void read(long number, long fileSize, long offset, int count);
 
-    /** A file is read by the kernel, without us. */
+    /** The kernel reads the file without pmfs. */
     void opened(long number);
   }
 
@@ -357,7 +361,7 @@ public final class PmfsFileSystem {
     observer = next;
   }
 
-  /** How many files have a copy in a tier that serves, and the room that these take. */
+  /** The number of files with a copy in a working tier, and the space that these copies use. */
   public record Copied(long files, long bytes) {}
 
   public Copied copied() {
@@ -373,17 +377,17 @@ public final class PmfsFileSystem {
     return new Copied(files, bytes);
   }
 
-  /** Whether there is a copy that the kernel cannot read without us. */
+  /** Whether there is a copy that the kernel cannot read without pmfs. */
   public boolean hasCopyReadByUs(long number) throws FsException {
     return copies.isReadByUs(inode(number));
   }
 
-  /** Has the listener told when a file that {@link #copyFile} gave out is one no longer. */
+  /** Calls the listener when a file returned by {@link #copyFile} is no longer a valid copy. */
   public void onCopyGone(LongConsumer listener) {
     copies.onDrop(listener);
   }
 
-  /** What readers asked for and got since the start. */
+  /** Requests, bytes returned and errors since the start. */
   public record ReadStatistics(long requests, long bytes, long errors) {}
 
   public ReadStatistics readStatistics() {

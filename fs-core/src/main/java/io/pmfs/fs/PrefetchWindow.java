@@ -10,26 +10,26 @@ import java.util.function.LongSupplier;
 
 /**
  * The part of an order that is kept in the tiers: files ahead of the reader's position, and some
- * behind it that may still be read. It follows what readers do, and says which files leave.
+ * behind it that may still be read. It follows the readers and decides which files leave.
  *
- * <p>The position is that of the last file in the order that a read came for. A file leaves when it
- * was read whole, its end included, or when it is further behind the position than the
- * <em>margin</em>, a quarter of the window: loader workers run that much ahead of one another. A
- * file that the order names again within the window stays for that.
+ * <p>The position is that of the last file in the order that was read. A file leaves when it was
+ * read completely, including its end, or when it is further behind the position than the
+ * <em>margin</em>, a quarter of the window: loader workers run that far ahead of one another. A
+ * file that the order names again within the window stays.
  *
- * <p>It holds {@value #MOST_FILES} files at most, and remembers {@value #REMEMBERED} that left:
- * late readers may fetch these again. Of files ahead of it that are read, for the reader is faster,
- * it remembers as many too, and lets them pass when their turn comes.
+ * <p>The window holds at most {@value #MOST_FILES} files, and remembers {@value #REMEMBERED} that
+ * left: late readers may fetch these again. It remembers as many files that were read ahead of it
+ * by a faster reader, and skips them when their turn comes.
  *
- * <p>What the kernel answers from its cache is read without a word to us. So a window may wait for
- * reads that never come, while the reader is far ahead of it: {@link #isReaderElsewhere} says when
- * it is time to look for the files that are read, and {@link #jump} goes there.
+ * <p>Reads that the kernel answers from its cache are not visible here. So a window may wait for
+ * reads that never come while the reader is far ahead: {@link #isReaderElsewhere} says when to
+ * search for the files being read, and {@link #jump} moves the window there.
  */
 final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   static final int MOST_FILES = 65_536;
   private static final int REMEMBERED = 16_384;
 
-  /** So many other files are read, and none in the window, before the reader is looked for. */
+  /** Files read outside the window, with none inside, before the reader is searched for. */
   static final int FIRST_SUSPICION = 16;
 
   private static final int LAST_SUSPICION = REMEMBERED / 2;
@@ -39,7 +39,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private final long windowBytes;
   private final Deque<Entry> entries = new ArrayDeque<>(); // GUARDED_BY(this)
 
-  /** Those of a file that are not over, in the order's order; never empty. */
+  /** The pending entries of each file, in the order's order; never empty. */
   private final Map<Long, Deque<Entry>> byNumber = new HashMap<>(); // GUARDED_BY(this)
 
   private final Queue<Long> leaving = new ArrayDeque<>(); // GUARDED_BY(this)
@@ -48,10 +48,10 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private final Map<Long, Integer> beingRead = new HashMap<>(); // GUARDED_BY(this)
   private long usedBytes; // GUARDED_BY(this)
   private long enteredBytes; // GUARDED_BY(this)
-  private long position; // GUARDED_BY(this); in bytes of all files before it
+  private long position; // GUARDED_BY(this); the sum of the sizes of all files before it
   private long positionIndex; // GUARDED_BY(this)
   private long nextIndex; // GUARDED_BY(this)
-  private int readElsewhere; // GUARDED_BY(this); files, since one in the window was read
+  private int readElsewhere; // GUARDED_BY(this); files, since the last read inside the window
   private int suspicion = FIRST_SUSPICION; // GUARDED_BY(this)
   private long movedAt; // GUARDED_BY(this)
   private final LongSupplier nanoTime;
@@ -60,7 +60,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
    * An empty window.
    *
    * @param from the index of the first file that will enter
-   * @param nanoTime a clock that only goes forward
+   * @param nanoTime a monotonic clock
    */
   PrefetchWindow(long windowBytes, long from, LongSupplier nanoTime) {
     this.windowBytes = windowBytes;
@@ -115,13 +115,13 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   /**
-   * Takes the next file of the order in; false if it has to wait until others left. A file that is
-   * larger than the window gets in when it is alone.
+   * Adds the next file of the order; false if it must wait until others have left. A file larger
+   * than the window enters when it is alone.
    */
   synchronized boolean enter(long index, long number, long size) {
     boolean isIn = byNumber.containsKey(number);
     long more = isIn ? 0 : size;
-    // What left may still be there.
+    // The copies of files that left may still exist.
     if (!leaving.isEmpty()
         || entries.size() >= MOST_FILES
         || (usedBytes > 0 && usedBytes + more > windowBytes)) {
@@ -145,7 +145,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return true;
   }
 
-  /** A path of the order that is not a file, or an empty one, is passed over. */
+  /** Skips a path of the order that is not a file, or is an empty one. */
   synchronized void skip(long index) {
     nextIndex = Math.max(nextIndex, index + 1);
   }
@@ -160,7 +160,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     beingRead.computeIfPresent(number, (n, readers) -> readers == 1 ? null : readers - 1);
   }
 
-  /** Whether somebody reads a file at this moment, and may be the last who needs it. */
+  /** Whether a reader, possibly the last that needs the file, is reading it now. */
   synchronized boolean isBeingRead(long number) {
     return beingRead.containsKey(number);
   }
@@ -205,7 +205,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     if (pending == null && !left.containsKey(number)) {
       readingElsewhere(number).opened = true;
     } else if (pending != null) {
-      // The one after those that were opened already: nobody says when such a file was read.
+      // The first that is not opened yet: the kernel does not tell when such a file was read.
       Entry entry = pending.getLast();
       for (Entry each : pending) {
         if (!each.opened) {
@@ -226,7 +226,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
       positionIndex = entry.index;
       position = entry.start;
     }
-    // What is over is not the first any more, so each round takes one away.
+    // end() removes the first entry, so each round removes one.
     Entry first;
     while ((first = entries.peek()) != null && isPast(first)) {
       end(first);
@@ -264,8 +264,8 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   /**
-   * Whether so many other files were read since one in the window was that the reader is likely to
-   * be further on.
+   * Whether enough other files were read since the last read inside the window that the reader is
+   * probably further on.
    *
    * @param rest how many paths of the order have not entered
    */
@@ -273,7 +273,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return rest > 0 && readElsewhere >= Math.min(suspicion, rest);
   }
 
-  /** How many files that are read have to be close to each other for the reader to be there. */
+  /** How many files being read must be close together to indicate the reader's position. */
   synchronized int evidence(long rest) {
     return (int) Math.max(1, Math.min(suspicion, rest) / 2);
   }
@@ -283,13 +283,13 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return ahead.containsKey(number);
   }
 
-  /** The reader was not found: those files are not in the order any more. */
+  /** The reader was not found: the files that were read are not in the rest of the order. */
   synchronized void notFound() {
     readElsewhere = 0;
     suspicion = Math.min(LAST_SUSPICION, 2 * suspicion);
   }
 
-  /** All that is in it leaves: the reader was found at an index further on. */
+  /** Empties the window and moves it to the index where the reader was found. */
   synchronized void jump(long index) {
     while (!entries.isEmpty()) {
       end(entries.element());
@@ -298,24 +298,24 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     movedAt = nanoTime.getAsLong();
   }
 
-  /** A file that is gone does not hold the window up. */
+  /** Removes a file that no longer exists, so that it does not hold up the window. */
   synchronized void gone(long number) {
     for (Deque<Entry> pending; (pending = byNumber.get(number)) != null; ) {
       end(pending.element());
     }
   }
 
-  /** All before this index have left. */
+  /** The index before which all files have left. */
   synchronized long firstIndex() {
     return entries.isEmpty() ? nextIndex : entries.element().index;
   }
 
-  /** For how long no file in it was read, and none entered. */
+  /** The time since a file of the window was last read or one entered. */
   synchronized long restNanos() {
     return nanoTime.getAsLong() - movedAt;
   }
 
-  /** A file that is to be dropped; 0 if there is none. */
+  /** The next file to drop; 0 if there is none. */
   synchronized long takeLeaving() {
     Long number;
     while ((number = leaving.poll()) != null) {
@@ -326,24 +326,26 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return 0;
   }
 
-  /** Whether a file is to have a copy. */
+  /** Whether a file is in the window, and so is to have a copy. */
   synchronized boolean contains(long number) {
     return byNumber.containsKey(number);
   }
 
-  /** Bytes of the files that are in it. */
+  /** The sum of the sizes of the files in the window. */
   synchronized long usedBytes() {
     return usedBytes;
   }
 
-  /** Whether the last that entered was read, or opened by the kernel; so it is when none is in. */
+  /**
+   * Whether the last file that entered was read, or opened by the kernel; true for an empty window.
+   */
   synchronized boolean isRead() {
     Entry last = entries.peekLast();
     return last == null || last.over || last.opened;
   }
 
-  /** Waits for something to change, for a short time. */
-  @SuppressWarnings("WaitNotInLoop") // The caller looks again and comes back.
+  /** Waits briefly for a change. */
+  @SuppressWarnings("WaitNotInLoop") // The caller checks and calls again.
   synchronized void awaitChange() throws InterruptedException {
     if (leaving.isEmpty()) {
       wait(PATIENCE_MS);

@@ -11,21 +11,21 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Staging ahead of a reader whose order is known: what the {@link PrefetchWindow} takes in is
- * copied, and what leaves it is dropped, unless it is pinned. It ends when the last file was read
- * or the reader has stopped: docs/decisions/0037.
+ * Stages files ahead of a reader whose order is known: copies what enters the {@link
+ * PrefetchWindow}, and drops what leaves it unless it is pinned. It ends when the last file was
+ * read or the reader has stopped: docs/decisions/0037.
  */
 final class PrefetchWork implements RunningTask.Work {
-  /** Threads that look ahead for what is not a file. */
+  /** Threads that check paths ahead of the reader. */
   private static final int CHECKERS = 2;
 
-  /** A reader that reads nothing of a full window for so long has stopped. */
+  /** A reader that reads nothing of a full window for this long has stopped. */
   static final Duration STOPPED = Duration.ofHours(6);
 
-  /** The same when all that is left to be read is in the window. */
+  /** The same, when all remaining files are in the window. */
   static final Duration STOPPED_AT_THE_END = Duration.ofMinutes(10);
 
-  /** A file that cannot be copied now is tried again, so often and so long after each other. */
+  /** How often a file that cannot be copied now is tried, {@link #PAUSE_MS} apart. */
   private static final int ATTEMPTS = 20;
 
   private static final long PAUSE_MS = 50;
@@ -88,7 +88,10 @@ final class PrefetchWork implements RunningTask.Work {
     return window.restNanos() > limit.toNanos();
   }
 
-  /** Takes files in as the reader moves on, until the last is in or the reader has stopped. */
+  /**
+   * Adds files to the window as the reader moves on, until the last is in or the reader has
+   * stopped.
+   */
   private void enterAll(RunningTask task, OrderReader order) throws InterruptedException {
     passed(task, order.position());
     for (OrderReader.Entry entry; !task.isCancelled() && (entry = order.next()) != null; ) {
@@ -118,7 +121,7 @@ final class PrefetchWork implements RunningTask.Work {
     }
   }
 
-  /** An empty file, or what is reported as not a file. */
+  /** Counts an empty file, or a path that is reported as not a file. */
   private static void pass(RunningTask task, @Nullable Inode inode, OrderReader order) {
     if (inode != null && inode.attributes().type() == FileType.REGULAR) {
       task.counts.present.increment();
@@ -127,7 +130,10 @@ final class PrefetchWork implements RunningTask.Work {
     order.pass();
   }
 
-  /** Waits for room in the window; where the reader is if it is further on, else -1. */
+  /**
+   * Waits for room in the window. Returns the reader's position if the reader is further on, else
+   * -1.
+   */
   private long enter(RunningTask task, OrderReader order, long position, Inode inode)
       throws InterruptedException {
     while (!window.enter(position, inode.number(), inode.attributes().size())
@@ -146,14 +152,14 @@ final class PrefetchWork implements RunningTask.Work {
     return -1;
   }
 
-  /** The reader was there without us. */
+  /** Counts files that the reader passed without a prefetch. */
   private static void passed(RunningTask task, long files) {
     task.counts.present.add(files);
     task.counts.files.add(files);
   }
 
   private void drop(RunningTask task) {
-    // Taken first: what has left by then is dropped when the position is told.
+    // Read first: every file before this index is dropped by the time the position is published.
     long first = window.firstIndex();
     for (long number; (number = window.takeLeaving()) != 0; ) {
       staging.drop(number);
@@ -185,7 +191,7 @@ final class PrefetchWork implements RunningTask.Work {
         }
         task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
       }
-      // It may have left while it was copied, and then nobody else drops it.
+      // It may have left the window while it was copied; then nothing else drops it.
       if (!window.contains(number) && !task.isCancelled()) {
         staging.drop(number);
       }
@@ -198,8 +204,9 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   /**
-   * Readers that run ahead of the window take room too, until their files' turns come. What finds
-   * none while it is read comes from the source to its reader alone, and is not to come twice.
+   * Stages a file, and tries again while there is no room: readers ahead of the window use room
+   * until their files' turns come. A file that finds no room while it is being read goes from the
+   * source to its reader only, and must not be fetched twice.
    */
   private Staging.Outcome stagePatiently(RunningTask task, long number) throws FsException {
     Staging.Outcome outcome = stageUnlessRead(task, number);
@@ -209,7 +216,7 @@ final class PrefetchWork implements RunningTask.Work {
         outcome = stageUnlessRead(task, number);
       }
       if (isToBeTriedAgain(task, number, outcome)) {
-        // Somebody reads it all the time.
+        // It is being read all the time.
         Thread.sleep(PAUSE_MS);
         outcome = staging.stageIf(source.checked(number), () -> isWanted(task, number));
       }
@@ -219,7 +226,7 @@ final class PrefetchWork implements RunningTask.Work {
     return outcome;
   }
 
-  /** The reader may have read it, and it may have been dropped, since somebody looked last. */
+  /** Stages a file unless it was read and dropped since the last check, or is being read. */
   private Staging.Outcome stageUnlessRead(RunningTask task, long number) throws FsException {
     return staging.stageIf(
         source.checked(number), () -> isWanted(task, number) && !window.isBeingRead(number));

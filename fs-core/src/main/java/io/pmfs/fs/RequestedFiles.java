@@ -14,14 +14,14 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files that the paths of a request stand for, each once: a directory stands for all that is
- * below it, but for what the request names itself, which is taken in its own turn.
+ * The files that the paths of a request stand for, each once. A directory stands for everything
+ * below it, except for what the request names itself, which is processed at its own place.
  *
- * <p>The paths are passed over as often as needed and never kept: what is known of them is a byte
- * for each inode, and a bit for each path that was not found.
+ * <p>The paths are read as often as needed and never kept in memory: this keeps one byte per inode,
+ * and one bit per path that was not found.
  */
 final class RequestedFiles {
-  // Marks of an inode.
+  // Bits that mark an inode.
   private static final byte NAMED = 1;
   private static final byte COUNTED = 2;
   private static final byte TAKEN = 4;
@@ -41,12 +41,12 @@ final class RequestedFiles {
     this.included = included;
   }
 
-  /** Looks all paths up, by several threads, and reports those that are not there. */
+  /** Looks up all paths with several threads, and reports those that do not exist. */
   static RequestedFiles find(RunningTask task, Tree tree, int threads) throws InterruptedException {
     return find(task, tree, threads, inode -> true);
   }
 
-  /** The same, but for files that are not included. */
+  /** The same, without files that are not included. */
   static RequestedFiles find(RunningTask task, Tree tree, int threads, Predicate<Inode> included)
       throws InterruptedException {
     RequestedFiles files = new RequestedFiles(task, tree, included);
@@ -79,7 +79,7 @@ final class RequestedFiles {
     }
   }
 
-  /** Gives an inode a mark; false if it had that. */
+  /** Sets a mark of an inode; false if it was set. */
   private boolean mark(long number, byte mark) {
     while (true) {
       byte before = marks.get(number);
@@ -92,7 +92,7 @@ final class RequestedFiles {
     }
   }
 
-  /** Looks one path up; 0, and it is reported, if it is not there. */
+  /** Looks up one path; if it does not exist, reports it and returns 0. */
   private static long find(RunningTask task, Tree tree, TaskPaths.Place place) {
     try {
       return tree.find(place.path());
@@ -107,7 +107,7 @@ final class RequestedFiles {
     TaskFinding.Kind kind = TaskFinding.Kind.NOT_FOUND;
     String reason = "there is no such path";
     if (e.errno() == Errno.ENOTDIR) {
-      reason = "a part of it is not a directory; symbolic links are not followed";
+      reason = "a path component is not a directory; symbolic links are not followed";
     } else if (e.errno() != Errno.ENOENT) {
       kind = TaskFinding.Kind.FAILED;
       reason = String.valueOf(e.getMessage());
@@ -117,22 +117,22 @@ final class RequestedFiles {
     }
   }
 
-  /** Is given what the request stands for. */
+  /** Receives the files that the request stands for. */
   interface Visitor {
     void file(long number);
 
     default void symbolicLink(long number) {}
   }
 
-  /** Passes the files, in order, to the visitor, which is called by so many threads. */
+  /** Passes the files, in order, to the visitor, which is called by {@code threads} threads. */
   void forEach(int threads, Visitor visitor) throws InterruptedException {
     forEach(threads, visitor, () -> false);
   }
 
   /**
-   * The same with something to do for threads that wait for a file.
+   * The same, with other work for threads that wait for a file.
    *
-   * @param otherWork does a little of it; false if there is none
+   * @param otherWork does a small piece of it; false if there is none
    */
   void forEach(int threads, Visitor visitor, BooleanSupplier otherWork)
       throws InterruptedException {
@@ -230,7 +230,7 @@ final class RequestedFiles {
     }
   }
 
-  /** Starts threads that add up the files and their sizes, importing what is not known. */
+  /** Starts threads that count the files and add up their sizes, importing unknown directories. */
   List<Thread> startCounting(int threads) {
     SharedDirectories shared = new SharedDirectories(threads);
     task.whenCancelled(shared::stop);
@@ -268,7 +268,7 @@ final class RequestedFiles {
     }
   }
 
-  /** Looks a path up that was found; 0 if it is gone, which the walk reports. */
+  /** Looks up a path that was found before; 0 if it no longer exists, which the walk reports. */
   private long known(TaskPaths.Place place) {
     try {
       return tree.find(place.path());
@@ -305,17 +305,17 @@ final class RequestedFiles {
     }
   }
 
-  /** Whether the request is meant for a file; so it is for one that is gone, which is reported. */
+  /** Whether the request includes a file; true for one that no longer exists, which is reported. */
   boolean isIncluded(@Nullable Inode inode) {
     return inode == null || included.test(inode);
   }
 
-  /** Whether the request names that file or directory itself. */
+  /** Whether the request names this file or directory itself. */
   boolean isNamed(long number) {
     return (marks.get(number) & NAMED) != 0;
   }
 
-  /** Whether the request stands for what is in a directory, by its name or by one above. */
+  /** Whether the request covers a directory, because it names the directory or one above it. */
   boolean contains(long directory) {
     long at = directory;
     while (!isNamed(at)) {

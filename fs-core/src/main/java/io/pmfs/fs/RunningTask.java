@@ -14,13 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task's state: its counts, its findings, its threads and its end. What it does is told by the
- * {@link Work} it runs.
+ * A task's state: its counts, findings, threads and end. The {@link Work} it runs defines what it
+ * does.
  *
- * <p>Of the {@link Findings} the first are kept; all are counted. A task that was cancelled counts
- * as ended when its threads have come back, or after two seconds: those that wait for the source
- * then are left behind, and stop when it answers. An ended task keeps no paths but those of its
- * findings.
+ * <p>Only the first {@link Findings} are kept; all are counted. A cancelled task counts as ended
+ * when its threads have returned, or after two seconds: threads that still wait for the source are
+ * left behind, and stop when it answers. An ended task keeps no paths except those of its findings.
  */
 final class RunningTask implements FileTask {
   private static final Logger log = LoggerFactory.getLogger(RunningTask.class);
@@ -28,12 +27,12 @@ final class RunningTask implements FileTask {
   private static final long GRACE_NANOS = 2_000_000_000L;
   private static final long PATIENCE_MS = 20;
 
-  /** What a task does; runs on a thread of its own. */
+  /** What a task does; runs on its own thread. */
   interface Work {
     void run(RunningTask task) throws InterruptedException;
   }
 
-  /** Counts that rise, and sometimes are corrected. */
+  /** Counters, which are sometimes corrected downwards. */
   static final class Counts {
     final LongAdder totalFiles = new LongAdder();
     final LongAdder totalBytes = new LongAdder();
@@ -92,9 +91,9 @@ final class RunningTask implements FileTask {
         });
   }
 
-  // For the work.
+  // Called by the work.
 
-  /** Starts threads that all do the same. */
+  /** Starts threads that all run the same code. */
   List<Thread> startThreads(int count, String name, Runnable body) {
     List<Thread> threads = new ArrayList<>();
     for (int i = 1; i <= count; i++) {
@@ -116,7 +115,7 @@ final class RunningTask implements FileTask {
     return threads;
   }
 
-  /** Waits for threads; once the task is cancelled, not for those that do not come back. */
+  /** Waits for threads, but not for those that do not return once the task is cancelled. */
   void join(List<Thread> threads) throws InterruptedException {
     for (Thread thread : threads) {
       while (thread.isAlive() && !isOver()) {
@@ -125,7 +124,7 @@ final class RunningTask implements FileTask {
     }
   }
 
-  /** Has that done when the task is cancelled; at once if it was. */
+  /** Runs the action when the task is cancelled, or at once if it is already. */
   void whenCancelled(Runnable action) {
     whenCancelled.add(action);
     if (cancelled) {
@@ -137,7 +136,7 @@ final class RunningTask implements FileTask {
     return cancelled;
   }
 
-  /** All names were looked at; if the task was not cancelled meanwhile, all are known. */
+  /** All names were counted: unless the task was cancelled meanwhile, the totals are final. */
   void totalsAreFinal() {
     if (!cancelled) {
       totalsAreFinal = true;
@@ -148,7 +147,7 @@ final class RunningTask implements FileTask {
     directory = path;
   }
 
-  /** Counts what became of a file that was to be staged, and reports it if it has no copy. */
+  /** Counts the outcome of staging a file, and reports the file if it has no copy. */
   void count(FileName path, Staging.Outcome outcome) {
     switch (outcome.result()) {
       case STAGED -> counts.done.increment();
@@ -164,15 +163,15 @@ final class RunningTask implements FileTask {
     findings.add(new TaskFinding(path, kind, reason));
   }
 
-  /** So many paths of its request a successor need not look at again. */
+  /** Sets how many paths of the request a successor can skip. */
   void isAt(long paths) {
     position = paths;
   }
 
-  /** It cannot go on. */
+  /** Ends the task, which cannot continue. */
   private void fail(RuntimeException e) {
     if (cancelled) {
-      log.debug("after its end: {}", e.toString());
+      log.debug("failed after it was cancelled: {}", e.toString());
     } else {
       log.error("{} failed", request.getClass().getSimpleName(), e);
       failure = String.valueOf(e.getMessage());
@@ -180,7 +179,7 @@ final class RunningTask implements FileTask {
     cancel();
   }
 
-  // For everybody.
+  // Called by any thread.
 
   @Override
   public TaskRequest request() {

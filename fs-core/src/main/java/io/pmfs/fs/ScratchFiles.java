@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 
-/** Files without a name, gone when they are closed, in the first directory that takes one. */
+/** Creates nameless files, which disappear when closed, in the first directory where this works. */
 public record ScratchFiles(List<Path> directories) {
   public ScratchFiles {
     directories = List.copyOf(directories);
@@ -15,7 +15,7 @@ public record ScratchFiles(List<Path> directories) {
 
   /** Opens a new file for reading and writing. */
   public FileChannel create() throws IOException {
-    IOException failure = new IOException("there is no directory for it");
+    IOException failure = new IOException("no directory for temporary files");
     for (Path directory : directories) {
       try {
         Path path = Files.createTempFile(directory, ".pmfs-", null);

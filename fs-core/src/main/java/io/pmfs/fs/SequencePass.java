@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Staging from a source that consists of sequences: each is passed over once, front to back, by one
- * thread. Only what is staged is counted and marked; the rest, failures too, is left to those who
- * take the files one by one.
+ * Stages from a source that consists of sequences: one thread reads each once, from front to back.
+ * Only staged files are counted and marked; the rest, including failures, is left to the threads
+ * that stage files one by one.
  */
 final class SequencePass {
   private static final Logger log = LoggerFactory.getLogger(SequencePass.class);
@@ -48,7 +48,7 @@ final class SequencePass {
     this.marks = marks;
   }
 
-  /** Passes over all sequences; does nothing if there are none. */
+  /** Reads all sequences; does nothing if there are none. */
   void run() throws InterruptedException {
     int count = source.sequenceCount();
     int threads = Math.min(Math.min(source.jobs(), Staging.MAX_SEQUENCES), count);
@@ -81,16 +81,17 @@ final class SequencePass {
         }
       }
     } catch (FsException e) {
-      log.warn("sequence {} is left; its files are read one by one: {}", index, e.getMessage());
+      log.warn(
+          "stopped reading sequence {}; its files are read one by one: {}", index, e.getMessage());
     }
   }
 
-  /** Which files of a sequence are wanted; remembers the last one's directory. */
+  /** Selects the wanted files of a sequence; caches the result for the last file's directory. */
   private final class Membership {
     private FileName directory = FileName.of("");
     private boolean contained = files.contains(Namespace.ROOT);
 
-    /** The inode of a file that was asked for and has no copy yet; else null. */
+    /** The inode of a file that was requested and has no copy yet; else null. */
     @Nullable Inode wanted(FileName path) {
       try {
         enter(path);

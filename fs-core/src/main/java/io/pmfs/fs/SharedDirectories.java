@@ -4,8 +4,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Directories that some threads found and any of them may walk, the last found first. When there
- * are many already, whoever finds one walks it itself.
+ * Directories that any of several threads may walk, the last found first. When there are many
+ * already, the thread that finds one walks it itself.
  */
 final class SharedDirectories {
   static final long NONE = 0;
@@ -15,12 +15,15 @@ final class SharedDirectories {
   private int busy; // GUARDED_BY(this)
   private boolean stopped; // GUARDED_BY(this)
 
-  /** For so many threads, all of which are busy and will {@link #take} until there is none. */
+  /**
+   * For {@code threads} threads, all of which are busy and will call {@link #take} until it returns
+   * {@link #NONE}.
+   */
   SharedDirectories(int threads) {
     busy = threads;
   }
 
-  /** Leaves a directory to whoever comes first; false if the caller is to walk it. */
+  /** Offers a directory to any thread; false if the caller must walk it. */
   synchronized boolean offer(long directory) {
     if (directories.size() >= LIMIT) {
       return false;
@@ -30,7 +33,7 @@ final class SharedDirectories {
     return true;
   }
 
-  /** The next for a thread that has nothing to do; waits for one while another may find some. */
+  /** The next directory for an idle thread; waits while another thread may still find some. */
   synchronized long take() throws InterruptedException {
     busy--;
     while (directories.isEmpty() && busy > 0 && !stopped) {
@@ -44,7 +47,7 @@ final class SharedDirectories {
     return directories.pop();
   }
 
-  /** Nobody gets any more. */
+  /** Ends all waiting; no thread gets a directory any more. */
   synchronized void stop() {
     stopped = true;
     notifyAll();

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Staging of a request's files: threads that count run ahead and import what is not known; behind
- * them the files are copied in the order of the request, but for those of a source that consists of
- * sequences: these come first, in its own order.
+ * Stages a request's files. Counting threads run ahead and import what is not known; behind them
+ * the files are copied in the order of the request. Files of a source that consists of sequences
+ * come first, in the source's order.
  */
 final class StageWork implements RunningTask.Work {
   private final TaskSource source;
@@ -20,11 +20,11 @@ final class StageWork implements RunningTask.Work {
   private final boolean metadataOnly;
   private final Predicate<Inode> included;
 
-  /** Files that are counted as staged already, marked until their first name comes by. */
+  /** Files already counted as staged, marked until the walk reaches their first name. */
   private final InodeBytes stagedInSequence = new InodeBytes();
 
   /**
-   * Stages what is included.
+   * Stages the files that {@code included} accepts.
    *
    * @param metadataOnly whether only names and attributes are imported
    */

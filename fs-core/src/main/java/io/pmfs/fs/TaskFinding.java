@@ -3,13 +3,13 @@ package io.pmfs.fs;
 import io.pmfs.metadata.FileName;
 
 /**
- * What a task has to report of one path.
+ * What a task reports about one path.
  *
  * @param path below the dataset's root
- * @param reason why, in words for a user
+ * @param reason why, as text for the user
  */
 public record TaskFinding(FileName path, Kind kind, String reason) {
-  /** What is the matter. */
+  /** The kind of problem. */
   public enum Kind {
     /** No tier had room for a copy. */
     NO_ROOM,
@@ -17,11 +17,11 @@ public record TaskFinding(FileName path, Kind kind, String reason) {
     FAILED,
     /** There is no such path in the dataset. */
     NOT_FOUND,
-    /** Compared only: there is no copy. */
+    /** Only when comparing: there is no copy. */
     MISSING,
-    /** Compared only: the copy is of another version of the file. */
+    /** Only when comparing: the copy is of another version of the file. */
     STALE,
-    /** The copy's bytes are not those that were recorded, or not the source's. */
+    /** The copy's bytes differ from the recorded checksums or from the source. */
     BAD
   }
 }

@@ -7,11 +7,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The paths of a request in their order: a few in memory, or a list of any length in a {@link
- * PathFile}. Safe for use by many threads, each with a cursor of its own.
+ * The paths of a request in order: a few in memory, or a list of any length in a {@link PathFile}.
+ * Safe for use by many threads, each with its own cursor.
  */
 public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemory, PathFile {
-  /** What a task keeps of its paths when it has ended. */
+  /** No paths: those of an ended task. */
   TaskPaths NONE = of(List.of());
 
   /** PATH_MAX of Linux, without its NUL. */
@@ -23,42 +23,42 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
 
   long count();
 
-  /** Passes over the paths from the first. */
+  /** A cursor before the first path. */
   Cursor open();
 
-  /** Gives up the file, if there is one. Idempotent. */
+  /** Closes and removes the file, if there is one. Idempotent. */
   @Override
   void close();
 
-  /** A pass over the paths, by one thread at a time. */
+  /** Iterates over the paths, used by one thread at a time. */
   interface Cursor {
     /**
      * The next path; null after the last.
      *
-     * @throws UncheckedIOException if the list cannot be read any more
+     * @throws UncheckedIOException if the list can no longer be read
      */
     @Nullable FileName next();
 
-    /** Another one that is where this is. */
+    /** A new cursor at the same position. */
     Cursor fork();
 
     /** How many paths were returned. */
     long position();
 
-    /** The line of the list that the last path stood in, from 1; 0 if it is not from a list. */
+    /** The line of the last path in the list, from 1; 0 if the path is not from a list. */
     long line();
 
-    /** Passes over paths until so many were passed over in all. */
+    /** Skips paths until {@link #position} is the given one. */
     default void skipTo(long position) {
       while (position() < position && next() != null) {
-        // The next one, then.
+        // Skip.
       }
     }
   }
 
-  /** A path with its place, for threads that share a cursor. */
+  /** A path with its position and line, for threads that share a cursor. */
   record Place(FileName path, long position, long line) {
-    /** A reason that names the line. */
+    /** The reason, prefixed with the line if there is one. */
     String reason(String reason) {
       return line == 0 ? reason : "line " + line + ": " + reason;
     }
@@ -72,7 +72,7 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
     }
   }
 
-  /** Paths that came with the request itself. */
+  /** Paths in the request itself. */
   record InMemory(List<FileName> paths) implements TaskPaths {
     public InMemory {
       paths = List.copyOf(paths);
@@ -92,7 +92,7 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
     public void close() {}
   }
 
-  /** A pass over paths in memory. */
+  /** Iterates over paths in memory. */
   final class ListCursor implements Cursor {
     private final List<FileName> paths;
     private int next;
@@ -124,9 +124,9 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
   }
 
   /**
-   * The path itself if a request may have it.
+   * Returns the path if it is valid in a request.
    *
-   * @throws IllegalArgumentException with a message fit for the user
+   * @throws IllegalArgumentException with a message for the user
    */
   static FileName checked(FileName path) {
     if (path.size() > MAX_PATH_BYTES) {
@@ -134,14 +134,12 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
     }
     if (!isRelative(path.bytes())) {
       throw new IllegalArgumentException(
-          "path '"
-              + PathText.encode(path)
-              + "': give it relative to the dataset, without . and ..");
+          "path '" + PathText.encode(path) + "': must be relative to the dataset, without . or ..");
     }
     return path;
   }
 
-  /** Whether a path is empty, or names with single slashes between them. */
+  /** Whether a path is empty, or consists of names separated by single slashes. */
   private static boolean isRelative(byte[] path) {
     int start = 0;
     for (int i = 0; i <= path.length; i++) {

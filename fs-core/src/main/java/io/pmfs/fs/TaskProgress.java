@@ -5,18 +5,17 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far a task is.
+ * The progress of a task.
  *
- * @param reason why it failed as a whole; null unless it did
+ * @param reason why the whole task failed; null unless it did
  * @param totalsAreFinal whether all names are known; until then the totals grow
- * @param totalFiles files to look at, as far as known
- * @param totalBytes their sizes together
- * @param files files done with, in whatever way
- * @param bytes their sizes together; for the file being worked on, the part that is done
- * @param directory the one it is in
+ * @param totalFiles files to process, as far as known
+ * @param totalBytes the sum of their sizes
+ * @param files files processed, with any outcome
+ * @param bytes the sum of their sizes; for files being processed, the part that is done
+ * @param directory the directory being processed
  * @param done files staged, verified or evicted by this task
- * @param present files that needed nothing: the copy was there, or none was to be verified or
- *     evicted
+ * @param present files that needed no work: the copy existed, or there was none to verify or evict
  * @param noRoom files for which no tier had room
  * @param failed files and paths with any other {@link TaskFinding}
  */
@@ -34,17 +33,17 @@ public record TaskProgress(
     long noRoom,
     long failed,
     Duration elapsed) {
-  /** Where it stands. */
+  /** The state of a task. */
   public enum State {
     RUNNING,
-    /** All was looked at; the counts say what came of it. */
+    /** All files were processed; the counts tell the outcome. */
     ENDED,
     CANCELLED,
-    /** It could not go on: see the reason. */
+    /** The task could not continue: see the reason. */
     FAILED
   }
 
-  /** Whether everything that was asked for is so. */
+  /** Whether every file has the requested state. */
   public boolean isComplete() {
     return state == State.ENDED && noRoom == 0 && failed == 0;
   }

@@ -5,10 +5,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a task is to do, with which files. Paths are below the dataset's root; empty is the root.
+ * What a task does, and with which files. Paths are below the dataset's root; empty is the root.
  */
 public sealed interface TaskRequest {
-  /** In this order; a directory stands for all that is below it. */
+  /** The paths, processed in this order; a directory stands for everything below it. */
   TaskPaths paths();
 
   /** The same with other paths. */
@@ -18,9 +18,9 @@ public sealed interface TaskRequest {
    * Copies files to the tiers.
    *
    * @param tier the name of the only tier to use; null for the first with room
-   * @param pin whether the copies, new or there already, are never to be evicted
-   * @param metadataOnly whether only names and attributes are to be imported
-   * @param replicated whether also the files that other nodes hold
+   * @param pin whether the copies, new and existing ones, are never evicted
+   * @param metadataOnly whether only names and attributes are imported
+   * @param replicated whether files that other nodes hold are included
    */
   record Stage(
       TaskPaths paths,
@@ -30,7 +30,7 @@ public sealed interface TaskRequest {
       boolean metadataOnly,
       boolean replicated)
       implements TaskRequest {
-    /** Of this node's own files. */
+    /** Stages this node's own files. */
     public Stage(
         List<FileName> paths,
         Limits limits,
@@ -47,13 +47,13 @@ public sealed interface TaskRequest {
   }
 
   /**
-   * Says which files have no copy, or one of another version; copies nothing.
+   * Reports files that have no copy, or one of another version; copies nothing.
    *
-   * @param replicated whether also of the files that other nodes hold
+   * @param replicated whether files that other nodes hold are included
    * @param deep whether copies are read and compared with their checksums
    */
   record Check(TaskPaths paths, boolean replicated, boolean deep) implements TaskRequest {
-    /** Of this node's own files; nothing is read. */
+    /** Checks this node's own files without reading copies. */
     public Check(List<FileName> paths) {
       this(TaskPaths.of(paths), false, false);
     }
@@ -65,8 +65,9 @@ public sealed interface TaskRequest {
   }
 
   /**
-   * Keeps so many bytes of files ahead of the reader's position in the order of the paths, and
-   * drops what was read behind it. Ends when the last was read, or the reader has stopped.
+   * Keeps {@code windowBytes} of files ahead of the reader's position in the order of the paths,
+   * and drops files behind it that were read. Ends when the last was read, or the reader has
+   * stopped.
    *
    * @param from how many paths the reader has passed already
    */
@@ -81,7 +82,7 @@ public sealed interface TaskRequest {
       }
     }
 
-    /** Of a few files, from the first. */
+    /** Prefetches a few files, from the first. */
     public Prefetch(List<FileName> paths, Limits limits, long windowBytes) {
       this(TaskPaths.of(paths), limits, windowBytes, 0);
     }
@@ -91,7 +92,7 @@ public sealed interface TaskRequest {
       return new Prefetch(other, limits, windowBytes, from);
     }
 
-    /** The same for a reader that is further on. */
+    /** The same request from another position. */
     public Prefetch from(long position) {
       return new Prefetch(paths, limits, windowBytes, position);
     }
@@ -100,7 +101,7 @@ public sealed interface TaskRequest {
   /**
    * Compares copies with their checksums.
    *
-   * @param withSource whether also with the source's bytes
+   * @param withSource whether copies are also compared with the source's bytes
    * @param repair whether bad copies are dropped
    */
   record Verify(TaskPaths paths, boolean withSource, boolean repair) implements TaskRequest {

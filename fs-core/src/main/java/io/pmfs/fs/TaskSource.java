@@ -13,7 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.BooleanSupplier;
 
-/** The source as one task asks it: by so many threads, at a pace. */
+/** The source as used by one task: with several threads, at a pace. */
 final class TaskSource implements AutoCloseable {
   private final PmfsFileSystem fileSystem;
   private final Namespace namespace;
@@ -64,7 +64,7 @@ final class TaskSource implements AutoCloseable {
     return tree;
   }
 
-  /** The names that are known already. */
+  /** Only the names that are known already. */
   Tree knownTree() {
     return knownTree;
   }
@@ -106,13 +106,13 @@ final class TaskSource implements AutoCloseable {
     fileSystem.readSymbolicLink(number);
   }
 
-  /** The size of a file as far as known; 0 if it is gone. */
+  /** The known size of a file; 0 if the file no longer exists. */
   long knownSize(long number) {
     Inode inode = namespace.inode(number);
     return inode == null ? 0 : inode.attributes().size();
   }
 
-  /** Why the source failed, in words for a user. */
+  /** Why the source failed, as text for the user. */
   String reason(FsException e) {
     return String.valueOf(e.getMessage());
   }

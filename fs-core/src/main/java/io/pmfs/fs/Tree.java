@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** The dataset's names as a task sees them: all of them, or only those that are known already. */
+/** The dataset's names as a task sees them: all, or only those that are known already. */
 final class Tree {
   private final Namespace namespace;
   private final Importer importer;
@@ -20,10 +20,10 @@ final class Tree {
   private final BooleanSupplier hurries;
 
   /**
-   * Names of the source, imported where they are not yet.
+   * The source's names, imported where needed.
    *
-   * @param reader what to ask the source with; null to ask it for nothing
-   * @param hurries whether the reader's pace does not matter any more
+   * @param reader how to ask the source; null to ask it nothing
+   * @param hurries whether to ignore the reader's pace from now on
    */
   Tree(
       Namespace namespace,
@@ -37,8 +37,7 @@ final class Tree {
   }
 
   /**
-   * The inode of a path; symbolic links are not followed. 0 if it is not known whether there is
-   * one.
+   * The inode of a path, without following symbolic links; 0 if it is unknown whether there is one.
    */
   long find(FileName path) throws FsException {
     long at = Namespace.ROOT;
@@ -71,7 +70,7 @@ final class Tree {
     }
   }
 
-  /** The entries after a position of a directory that was opened, so many at most. */
+  /** At most {@code limit} entries after a position of a directory that was opened. */
   List<DirectoryEntry> list(long directory, long afterPosition, int limit) {
     List<DirectoryEntry> entries = new ArrayList<>();
     namespace.list(
@@ -89,7 +88,7 @@ final class Tree {
     return path == null ? FileName.of("inode " + number) : path;
   }
 
-  /** What is known of an inode; null if it is gone. */
+  /** The inode as known now; null if it no longer exists. */
   @Nullable Inode inode(long number) {
     return namespace.inode(number);
   }

@@ -14,8 +14,8 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Comparing the copies of a request's files with their checksums, and if asked for these with the
- * source's bytes. Names that are not known yet have no copies: the source is not asked for them.
+ * Compares the copies of a request's files with their checksums and, on request, with the source's
+ * bytes. Names that are not known yet have no copies: the source is not asked for them.
  */
 final class VerifyWork implements RunningTask.Work {
   private final TaskSource source;
@@ -56,7 +56,7 @@ final class VerifyWork implements RunningTask.Work {
     task.counts.files.increment();
   }
 
-  /** Of one file's copies. */
+  /** Compares one file's copies. */
   private final class Comparison {
     private final RunningTask task;
     private final long number;
@@ -94,7 +94,7 @@ final class VerifyWork implements RunningTask.Work {
     }
 
     private boolean goesOn(int bytes) {
-      // Together not more than the file has, though it may be read twice.
+      // Count no more than the file's size, though it may be read twice.
       long counts = Math.min(bytes, Math.max(0, source.knownSize(number) - moved));
       moved += counts;
       task.counts.bytes.add(counts);
@@ -105,7 +105,7 @@ final class VerifyWork implements RunningTask.Work {
       task.report(source.tree().path(number), kind, reason);
     }
 
-    /** What is wrong; the copy is known to match its checksums. */
+    /** What is wrong, or null. The copy is known to match its checksums. */
     private @Nullable String compareWithSource(Inode inode, CopyRecord copy) throws FsException {
       try (SourceFile file = source.open(inode)) {
         int block = firstDifference(file, copy);
@@ -118,11 +118,11 @@ final class VerifyWork implements RunningTask.Work {
         }
         return block < 0
             ? null
-            : "the source has other bytes in block "
+            : "the copy differs from the source in block "
                 + block
                 + " of "
                 + copy.blockSize()
-                + " bytes, though the file's size and modification time are those of the copy";
+                + " bytes, although the file's size and modification time match";
       }
     }
 

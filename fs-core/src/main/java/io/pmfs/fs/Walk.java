@@ -25,12 +25,12 @@ final class Walk {
     this.stopped = stopped;
   }
 
-  /** Is shown what is there. */
+  /** Receives what the walk finds. */
   interface Visitor {
-    /** Whether the walk is to go into a directory. */
+    /** Whether the walk enters a directory. */
     boolean enters(long directory);
 
-    /** A directory that was entered, or came back to from one below. */
+    /** The walk entered a directory, or returned to it from one below. */
     default void isIn(long directory) {}
 
     void file(long number);
@@ -51,7 +51,7 @@ final class Walk {
     }
   }
 
-  /** Walks below a directory that the visitor has decided about. */
+  /** Walks below a directory without asking the visitor whether to enter it. */
   void below(long directory) {
     open(directory);
     while (!open.isEmpty() && !stopped.getAsBoolean()) {

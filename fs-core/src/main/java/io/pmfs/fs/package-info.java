@@ -1,6 +1,6 @@
 /**
- * The file system: inodes in, attributes and bytes out. Knows neither the kernel's requests nor
- * which tiers there are.
+ * The file system: takes inodes, returns attributes and bytes. Independent of the kernel's requests
+ * and of the kinds of tiers.
  */
 @NullMarked
 package io.pmfs.fs;

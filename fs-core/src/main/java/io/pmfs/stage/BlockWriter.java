@@ -14,9 +14,8 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A copy in the making, block by block in any order, raw or compressed as is decided when the first
- * block comes. Different blocks may be written and read by different threads at once; commit
- * excludes writing.
+ * Writes one copy block by block, in any order; the first block decides whether it is raw or
+ * compressed. Several threads may write and read different blocks at once, but not during commit.
  */
 final class BlockWriter {
   private final Inode inode;
@@ -25,7 +24,7 @@ final class BlockWriter {
   private final Bundling bundling;
   private final DirectMemory memory;
   private boolean decided; // GUARDED_BY(this)
-  private volatile @Nullable FrameWriter frames; // null: raw
+  private volatile @Nullable FrameWriter frames; // null for a raw copy
   private volatile @Nullable FramedContent content;
   private @Nullable CopyWriter ordered;
 
@@ -39,9 +38,9 @@ final class BlockWriter {
   }
 
   /**
-   * Reserves room for a file's copy, whatever it will shrink to; null if there is none.
+   * Reserves room for the largest size that a file's copy may have; null if there is none.
    *
-   * @param bundling whether it may be in a bundle
+   * @param bundling whether the copy may be in a bundle
    */
   static @Nullable BlockWriter create(
       Inode inode, Tier tier, CopyFormat format, Bundling bundling, DirectMemory memory) {
@@ -53,7 +52,7 @@ final class BlockWriter {
     return file.tier();
   }
 
-  /** Takes a whole block; an IOException says that the tier is full or has failed. */
+  /** Writes a whole block. An IOException means that the tier is full or has failed. */
   void write(int block, ByteBuffer bytes) throws IOException {
     decide(block, bytes);
     FrameWriter compressed = frames;
@@ -83,7 +82,7 @@ final class BlockWriter {
     decided = true;
   }
 
-  /** Passes a range of blocks that were written to the sink. */
+  /** Passes a range of written blocks to the sink. */
   void read(long offset, int size, ReadSink sink) throws IOException {
     FramedContent compressed = content;
     if (compressed == null) {
@@ -123,11 +122,11 @@ final class BlockWriter {
   }
 
   /**
-   * Makes the copy visible, and gives back what was reserved and is not needed. Frames that came
-   * out of order are put into order in a second file.
+   * Makes the copy visible and gives back reserved room that is not needed. Frames written out of
+   * order are first copied in order to a second file.
    *
-   * @throws NoRoomException if there is no room for that
-   * @return where it is in a bundle; null if it is a file
+   * @throws NoRoomException if there is no room for this
+   * @return the copy's place in a bundle; null if it is a file
    */
   @Nullable Extent commit() throws IOException {
     FrameWriter compressed = frames;
@@ -140,7 +139,7 @@ final class BlockWriter {
     if (!compressed.isInOrder()) {
       target = tier().create(inode.number(), compressed.storedSize());
       if (target == null) {
-        throw new NoRoomException("no room to put the frames into order");
+        throw new NoRoomException("no room to reorder the frames");
       }
       ordered = target;
       compressed.copyInOrder(target);
@@ -149,7 +148,7 @@ final class BlockWriter {
     return target.commit();
   }
 
-  /** Drops what was not committed, and releases everything. Idempotent. */
+  /** Drops a copy that was not committed, and releases all resources. Idempotent. */
   void close() {
     FramedContent compressed = content;
     if (compressed != null) {

@@ -4,11 +4,13 @@ import io.pmfs.metadata.SourceVersion;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
-/** How a file's content is cut: the unit that is fetched, checksummed and verified. */
+/**
+ * Divides a file's content into blocks: the unit in which it is fetched, checksummed and verified.
+ */
 public final class Blocks {
   /**
-   * Bytes in a block, but for the last of a file. One request of the kernel at most (1 MiB,
-   * FUSE_MAX_MAX_PAGES), and large enough that a source with latency is asked rarely.
+   * Bytes in a block, except the last of a file. At most one request of the kernel (1 MiB,
+   * FUSE_MAX_MAX_PAGES), and large enough to keep requests to a source with latency rare.
    */
   public static final int SIZE = 1 << 20;
 
@@ -31,7 +33,7 @@ public final class Blocks {
     return (int) Math.min(SIZE, version.size() - offset(index));
   }
 
-  /** CRC32C (RFC 3720) of the remaining bytes, whose position stays. */
+  /** CRC32C (RFC 3720) of the remaining bytes, whose position does not change. */
   public static int checksum(ByteBuffer bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate());

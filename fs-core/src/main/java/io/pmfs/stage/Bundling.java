@@ -1,15 +1,18 @@
 package io.pmfs.stage;
 
-/** Which small copies share bundles of their tier, where none is a file and none is rounded up. */
+/**
+ * Which small copies share the bundles of their tier. A copy in a bundle is not a file of its own
+ * and its size is not rounded up.
+ */
 public enum Bundling {
-  /** None: what is in a bundle makes no room before the last of it is removed. */
+  /** None: a copy in a bundle frees no room before the last copy of the bundle is removed. */
   NONE,
-  /** Compressed ones: a kernel that reads copies without us needs raw ones as files. */
+  /** Only compressed ones: a kernel that reads copies without pmfs needs raw ones as files. */
   COMPRESSED,
   /** All. */
   ALL;
 
-  /** Larger raw copies are files, for a kernel that reads them without us: 256 KiB. */
+  /** Larger raw copies are files, for a kernel that reads them without pmfs: 256 KiB. */
   private static final long LARGEST_RAW_BYTES = 256 << 10;
 
   /** Whether a raw copy of that size goes into a bundle. */
@@ -17,12 +20,15 @@ public enum Bundling {
     return this == ALL && size <= LARGEST_RAW_BYTES;
   }
 
-  /** Whether the compressed copy of a file of that size does: its frames come at once. */
+  /**
+   * Whether the compressed copy of a file of that size goes into a bundle: all its frames are
+   * written at once.
+   */
   boolean takesCompressed(long size) {
     return this != NONE && size <= Blocks.SIZE;
   }
 
-  /** In what units a compressed copy of a small file takes room. */
+  /** The allocation unit of compressed copies of small files. */
   int unitBytes() {
     return this == NONE ? Compressibility.ALLOCATION_BYTES : 1;
   }

@@ -21,7 +21,7 @@ final class CompressedCopy implements OpenCopy, Frames {
   /**
    * Takes over the reader, unless this throws.
    *
-   * @throws MismatchException if the copy is not laid out as its record says
+   * @throws MismatchException if the copy's layout does not match its record
    */
   CompressedCopy(CopyReader reader, CopyRecord record, Codec codec, DirectMemory memory)
       throws IOException {
@@ -50,18 +50,18 @@ final class CompressedCopy implements OpenCopy, Frames {
               && table.compressedSize(frame) <= mostCompressed;
     }
     if (!fits) {
-      throw new MismatchException("its seek table is not of its content");
+      throw new MismatchException("its seek table does not match its content");
     }
     return table;
   }
 
-  /** A small file is read at once: that it is one frame says where the frame ends. */
+  /** A small file is read without its table: because it has one frame, the frame's end is known. */
   private static SeekTable readTable(CopyReader reader, CopyRecord record, BufferPool scratch)
       throws IOException {
     if (record.checksums().count() == 1) {
       long frameBytes = reader.size() - SeekTable.encodedSize(1);
       if (frameBytes <= 0 || frameBytes > Integer.MAX_VALUE) {
-        throw new MismatchException("it has " + reader.size() + " bytes");
+        throw new MismatchException("its size of " + reader.size() + " bytes is invalid");
       }
       return SeekTable.of(new int[] {(int) frameBytes}, new int[] {(int) record.version().size()});
     }

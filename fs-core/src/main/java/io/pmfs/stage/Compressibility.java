@@ -10,20 +10,20 @@ import java.util.HexFormat;
 import java.util.List;
 
 /**
- * Whether a file is worth compressing, by its first block that comes: it must take at least a tenth
- * less of the tier, of which a file takes 4 KiB at a time and a copy in a bundle what it has. A raw
- * copy can be read by the kernel alone, so a compressed one must be worth something.
+ * Decides from a file's first available block whether to compress it. Compression must save at
+ * least a tenth of the room in the tier: a file uses room in units of 4 KiB, a copy in a bundle its
+ * exact size. The kernel can read a raw copy without pmfs, so a compressed one must save something.
  */
 final class Compressibility {
-  /** What a file takes of a disk is a multiple of this. */
+  /** Files use disk space in multiples of this. */
   static final int ALLOCATION_BYTES = 4096;
 
-  // What is tried of a block: all of it if it is short, else pieces from all over it.
+  // How much of a block is tried: all of a short one, else pieces from all over it.
   private static final int TRIAL_BYTES = 128 * 1024;
   private static final int PIECES = 4;
   private static final int PIECE_BYTES = TRIAL_BYTES / PIECES;
 
-  /** Bytes that a file of a kind begins with, after so many others. */
+  /** Bytes at an offset that identify a file format. */
   private record Magic(int offset, String bytes) {
     static Magic hex(String hex) {
       return text(0, new String(HexFormat.of().parseHex(hex), ISO_8859_1));
@@ -42,7 +42,7 @@ final class Compressibility {
     }
   }
 
-  /** What is compressed already. The numbers are of file(1)'s database. */
+  /** Formats that are compressed already. The numbers are from file(1)'s database. */
   private static final List<Magic> COMPRESSED =
       List.of(
           Magic.hex("ffd8ff"), // JPEG
@@ -72,9 +72,9 @@ final class Compressibility {
   /**
    * Whether a file shrinks enough.
    *
-   * @param content of its block with that index
-   * @param unitBytes in what units copies take room
-   * @param scratch lends what it is tried in
+   * @param content the file's block with the index {@code block}
+   * @param unitBytes the allocation unit of copies
+   * @param scratch lends memory for the trial
    */
   static boolean isWorth(
       Codec codec,
@@ -114,7 +114,7 @@ final class Compressibility {
     return 10L * compressed <= 9L * tried;
   }
 
-  /** Whether a file that begins so is compressed already. */
+  /** Whether a file with this start is compressed already. */
   static boolean isCompressed(ByteBuffer start) {
     return COMPRESSED.stream().anyMatch(magic -> magic.begins(start));
   }
@@ -123,7 +123,7 @@ final class Compressibility {
     return codec.compress(content.duplicate(), trial.clear());
   }
 
-  /** The room that a copy takes. */
+  /** The room that a copy uses. */
   static long taken(long size, int unitBytes) {
     return (size + unitBytes - 1) / unitBytes * unitBytes;
   }

@@ -6,16 +6,16 @@ import java.util.Locale;
 /**
  * Whether copies are compressed, and how hard.
  *
- * @param level as of the zstd program, 1 to 19; of no meaning for {@link Mode#NONE}
+ * @param level as for the zstd program, 1 to 19; ignored for {@link Mode#NONE}
  */
 public record Compression(Mode mode, int level) {
-  /** What is asked for. */
+  /** When to compress. */
   public enum Mode {
     /** Copies are raw. */
     NONE,
-    /** Copies are compressed, whatever they hold. */
+    /** All copies are compressed. */
     ZSTD,
-    /** Copies of what shrinks are compressed, others are raw; see {@link Compressibility}. */
+    /** Copies that shrink are compressed, others are raw; see {@link Compressibility}. */
     AUTO;
 
     String word() {
@@ -23,7 +23,7 @@ public record Compression(Mode mode, int level) {
     }
   }
 
-  /** How it is written. */
+  /** The syntax of {@link #parse}. */
   public static final String FORM = "none|zstd[:LEVEL]|auto[:LEVEL]";
 
   public static final Compression NONE = new Compression(Mode.NONE, 0);
@@ -35,7 +35,8 @@ public record Compression(Mode mode, int level) {
 
   public Compression {
     if (mode != Mode.NONE && (level < 1 || level > MAX_LEVEL)) {
-      throw new IllegalArgumentException("a level is from 1 to " + MAX_LEVEL + ", not " + level);
+      throw new IllegalArgumentException(
+          "the level must be from 1 to " + MAX_LEVEL + ", not " + level);
     }
   }
 
@@ -58,7 +59,7 @@ public record Compression(Mode mode, int level) {
 
   private static IllegalArgumentException notOne(String text) {
     return new IllegalArgumentException(
-        "'" + text + "' is not a compression; write it as " + FORM + ", such as zstd:3");
+        "'" + text + "' is not a compression setting; use " + FORM + ", such as zstd:3");
   }
 
   @Override

@@ -4,36 +4,36 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Which files were copied in this session, and of which the first reader, for whom they were
- * copied, is likely to be on its way still: what such a reader gets of the copy the source was
- * asked for a moment before. Takes a byte for each inode. Safe for use by many threads.
+ * Records which files were copied in this session, and which of them the first reader, for whom
+ * they were copied, is probably still reading: what that reader reads from the copy counts as
+ * fetched (see {@link ReadOrigins}). Uses one byte per inode. Safe for use by many threads.
  */
 final class CopiedFiles {
-  /** Copied, and read to its end since. */
+  /** The file was copied, and has been read to its end since. */
   private static final byte KNOWN = 1;
 
-  /** The first of those that say in which minute it was copied. */
+  /** The first state that encodes the minute in which the file was copied. */
   private static final int FIRST_MINUTE = 2;
 
-  /** Minutes are counted round this: one in so many is taken for a later one, once. */
+  /** Minutes wrap around at this: once in so many minutes an old copy is taken for a new one. */
   private static final int MINUTES = 250;
 
   private final InodeBytes states = new InodeBytes();
   private final LongSupplier nanoTime;
 
   /**
-   * Of which none was copied.
+   * An empty record.
    *
-   * @param nanoTime a clock that only goes forward
+   * @param nanoTime a monotonic clock
    */
   CopiedFiles(LongSupplier nanoTime) {
     this.nanoTime = nanoTime;
   }
 
   /**
-   * A file was copied.
+   * Records that a file was copied.
    *
-   * @param isBeingRead whether a reader, for whom it was, has not come to its end
+   * @param isBeingRead whether the reader for whom it was copied has not reached its end yet
    * @return whether it had been copied before
    */
   boolean add(long number, boolean isBeingRead) {
@@ -43,10 +43,10 @@ final class CopiedFiles {
   }
 
   /**
-   * Whether a read of a file is one of those for which it was copied: not after it was read to its
-   * end, nor after a minute or two.
+   * Whether a read belongs to those for which the file was copied: false after the file was read to
+   * its end, or after a minute or two.
    *
-   * @param toItsEnd whether this read is to the file's end
+   * @param toItsEnd whether this read reaches the file's end
    */
   boolean isJustCopied(long number, boolean toItsEnd) {
     byte state = states.get(number);

@@ -24,13 +24,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The copies that the tiers hold, and reading from them: serves none whose checksums were not
- * compared in this session, and drops what does not match. Safe for use by many threads.
+ * Reads the copies in the tiers. It serves only copies whose checksums were verified in this
+ * session, and drops copies that do not match. Safe for use by many threads.
  */
 public final class Copies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copies.class);
 
-  /** An open waits for so much to be verified: some milliseconds. */
+  /** An open verifies at most this much, which takes some milliseconds. */
   private static final long VERIFIED_AT_OPEN_BYTES = 8L * Blocks.SIZE;
 
   private static final int OPEN_COPIES = 512;
@@ -46,11 +46,11 @@ public final class Copies implements AutoCloseable {
   private final LongAdder verified = new LongAdder();
   private final Map<Tier, LongAdder> mismatches = new ConcurrentHashMap<>();
 
-  /** In the place of a tier's index. */
+  /** Stands for the index of a tier. */
   static final int NO_TIER = -1;
 
   /**
-   * Serves what the namespace's records say the tiers hold.
+   * Serves the copies that the namespace's records list.
    *
    * @param tiers fastest first; closed with this
    */
@@ -59,7 +59,7 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * The same, with copies compressed.
+   * The same, with compressed copies.
    *
    * @param formats how each tier's copies are stored; closed with this
    */
@@ -70,16 +70,16 @@ public final class Copies implements AutoCloseable {
   /**
    * The same.
    *
-   * @param memory what reading, copying and comparing take
+   * @param memory used for reading, copying and comparing
    */
   public Copies(
       Namespace namespace, List<Tier> tiers, List<CopyFormat> formats, DirectMemory memory) {
     if (tiers.size() != formats.size()) {
-      throw new IllegalArgumentException("each tier has one format");
+      throw new IllegalArgumentException("each tier needs exactly one format");
     }
     if (tiers.size() > Whereabouts.MAX_TIERS) {
       throw new IllegalArgumentException(
-          "there may be " + Whereabouts.MAX_TIERS + " tiers at most");
+          "at most " + Whereabouts.MAX_TIERS + " tiers are possible");
     }
     this.namespace = namespace;
     this.tiers = List.copyOf(tiers);
@@ -89,7 +89,7 @@ public final class Copies implements AutoCloseable {
         new CopyIndex(namespace, this.tiers, this.formats, memory.store(), handles::invalidate);
   }
 
-  /** What reading, copying and comparing take. */
+  /** The memory used for reading, copying and comparing. */
   public DirectMemory memory() {
     return memory;
   }
@@ -103,17 +103,17 @@ public final class Copies implements AutoCloseable {
     return formats;
   }
 
-  /** Raw copies whose checksums were compared and matched. */
+  /** The number of raw copies that were verified. */
   public long verified() {
     return verified.sum();
   }
 
-  /** Copies that were dropped because their bytes, length or file were not what was recorded. */
+  /** The number of copies dropped because their bytes, length or file did not match the record. */
   public long mismatches() {
     return tiers.stream().mapToLong(this::mismatches).sum();
   }
 
-  /** Those of one tier. */
+  /** The same for one tier. */
   public long mismatches(Tier tier) {
     LongAdder count = mismatches.get(tier);
     return count == null ? 0 : count.sum();
@@ -122,7 +122,7 @@ public final class Copies implements AutoCloseable {
   /**
    * Reserves room in a tier for a file's copy; null if there is none.
    *
-   * @param alone whether it may not be in a bundle
+   * @param alone whether the copy must not be in a bundle
    */
   @Nullable BlockWriter create(Inode inode, Tier tier, boolean alone) {
     CopyFormat format = format(tier);
@@ -134,7 +134,10 @@ public final class Copies implements AutoCloseable {
     return index.format(tier);
   }
 
-  /** The checksums of a file's {@link Blocks} as one of its copies has them; null if none has. */
+  /**
+   * The checksums of a file's {@link Blocks}, from the record of one of its copies; null if none
+   * has them.
+   */
   public @Nullable Checksums checksums(Inode inode) {
     for (CopyRecord copy : namespace.copies(inode.number())) {
       if (copy.blockSize() == Blocks.SIZE
@@ -146,10 +149,7 @@ public final class Copies implements AutoCloseable {
     return null;
   }
 
-  /**
-   * Whether some tier is known to hold a copy; not every known copy can be read when it comes to
-   * it.
-   */
+  /** Whether some tier is known to hold a copy. Reading a known copy may still fail. */
   public boolean has(Inode inode) {
     return Whereabouts.isInTier(index.locate(inode));
   }
@@ -157,13 +157,13 @@ public final class Copies implements AutoCloseable {
   /**
    * Reads a range, which must lie within the file, from the fastest tier that holds a copy.
    *
-   * @return the index of the tier, when all of it was passed to the sink; {@link #NO_TIER} when
+   * @return the index of the tier if the whole range was passed to the sink; {@link #NO_TIER} if
    *     nothing was
    */
   int read(Inode inode, long offset, int size, ReadSink sink) {
     long number = inode.number();
-    // Each round that fails drops the copy it tried, or its tier failed: twice the tiers is more
-    // than enough.
+    // A round fails only when it drops the copy it tried or when the tier fails: twice the number
+    // of tiers is more than enough.
     for (int round = 0; round < 2 * tiers.size(); round++) {
       byte state = index.locate(inode);
       if (!Whereabouts.isInTier(state)) {
@@ -182,9 +182,9 @@ public final class Copies implements AutoCloseable {
       } catch (MismatchException e) {
         dropIfBad(inode, tier, offset, size, String.valueOf(e.getMessage()));
       } catch (EOFException e) {
-        dropIfBad(inode, tier, offset, size, "it is shorter than it was");
+        dropIfBad(inode, tier, offset, size, "it was truncated");
       } catch (IOException e) {
-        // The record stays: what is on the disk may serve the next session.
+        // The record stays: the copy on the disk may serve the next session.
         tier.failed(e);
         handles.invalidate(number);
       }
@@ -193,8 +193,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * The file of a copy that was verified whole in this session, for a kernel that reads it without
-   * us; null if there is none. A small copy is verified here and now.
+   * The file of a copy that was completely verified in this session, for a kernel that reads it
+   * without pmfs; null if there is none. Verifies a small copy first.
    */
   @Nullable Path file(Inode inode) {
     byte state = index.locate(inode);
@@ -212,13 +212,13 @@ public final class Copies implements AutoCloseable {
         : null;
   }
 
-  /** Whether there is a copy that the kernel cannot read without us. */
+  /** Whether there is a copy that the kernel cannot read without pmfs. */
   public boolean isReadByUs(Inode inode) {
     byte state = index.locate(inode);
     return Whereabouts.isInTier(state) && !Whereabouts.isRawFile(state);
   }
 
-  /** Verifies a whole copy, block by block; says whether there is one and it is good. */
+  /** Verifies a whole copy, block by block; false if there is none or it is bad. */
   boolean verify(Inode inode) {
     long size = inode.attributes().size();
     try (NoSink sink = new NoSink(memory.store())) {
@@ -233,8 +233,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * The copies of a file that are recorded in these tiers. Records of a tier that is not configured
-   * stay, for the session in which it is again, and say nothing of the file.
+   * The records of a file's copies in the configured tiers. Records of other tiers are kept for a
+   * session that configures the tier again, and are ignored here.
    */
   public List<CopyRecord> records(long number) {
     return namespace.copies(number).stream()
@@ -243,10 +243,10 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Compares the copies of a file with their checksums until one is good, and drops those that are
-   * not; says what is wrong with the last, or null if there is a good one.
+   * Compares the copies of a file with their checksums until one is good, and drops the bad ones.
+   * Returns what is wrong with the last, or null if one is good.
    *
-   * @param goesOn is told how many bytes were compared, as they are; false ends it
+   * @param goesOn called with the number of bytes compared each time; returns false to stop
    */
   public @Nullable String compareAny(Inode inode, IntPredicate goesOn) {
     String problem = "there is no copy";
@@ -267,16 +267,16 @@ public final class Copies implements AutoCloseable {
     return problem;
   }
 
-  /** Has the dictionaries that copies need be where the next session looks for them. */
+  /** Makes sure that the dictionaries the copies need are on disk for the next session. */
   public void keepDictionaries() {
     formats.forEach(CopyFormat::keepDictionary);
   }
 
   /**
-   * Compares a whole copy of {@link #records} with its checksums, though it may have been compared
-   * before; says what is wrong with it, or null if nothing is or it went away.
+   * Compares a whole copy of {@link #records} with its checksums, even if it was verified before.
+   * Returns what is wrong with it, or null if nothing is or the copy was removed meanwhile.
    *
-   * @param goesOn is told how many bytes were compared, as they are; false ends it
+   * @param goesOn called with the number of bytes compared each time; returns false to stop
    * @throws IOException if the tier failed
    */
   public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
@@ -289,7 +289,7 @@ public final class Copies implements AutoCloseable {
         OpenCopy fresh = open(inode, tier, false)) {
       if (fresh == null) {
         boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
-        return isGone ? null : "its file is not there";
+        return isGone ? null : "its file is missing";
       }
       long size = copy.version().size();
       boolean goOn = true;
@@ -302,7 +302,7 @@ public final class Copies implements AutoCloseable {
     } catch (MismatchException e) {
       return String.valueOf(e.getMessage());
     } catch (EOFException e) {
-      return "it is shorter than it was";
+      return "it was truncated";
     } catch (IOException e) {
       tier.failed(e);
       handles.invalidate(inode.number());
@@ -311,8 +311,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Serves a bad copy no more in this session: it is dropped, or stays where it is until the file
-   * is read and copied again.
+   * Stops serving a bad copy in this session: it is dropped, or stays in place until the file is
+   * read and copied again.
    */
   public void reject(Inode inode, CopyRecord copy, String why, boolean drop) {
     int place = index.tierIndex(copy.tier());
@@ -323,26 +323,25 @@ public final class Copies implements AutoCloseable {
     index.ignore(inode.number());
   }
 
-  /** Has the listener told of every inode whose copy goes away, by any thread. */
+  /** Calls the listener for every inode whose copy is removed, on any thread. */
   public void onDrop(LongConsumer listener) {
     index.onDrop(listener);
   }
 
-  /** Whether the copy there was of a file is of another version than the file. */
+  /** Whether the file had a copy that is of another version than the file. */
   public boolean isOutdated(long number) {
     return index.known(number) == Whereabouts.OUTDATED;
   }
 
   /**
-   * Whether there is a copy from which all of the file can be read, as far as can be told without
-   * reading it: what is known is compared with what is in the tiers, and forgotten if it is not
-   * there.
+   * Whether there is a copy from which the whole file can be read, as far as can be told without
+   * reading it. Compares the known copies with the tiers, and forgets those that are missing.
    */
   public boolean isThere(Inode inode) {
     return isThere(inode, Placement.ANYWHERE);
   }
 
-  /** The same of a copy where the placement wants it. */
+  /** The same for a copy that satisfies the placement. */
   boolean isThere(Inode inode, Placement placement) {
     if (has(inode, placement)) {
       index.confirm(inode);
@@ -350,12 +349,12 @@ public final class Copies implements AutoCloseable {
     return has(inode, placement);
   }
 
-  /** Compares a tier with the records, both ways, while both are used. */
+  /** Compares a tier with the records in both directions, while both are in use. */
   void compareWithRecords(Tier tier, BooleanSupplier stopping) {
     new TierComparison(namespace, index, tier, format(tier)).run(stopping);
   }
 
-  /** Whether a copy is known where the placement wants it. */
+  /** Whether a copy that satisfies the placement is known. */
   boolean has(Inode inode, Placement placement) {
     return index.has(inode, placement);
   }
@@ -365,7 +364,7 @@ public final class Copies implements AutoCloseable {
     return index.place(inode, placement);
   }
 
-  /** Why no tier that may be used works; null if one does. */
+  /** Why no allowed tier works; null if one does. */
   @Nullable String failure(Placement placement) {
     return index.failure(placement);
   }
@@ -377,7 +376,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Removes all copies of an inode and their records, for its content changed or it is gone.
+   * Removes all copies of an inode and their records, because its content changed or it no longer
+   * exists.
    *
    * @return whether there were any
    */
@@ -385,17 +385,17 @@ public final class Copies implements AutoCloseable {
     return index.drop(number);
   }
 
-  /** The same, because they are not wanted any more. */
+  /** The same, because the copies are no longer wanted. */
   public boolean evict(long number) {
     return index.evict(number);
   }
 
-  /** The same, but for those that are pinned. */
+  /** The same, except for pinned copies. */
   public boolean evictUnpinned(long number) {
     return index.evictUnpinned(number);
   }
 
-  /** Removes the copy in one tier, to make room. */
+  /** Removes the copy in one tier to make room. */
   void evict(long number, Tier tier) {
     index.evict(number, tier);
   }
@@ -406,20 +406,20 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * A copy that was to be there is not: its tier failed, somebody evicted it meanwhile, or its file
-   * was taken away.
+   * Handles a known copy that is missing: its tier failed, the copy was evicted meanwhile, or its
+   * file was removed.
    */
   private void missing(Inode inode, Tier tier) {
     index.forget(inode.number());
     CopyRecord record = namespace.copy(inode.number(), tier.name());
     if (record != null && !tier.hasFailed() && index.lose(inode.number(), record)) {
-      countBad(inode, tier, "its file is not there");
+      countBad(inode, tier, "its file is missing");
     }
   }
 
   /**
-   * Drops a copy of which a range was found to be bad. Another reader may have found the same, and
-   * the file may have been copied again since: what is there now is looked at once more.
+   * Drops a copy with a bad range. Another reader may have found the same, and the file may have
+   * been copied again since: so the current copy is checked once more.
    */
   private void dropIfBad(Inode inode, Tier tier, long offset, int size, String why) {
     if (index.evictIf(inode.number(), tier, () -> isBad(inode, tier, offset, size))) {
@@ -437,14 +437,14 @@ public final class Copies implements AutoCloseable {
     } catch (MismatchException | EOFException e) {
       return true;
     } catch (IOException e) {
-      // What there is may serve the next session.
+      // The copy may serve the next session.
       tier.failed(e);
       return false;
     }
   }
 
   private void dropBad(Inode inode, Tier tier, String why) {
-    // Other tasks may have found the same.
+    // Another task may have dropped it already.
     if (index.evict(inode.number(), tier)) {
       countBad(inode, tier, why);
     }
@@ -460,7 +460,7 @@ public final class Copies implements AutoCloseable {
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {
-    // A raw file that was verified needs none.
+    // A verified raw file needs no record.
     boolean known = trusted && Whereabouts.isRawFile(index.known(inode.number()));
     CopyRecord record = known ? null : namespace.copy(inode.number(), tier.name());
     if (record == null && !known) {
@@ -474,7 +474,7 @@ public final class Copies implements AutoCloseable {
     boolean opened = false;
     try {
       if (trusted && !Whereabouts.isVerified(index.known(inode.number()))) {
-        // Evicted just now; what was opened may be a later copy of another kind.
+        // Evicted just now; the opened file may be a later copy of another kind.
         return null;
       }
       CopyRecord compared = trusted ? null : record;
@@ -494,7 +494,7 @@ public final class Copies implements AutoCloseable {
     index.verified(inode, tier);
   }
 
-  /** Closes what is open, then the tiers. */
+  /** Closes open copies, then the tiers. */
   @Override
   public void close() {
     handles.close();

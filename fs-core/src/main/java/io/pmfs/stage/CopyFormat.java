@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How the copies of one tier are stored, and how much content they hold. Whatever new copies are to
- * be, older ones of any kind are read. Safe for use by many threads.
+ * How the copies of one tier are stored, and how much content they hold. Existing copies of any
+ * format can be read, regardless of the format of new ones. Safe for use by many threads.
  */
 public final class CopyFormat implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(CopyFormat.class);
@@ -28,7 +28,7 @@ public final class CopyFormat implements AutoCloseable {
   /** The codec of plain bytes. */
   static final int RAW = 0;
 
-  /** Larger files have more frames than a table may have. */
+  /** Larger files would have more frames than a table allows. */
   private static final long LARGEST_BYTES = (long) SeekTable.MAX_FRAMES * Frames.SIZE;
 
   private static final long UNKNOWN = Long.MIN_VALUE;
@@ -42,7 +42,7 @@ public final class CopyFormat implements AutoCloseable {
   private volatile @Nullable Dictionary dictionary;
   private volatile @Nullable ZstdCodec withDictionary;
 
-  /** While the tier's copies of earlier sessions may need a dictionary that is lost. */
+  /** False while the tier's copies of earlier sessions may need a dictionary that is lost. */
   private volatile boolean isCompared = true;
 
   private final AtomicLong contentBytes;
@@ -51,9 +51,9 @@ public final class CopyFormat implements AutoCloseable {
    * Reads the tier's dictionary, if there is one.
    *
    * @param bundling which copies share bundles
-   * @param directory where it is kept, or will be; null for copies without one
-   * @param trainer where it is trained, which takes seconds
-   * @param contentBytes what the copies hold that are there; null if that is not known
+   * @param directory where the dictionary is or will be kept; null for copies without one
+   * @param trainer runs the training, which takes seconds
+   * @param contentBytes bytes of content in the existing copies; null if unknown
    */
   public CopyFormat(
       Compression compression,
@@ -77,7 +77,7 @@ public final class CopyFormat implements AutoCloseable {
     this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
   }
 
-  /** Raw copies of a tier of which nothing is known. */
+  /** Raw copies, of unknown content size. */
   static CopyFormat raw() {
     return new CopyFormat(Compression.NONE, Bundling.NONE, null, Runnable::run, null);
   }
@@ -90,7 +90,7 @@ public final class CopyFormat implements AutoCloseable {
     return bundling;
   }
 
-  /** The codec of a compressed copy; null if it is none of ours, or its dictionary is not there. */
+  /** The codec of a compressed copy; null if the number is unknown or its dictionary is missing. */
   private @Nullable Codec byNumber(int number) {
     return switch (number) {
       case ZstdCodec.NUMBER -> plain;
@@ -99,7 +99,7 @@ public final class CopyFormat implements AutoCloseable {
     };
   }
 
-  /** The most that a copy of a file may take. */
+  /** The largest size that a copy of a file may have. */
   long mostStored(long size) {
     if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
       return size;
@@ -109,10 +109,10 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /**
-   * How a file is to be stored, by its first block that comes; null for raw.
+   * Chooses the codec for a file from its first available block; null for raw.
    *
-   * @param content of its block with that index
-   * @param scratch lends what it is tried in
+   * @param content the file's block with the index {@code block}
+   * @param scratch lends memory for a trial
    */
   @Nullable Codec choose(int block, ByteBuffer content, long size, BufferPool scratch) {
     if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
@@ -141,7 +141,7 @@ public final class CopyFormat implements AutoCloseable {
     try {
       useTrained(samples);
     } catch (RuntimeException e) {
-      log.warn("no dictionary for {}", directory, e);
+      log.warn("cannot make a dictionary for {}", directory, e);
     }
   }
 
@@ -150,17 +150,18 @@ public final class CopyFormat implements AutoCloseable {
     if (trained != null && directory != null && DictionaryFile.save(directory, trained)) {
       dictionary = trained;
       withDictionary = new ZstdCodec(compression.level(), trained);
-      log.info("small files are copied to {} with a dictionary from now on", directory);
+      log.info("small files in {} are compressed with a dictionary from now on", directory);
     }
   }
 
   /**
-   * Takes over the reader of a copy.
+   * Opens a copy and takes over its reader.
    *
-   * @param record what to compare with; null for a raw copy that was verified in this session
-   * @param memory for what is compared and decompressed
-   * @param whenVerified called once when all blocks of a raw copy were compared
-   * @throws MismatchException if it is no copy of the file's version that can be read
+   * @param record the checksums to compare with; null for a raw copy that was verified in this
+   *     session
+   * @param memory used to compare and decompress
+   * @param whenVerified called once, when all blocks of a raw copy were verified
+   * @throws MismatchException if it is not a readable copy of the file's version
    */
   OpenCopy open(
       Inode inode,
@@ -170,12 +171,12 @@ public final class CopyFormat implements AutoCloseable {
       Runnable whenVerified)
       throws IOException {
     if (record != null && !isReadable(record, inode)) {
-      throw new MismatchException("its record is not one this version can read");
+      throw new MismatchException("this version cannot read its record");
     }
     if (record != null && record.codec() != RAW) {
       Codec codec = byNumber(record.codec());
       if (codec == null) {
-        throw new MismatchException("the dictionary that it needs is missing or damaged");
+        throw new MismatchException("the dictionary it needs is missing or damaged");
       }
       return new CompressedCopy(reader, record, codec, memory);
     }
@@ -190,7 +191,7 @@ public final class CopyFormat implements AutoCloseable {
     return isKnown(copy) && copy.version().equals(inode.attributes().version());
   }
 
-  /** Whether what a record names could be read by this version with what the tier has. */
+  /** Whether this version could read the recorded copy with the dictionary that the tier has. */
   boolean canRead(CopyRecord copy) {
     return isKnown(copy) && (copy.codec() == RAW || byNumber(copy.codec()) != null);
   }
@@ -208,14 +209,14 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /**
-   * The tier is going to be compared with the records: until then no dictionary is made, which
-   * would be taken for the one that older copies need.
+   * The tier will be compared with the records. Until then no dictionary is trained, because it
+   * would be mistaken for the one that older copies need.
    */
   void isToBeCompared() {
     isCompared = false;
   }
 
-  /** The tier was compared with the records, and its copies hold so much. */
+  /** The tier was compared with the records; its copies hold this many bytes of content. */
   void counted(long bytes) {
     contentBytes.set(bytes);
     isCompared = true;
@@ -230,12 +231,12 @@ public final class CopyFormat implements AutoCloseable {
     }
   }
 
-  /** Content that came or, below zero, went. */
+  /** Adds to the content size; negative for removed content. */
   void count(long bytes) {
     contentBytes.updateAndGet(known -> known == UNKNOWN ? known : known + bytes);
   }
 
-  /** What the copies hold, in bytes of content; -1 if that is not known. */
+  /** Bytes of content in the copies; -1 if unknown. */
   public long contentBytes() {
     return Math.max(-1, contentBytes.get());
   }

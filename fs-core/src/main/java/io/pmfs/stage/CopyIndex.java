@@ -19,15 +19,15 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which tier holds a copy of which file, in memory and in the records, and every change of that.
- * Safe for use by many threads.
+ * Knows which tier holds a copy of which file, in memory and in the records, and makes every change
+ * to that. Safe for use by many threads.
  *
  * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
- * or read from the records; a copy is of the version that the inode's checked attributes describe,
- * because whoever sees another version calls {@link #drop} first.
+ * or was read from the records; a copy is of the version that the inode's checked attributes
+ * describe, because a thread that sees another version calls {@link #drop} first.
  */
 final class CopyIndex {
-  /** Copies whose numbers are in memory at once while a tier is compacted. */
+  /** The most inode numbers in memory while a tier is compacted. */
   private static final int COMPACTED_AT_ONCE = 4096;
 
   private final Namespace namespace;
@@ -38,23 +38,23 @@ final class CopyIndex {
   private final InodeBytes where = new InodeBytes();
 
   /**
-   * Held while the records of an inode and what the tiers have of it change together. The inode's
-   * number selects the lock. Nothing is called out with it but the namespace, a tier and {@link
-   * #whenChanged}.
+   * Held while the records of an inode and its copies in the tiers change together. The inode
+   * number selects the lock. With it held, only the namespace, a tier and {@link #whenChanged} are
+   * called.
    */
   private final Striped<Lock> recordLocks = Striped.lock(64);
 
-  /** What is told of each change; GUARDED_BY(any of recordLocks), set with all of them held. */
+  /** Receives each change; GUARDED_BY(any of recordLocks), set with all of them held. */
   private @Nullable TierComparison comparison;
 
   private volatile LongConsumer dropListener = number -> {};
 
   /**
-   * Knows what the records say.
+   * Starts from the records.
    *
-   * @param memory lends what a copy is moved through
-   * @param whenChanged is told of every inode whose copies are others now, before anybody else sees
-   *     them
+   * @param memory lends buffers for moving copies
+   * @param whenChanged called for every inode whose copies changed, before any other thread sees
+   *     the change
    */
   CopyIndex(
       Namespace namespace,
@@ -69,7 +69,7 @@ final class CopyIndex {
     this.whenChanged = whenChanged;
   }
 
-  /** Has the listener told of every inode whose copy goes away, by any thread. */
+  /** Calls the listener for every inode whose copy is removed, on any thread. */
   void onDrop(LongConsumer listener) {
     dropListener = listener;
   }
@@ -78,17 +78,17 @@ final class CopyIndex {
     return formats.get(tiers.indexOf(tier));
   }
 
-  /** What was last known of an inode, without asking the records. */
+  /** The last known state of an inode, without asking the records. */
   byte known(long number) {
     return where.get(number);
   }
 
-  /** The records are to be asked again. */
+  /** Forgets the state of an inode, so that the records are asked again. */
   void forget(long number) {
     where.set(number, Whereabouts.UNKNOWN);
   }
 
-  /** A copy that stays where it is serves nobody in this session. */
+  /** Stops serving a copy in this session, but leaves it in place. */
   void ignore(long number) {
     where.set(number, Whereabouts.NOWHERE);
     whenChanged.accept(number);
@@ -96,8 +96,8 @@ final class CopyIndex {
   }
 
   /**
-   * Looks whether the copies are there that a file is read from, and forgets those that are not:
-   * what is known is no proof.
+   * Checks that the copies a file is read from exist, and forgets the missing ones: a record is no
+   * proof.
    */
   void confirm(Inode inode) {
     for (CopyRecord copy : namespace.copies(inode.number())) {
@@ -107,7 +107,7 @@ final class CopyIndex {
     }
   }
 
-  /** Whether a copy is there whole and can be read, as far as can be told without reading it. */
+  /** Whether a copy is complete and readable, as far as can be told without reading it. */
   boolean isThere(long number, CopyRecord copy) {
     Tier tier = tiers.get(tierIndex(copy.tier()));
     if (!format(tier).canRead(copy)) {
@@ -116,16 +116,12 @@ final class CopyIndex {
     try {
       return tier.has(number, copy.extent(), copy.storedSize());
     } catch (IOException e) {
-      // The tier has said so in the log and in its status; what it holds may serve the next
-      // session.
+      // The tier has logged it and shows it in its status; its copies may serve the next session.
       return true;
     }
   }
 
-  /**
-   * Forgets a copy that was found not to be there, if that is still so; says whether it was
-   * forgotten.
-   */
+  /** Forgets a copy that was found missing; false if it exists again. */
   boolean lose(long number, CopyRecord copy) {
     Tier tier = tiers.get(tierIndex(copy.tier()));
     Lock lock = lockRecords(number);
@@ -143,7 +139,10 @@ final class CopyIndex {
     return true;
   }
 
-  /** The record first: a crash in between leaves a file too many, and no record too many. */
+  /**
+   * Removes the record first: a crash in between leaves a file without a record, never a record
+   * without a file.
+   */
   private void remove(long number, Tier tier, CopyRecord copy, byte now) {
     // GUARDED_BY(recordLocks)
     namespace.removeCopy(number, copy.tier());
@@ -152,7 +151,7 @@ final class CopyIndex {
     changed(number, tier, copy, null);
   }
 
-  /** That a file's copy in a tier is another now; null stands for none. */
+  /** Announces that a file's copy in a tier was replaced; null stands for none. */
   private void changed(
       long number, Tier tier, @Nullable CopyRecord before, @Nullable CopyRecord after) {
     // GUARDED_BY(recordLocks)
@@ -168,7 +167,7 @@ final class CopyIndex {
     return copy == null ? 0 : copy.version().size();
   }
 
-  /** Runs something while no record, and nothing that a tier has of them, changes. */
+  /** Runs an action while neither a record nor a recorded copy in a tier changes. */
   void whileNothingChanges(Runnable action) {
     int locked = 0;
     try {
@@ -184,12 +183,12 @@ final class CopyIndex {
     }
   }
 
-  /** Tells a comparison of each change from now on; none, if it is null. */
+  /** Passes each change from now on to a comparison; null for none. */
   void watch(@Nullable TierComparison next) {
     whileNothingChanges(() -> comparison = next);
   }
 
-  /** Has a file of a tier discarded if no record names it; says whether none did. */
+  /** Discards a file of a tier if no record names it; false if a record does. */
   boolean discardUnrecorded(long number, Tier tier, Tier.Census census) throws IOException {
     Lock lock = lockRecords(number);
     try {
@@ -204,7 +203,7 @@ final class CopyIndex {
     }
   }
 
-  /** Whether a copy is known where the placement wants it. */
+  /** Whether a copy that satisfies the placement is known. */
   boolean has(Inode inode, Placement placement) {
     return Whereabouts.isInTier(locate(inode))
         && (placement.tier() == null
@@ -220,15 +219,15 @@ final class CopyIndex {
   }
 
   /**
-   * Pins the copies if that is wanted, and if one tier is wanted, drops those in others; false if
-   * there is none there any more.
+   * Applies a placement to existing copies: pins them if wanted, and drops those outside the one
+   * wanted tier. False if no copy satisfies it any more.
    */
   boolean place(Inode inode, Placement placement) {
     if (placement.equals(Placement.ANYWHERE)) {
       return true;
     }
     List<CopyRecord> records = namespace.copies(inode.number());
-    // What was pinned stays so where it goes.
+    // A pinned file stays pinned in its new tier.
     boolean pins = placement.pin() || records.stream().anyMatch(CopyRecord::pinned);
     boolean placed = false;
     for (CopyRecord copy : records) {
@@ -258,7 +257,7 @@ final class CopyIndex {
     }
   }
 
-  /** Why no tier that may be used works; null if one does. */
+  /** Why no allowed tier works; null if one does. */
   @Nullable String failure(Placement placement) {
     String unrecorded = namespace.failure();
     if (unrecorded != null) {
@@ -277,11 +276,11 @@ final class CopyIndex {
   }
 
   /**
-   * Commits and records a copy, whose checksums were computed from what was written; false if the
-   * file is known to be of another version by now, or the copy is not wanted any more.
+   * Commits and records a copy whose checksums were computed from the bytes written; false if the
+   * file is of another version by now, or the copy is no longer wanted.
    *
-   * @param wanted asked while no record of the file changes: after it was false, and the copies
-   *     were dropped, none comes
+   * @param wanted called while no record of the file changes: once it has returned false and the
+   *     copies were dropped, no new copy appears
    */
   boolean commit(Inode inode, BlockWriter writer, CopyRecord copy, BooleanSupplier wanted)
       throws IOException {
@@ -310,7 +309,7 @@ final class CopyIndex {
     }
   }
 
-  /** Writes the record of what was committed, which is not kept if that fails. */
+  /** Records a committed copy, and removes the copy if that fails. */
   private void record(long number, Tier tier, CopyRecord placed) { // GUARDED_BY(recordLocks)
     boolean recorded = false;
     try {
@@ -324,7 +323,8 @@ final class CopyIndex {
   }
 
   /**
-   * Removes all copies of an inode and their records, for its content changed or it is gone.
+   * Removes all copies of an inode and their records, because its content changed or it no longer
+   * exists.
    *
    * @return whether there were any
    */
@@ -332,12 +332,12 @@ final class CopyIndex {
     return remove(number, Whereabouts.OUTDATED, copy -> true);
   }
 
-  /** The same, because they are not wanted any more. */
+  /** The same, because the copies are no longer wanted. */
   boolean evict(long number) {
     return remove(number, Whereabouts.UNKNOWN, copy -> true);
   }
 
-  /** The same, but for those that are pinned. */
+  /** The same, except for pinned copies. */
   boolean evictUnpinned(long number) {
     return remove(number, Whereabouts.UNKNOWN, copy -> !copy.pinned());
   }
@@ -370,17 +370,15 @@ final class CopyIndex {
     return !records.isEmpty();
   }
 
-  /**
-   * Removes the copy in one tier, to make room or because it is bad; says whether there was one.
-   */
+  /** Removes the copy in one tier, to make room or because it is bad; false if there was none. */
   boolean evict(long number, Tier tier) {
     return evictIf(number, tier, () -> true);
   }
 
   /**
-   * The same of a copy that may be another by now.
+   * The same for a copy that may have been replaced.
    *
-   * @param isBad looks at the copy that is there; none takes its place meanwhile
+   * @param isBad checks the current copy, which is not replaced meanwhile
    */
   boolean evictIf(long number, Tier tier, BooleanSupplier isBad) {
     boolean evicted = false;
@@ -402,15 +400,15 @@ final class CopyIndex {
   }
 
   /**
-   * Moves what is wanted of sparse bundles of a tier together, which makes room; false if there was
-   * nothing to do. By one thread at a time.
+   * Moves the live copies out of sparse bundles of a tier, which makes room; false if there was
+   * nothing to do. Called by one thread at a time.
    */
   boolean compact(Tier tier) {
     Set<Long> bundles = tier.sparseBundles();
     if (bundles.isEmpty()) {
       return false;
     }
-    // Not while the records are listed: each move writes records.
+    // Collected first and moved afterwards: each move writes records.
     List<Long> numbers = new ArrayList<>();
     AtomicLong next = new AtomicLong(Namespace.ROOT);
     boolean moved = false;
@@ -448,7 +446,7 @@ final class CopyIndex {
       }
       CopyRecord moved = copy.at(to);
       namespace.putCopy(number, moved);
-      // What was read from the old place is compared where it is now.
+      // The copy is verified again at its new place.
       where.set(number, Whereabouts.UNKNOWN);
       tier.remove(number, from, from.size());
       changed(number, tier, copy, moved);
@@ -460,7 +458,7 @@ final class CopyIndex {
 
   private @Nullable Extent move(Tier tier, Extent from) {
     if (from.size() > FrameWriter.MAX_BYTES) {
-      // Nothing that large was ever put into a bundle.
+      // No bundle contains anything this large.
       return null;
     }
     try (BufferPool.Loan loan = memory.take((int) from.size())) {
@@ -474,7 +472,7 @@ final class CopyIndex {
     return lock;
   }
 
-  /** The state of an inode, from the records if it is not in memory yet. */
+  /** The state of an inode, read from the records if it is not in memory yet. */
   byte locate(Inode inode) {
     long number = inode.number();
     byte state = where.get(number);
@@ -504,7 +502,7 @@ final class CopyIndex {
     return tiers.size();
   }
 
-  /** A raw copy was compared whole, and matched. */
+  /** Marks a raw copy as completely verified. */
   void verified(Inode inode, Tier tier) {
     byte state = where.get(inode.number());
     if (Whereabouts.isInTier(state) && Whereabouts.tierIndex(state) == tiers.indexOf(tier)) {

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A tier's dictionary as a file that {@code zstd -D} takes. Its name has its CRC32C, so a damaged
- * one is seen: then it is as if it were not there, and so are the copies that need it.
+ * A tier's dictionary as a file that {@code zstd -D} accepts. Its name contains its CRC32C, so
+ * damage is detected: a damaged dictionary, and the copies that need it, are treated as missing.
  */
 final class DictionaryFile {
   private static final Logger log = LoggerFactory.getLogger(DictionaryFile.class);
@@ -34,7 +34,7 @@ final class DictionaryFile {
         Files.delete(file);
       }
     } catch (IOException e) {
-      log.warn("no dictionary in {}: {}", directory, e.getMessage());
+      log.warn("cannot read a dictionary in {}: {}", directory, e.getMessage());
     }
     return null;
   }
@@ -51,7 +51,7 @@ final class DictionaryFile {
     return Files.exists(directory.resolve(name(dictionary.bytes())));
   }
 
-  /** Says whether it is there now. */
+  /** Saves a dictionary; false if that failed. */
   static boolean save(Path directory, Dictionary dictionary) {
     byte[] bytes = dictionary.bytes();
     try {
@@ -65,7 +65,7 @@ final class DictionaryFile {
       Files.move(unfinished, directory.resolve(name(bytes)), StandardCopyOption.ATOMIC_MOVE);
       return true;
     } catch (IOException e) {
-      log.warn("no dictionary is kept in {}: {}", directory, e.getMessage());
+      log.warn("cannot save the dictionary in {}: {}", directory, e.getMessage());
       return false;
     }
   }

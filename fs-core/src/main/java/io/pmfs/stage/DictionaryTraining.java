@@ -11,22 +11,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Samples of small files, of which a dictionary is trained when there are enough. It is used only
- * if the files that were kept out of the training take a twentieth less of the disk with it.
+ * Collects samples of small files, and trains a dictionary when there are enough. The dictionary is
+ * used only if it saves at least a twentieth of the disk space of the files kept out of the
+ * training.
  */
 final class DictionaryTraining {
   private static final Logger log = LoggerFactory.getLogger(DictionaryTraining.class);
 
-  /** Larger files have enough in themselves to refer to. */
+  /** Larger files contain enough repetition of their own. */
   static final int LARGEST_BYTES = 64 * 1024;
 
-  /** As much as the zstd program trains, and a hundred times that in samples, as it advises. */
+  /**
+   * The zstd program's default, with a hundred times as many bytes of samples, as it recommends.
+   */
   static final int DICTIONARY_BYTES = 110 * 1024;
 
   private static final int SAMPLE_BYTES = 100 * DICTIONARY_BYTES;
   private static final int MAX_SAMPLES = 20_000;
 
-  /** Of so many samples, one is for the trial. */
+  /** One in this many samples is kept for the trial. */
   private static final int TRIAL_SHARE = 8;
 
   private final int level;
@@ -37,22 +40,22 @@ final class DictionaryTraining {
   private boolean over; // GUARDED_BY(this)
 
   /**
-   * For one tier.
+   * Collects samples for one tier.
    *
-   * @param unitBytes in what units copies take room
+   * @param unitBytes the allocation unit of copies
    */
   DictionaryTraining(int level, int unitBytes) {
     this(level, unitBytes, SAMPLE_BYTES);
   }
 
-  /** With so many bytes of samples, for tests. */
+  /** The same with another number of sample bytes, for tests. */
   DictionaryTraining(int level, int unitBytes, int enoughBytes) {
     this.level = level;
     this.unitBytes = unitBytes;
     this.enoughBytes = enoughBytes;
   }
 
-  /** Takes a file; says, once, that there are enough. */
+  /** Adds a file; true once, when there are enough. */
   synchronized boolean offer(ByteBuffer content) {
     if (over || Compressibility.isCompressed(content)) {
       return false;
@@ -66,9 +69,9 @@ final class DictionaryTraining {
   }
 
   /**
-   * The dictionary; null if there is none that helps.
+   * Trains the dictionary; null if it does not help.
    *
-   * @param plain what copies are compressed with without it
+   * @param plain compresses copies without a dictionary
    */
   @Nullable Dictionary train(Codec plain) {
     List<byte[]> forTraining = new ArrayList<>();
@@ -91,10 +94,10 @@ final class DictionaryTraining {
     }
     boolean helps = 20 * with <= 19 * without;
     log.info(
-        "a dictionary makes {} KiB of a tier {} KiB: {}",
+        "a dictionary reduces sample copies from {} KiB to {} KiB: {}",
         without >> 10,
         with >> 10,
-        helps ? "it is used" : "too little, it is not used");
+        helps ? "it is used" : "too little, so it is not used");
     return helps ? dictionary : null;
   }
 

@@ -17,16 +17,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps some room in the tiers by the policy's choice, ahead of need and never on a reader's time:
- * a file that finds no room is not copied now, but the next one of its size should be.
+ * Keeps some room free in the tiers, using the eviction policy, ahead of need and never on a
+ * reader's thread. A file that finds no room is not copied now, but the next one of its size should
+ * be.
  */
 final class Evictor {
   private static final Logger log = LoggerFactory.getLogger(Evictor.class);
 
-  /** The share of a tier that is kept free, if it is more than the last file's size. */
+  /** The share of a tier that is kept free, if this is more than the last file's size. */
   private static final int HEADROOM_DIVISOR = 16;
 
-  /** Copies evicted in one go; what is still missing is the next request's business. */
+  /** The most copies evicted in one run; the next request frees the rest. */
   private static final int MAXIMUM_AT_ONCE = 4096;
 
   private final Namespace namespace;
@@ -57,7 +58,7 @@ final class Evictor {
     return copies.tiers().stream().mapToLong(this::evicted).sum();
   }
 
-  /** Those of one tier. */
+  /** The same for one tier. */
   long evicted(Tier tier) {
     LongAdder count = evicted.get(tier);
     return count == null ? 0 : count.sum();
@@ -68,11 +69,11 @@ final class Evictor {
   }
 
   /**
-   * A file of that size found no room anywhere: makes some in the first tier that could hold it.
+   * A file of this size found no room anywhere: makes room in the first tier that could hold it.
    */
   void makeRoom(long size) {
     for (Tier tier : copies.tiers()) {
-      // One whose disk is full, or that is being recovered, would refuse all the same.
+      // A tier whose disk is full, or that is being recovered, would refuse anyway.
       if (tier.couldHold(size) && tier.status().state() == TierStatus.State.ON) {
         TierStatus status = tier.status();
         evictBelow(tier, status.usedBytes() - headroom(status, size));
@@ -81,7 +82,7 @@ final class Evictor {
     }
   }
 
-  /** A copy of that size was made: sees to it that the next one finds room. */
+  /** A copy of this size was made: makes sure that the next one finds room. */
   void keepRoom(Tier tier, long size) {
     TierStatus status = tier.status();
     long most = status.capacityBytes() - headroom(status, size);
@@ -95,8 +96,8 @@ final class Evictor {
   }
 
   /**
-   * Moves together what is wanted of bundles that are mostly not wanted; says whether that was
-   * done, by anybody since this was called.
+   * Compacts bundles whose copies are mostly removed; true if any thread has done so since the call
+   * began.
    */
   boolean compact(Placement placement) {
     long before = compactions.get();
@@ -129,8 +130,8 @@ final class Evictor {
   }
 
   /**
-   * Has guests of the first tier that may be used and could hold so much make room for it and some
-   * more; says whether any went. By the caller's thread.
+   * Evicts guests from the first allowed tier that could hold {@code size} bytes, to make room for
+   * these and some more; false if there were none. Runs on the caller's thread.
    */
   boolean displaceGuests(long size, Placement placement) {
     for (Tier tier : copies.tiers()) {
@@ -145,8 +146,8 @@ final class Evictor {
   }
 
   /**
-   * Guests go first. Those in bundles, from a time when they were this node's own, make no room
-   * before their bundles are compacted: so what goes is counted, too.
+   * Evicts guests first. Guests in bundles, from a time when they were this node's own files, free
+   * no room before their bundles are compacted: so the size of evicted copies is counted as well.
    */
   private boolean evict(Tier tier, long usedBytes, EvictionPolicy then) {
     long surplus = tier.status().usedBytes() - usedBytes;

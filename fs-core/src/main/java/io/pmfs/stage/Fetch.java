@@ -10,9 +10,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A copy being filled, block by block, by whoever comes first: a reader that needs a block now, or
- * a background thread. Each block is read from the source once: others who need it wait for it,
- * take it from memory, or from what the tier has of it already.
+ * A copy being filled, block by block, by the first thread that comes: a reader that needs a block
+ * now, or a background thread. Each block is read from the source once: other threads that need it
+ * wait, then take it from memory or from the tier.
  *
  * <p>A block goes MISSING → READING → HELD (in memory) → STORED (in the tier), or back to MISSING
  * if reading failed. The states are guarded by this object's monitor; input and output happen
@@ -24,12 +24,12 @@ final class Fetch {
   private static final byte HELD = 2;
   private static final byte STORED = 3;
 
-  /** How often who waits asks whether to go on. */
+  /** How often a waiting thread checks whether to give up. */
   private static final long PATIENCE_MS = 100;
 
-  /** How a fetch came to its end. */
+  /** How a fetch ended. */
   record Ending(Kind kind, String reason) {
-    /** Whose doing it was. */
+    /** The cause of the end. */
     enum Kind {
       /** The copy is whole, committed and recorded. */
       WHOLE,
@@ -37,9 +37,9 @@ final class Fetch {
       SOURCE,
       /** The tier failed or is full. */
       TIER,
-      /** The tier has no room for what putting it into order takes. */
+      /** The tier has no room to reorder the copy's frames. */
       NO_ROOM,
-      /** Nobody was left to do it, or to do it for. */
+      /** No thread was left to finish the copy, or nothing needed it. */
       GIVEN_UP
     }
 
@@ -55,7 +55,7 @@ final class Fetch {
   private int readCount; // GUARDED_BY(this)
   private int storedCount; // GUARDED_BY(this)
   private int readingCount; // GUARDED_BY(this)
-  private int firstMissing; // GUARDED_BY(this); none is missing below it
+  private int firstMissing; // GUARDED_BY(this); no block below it is missing
   private long stagedBytes; // GUARDED_BY(this)
   private int users; // GUARDED_BY(this)
   private @Nullable Ending ending; // GUARDED_BY(this)
@@ -63,9 +63,9 @@ final class Fetch {
   private volatile boolean readToItsEnd;
 
   /**
-   * A fetch of which no block is there.
+   * A fetch with no blocks yet.
    *
-   * @param staged whether a {@link Staging} fills it; it needs no background then
+   * @param staged whether a {@link Staging} fills it, so that it needs no background thread
    */
   Fetch(Inode inode, BlockWriter writer, boolean staged) {
     this.inode = inode;
@@ -80,7 +80,7 @@ final class Fetch {
     return inode;
   }
 
-  /** A reader has come to the end of the file. */
+  /** A reader has reached the end of the file. */
   void readToItsEnd() {
     readToItsEnd = true;
   }
@@ -126,11 +126,11 @@ final class Fetch {
     }
   }
 
-  /** What a caller of {@link #claim} got. */
+  /** The result of {@link #claim}. */
   enum Claim {
     /**
-     * The block is the caller's to read: {@link #hold}, {@link #stored} or {@link #release} must
-     * follow.
+     * The caller must read the block and then call {@link #hold}, {@link #stored} or {@link
+     * #release}.
      */
     READ_IT,
     /** The block is in memory: see {@link #held}. */
@@ -142,8 +142,8 @@ final class Fetch {
   }
 
   /**
-   * Claims a block for reading it, or waits for whoever is reading it. Waits as long as the source
-   * takes to answer or fail.
+   * Claims a block for reading, or waits for the thread that is reading it. Waits as long as the
+   * source takes to answer or fail.
    */
   synchronized Claim claim(int block) throws InterruptedException {
     while (ending == null && states[block] == READING) {
@@ -168,9 +168,9 @@ final class Fetch {
   }
 
   /**
-   * Whether there may be a block for {@link #claimFree}. Waits while there is none but some are
-   * being read, for they may be given back; false when all are read, the fetch ended, or the caller
-   * gives up.
+   * Whether there may be a block for {@link #claimFree}. Waits while none is free but some are
+   * being read, because these may be released; false when all are read, the fetch ended, or the
+   * caller gives up.
    */
   synchronized boolean awaitFree(BooleanSupplier givesUp) throws InterruptedException {
     while (ending == null && !givesUp.getAsBoolean()) {
@@ -185,12 +185,12 @@ final class Fetch {
     return false;
   }
 
-  /** Whether there is a block that nobody has. */
+  /** Whether there is an unclaimed block. */
   synchronized boolean hasFree() {
     return ending == null && firstFree() < states.length;
   }
 
-  /** Claims the first block that nobody has; -1 if there is none. Never waits. */
+  /** Claims the first unclaimed block; -1 if there is none. Never waits. */
   synchronized int claimFree() {
     int block = ending == null ? firstFree() : states.length;
     if (block == states.length) {
@@ -209,8 +209,8 @@ final class Fetch {
   }
 
   /**
-   * The memory that holds a block, retained for the caller; null if it is in the tier by now, or
-   * the fetch ended.
+   * The memory that holds a block, retained for the caller; null if the block is already in the
+   * tier or the fetch ended.
    */
   synchronized BufferPool.@Nullable Loan held(int block) {
     BufferPool.Loan loan = held.get(block);
@@ -220,13 +220,13 @@ final class Fetch {
     return loan;
   }
 
-  /** The caller has read a claimed block; says whether all are read now. */
+  /** The caller has read a claimed block; true if this was the last one to read. */
   synchronized boolean countRead() {
     readCount++;
     return readCount == states.length;
   }
 
-  /** The caller has read a claimed block into a loan, which is now this fetch's. */
+  /** The caller has read a claimed block into a loan, and passes the loan to this fetch. */
   synchronized void hold(int block, BufferPool.Loan loan) {
     if (ending != null) {
       loan.release();
@@ -246,7 +246,7 @@ final class Fetch {
     notifyAll();
   }
 
-  /** The block is in the tier; says whether it was the last one. */
+  /** The block is in the tier; true if it was the last one. */
   synchronized boolean stored(int block, int checksum) {
     BufferPool.Loan loan = held.remove(block);
     if (loan != null) {
@@ -262,7 +262,7 @@ final class Fetch {
     return storedCount == states.length;
   }
 
-  /** The caller, who stages it, has read so many bytes of it; false if it ended. */
+  /** Counts bytes read by the {@link Staging} that fills this; false if the fetch ended. */
   synchronized boolean countStaged(int bytes) {
     stagedBytes += ending == null ? bytes : 0;
     return ending == null;
@@ -285,8 +285,8 @@ final class Fetch {
   }
 
   /**
-   * Ends the fetch, whole or not: wakes those who wait, lets go of what is held; says whether it
-   * had not ended before.
+   * Ends the fetch, complete or not: wakes waiting threads and releases held memory; false if it
+   * had ended before.
    */
   boolean end(Ending how) {
     boolean idle;
@@ -310,7 +310,7 @@ final class Fetch {
     return ending == null;
   }
 
-  /** Waits for the end; null if the caller gives up before. */
+  /** Waits for the end; null if the caller gives up first. */
   synchronized @Nullable Ending awaitEnd(BooleanSupplier givesUp) throws InterruptedException {
     while (ending == null && !givesUp.getAsBoolean()) {
       wait(PATIENCE_MS);

@@ -20,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is done behind the readers: fetching the rest of their files, verifying, comparing tiers
+ * Background work for readers: fetches the rest of their files, verifies copies, and compares tiers
  * with the records.
  */
 final class FetchThreads {
@@ -35,7 +35,7 @@ final class FetchThreads {
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
 
-  /** Inodes of large copies that a thread verifies, or will. */
+  /** Inodes of large copies that a thread is verifying, or will verify. */
   private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
 
   FetchThreads(Copies copies, Fetches fetches, StagerSettings settings, Runnable threadStart) {
@@ -44,7 +44,7 @@ final class FetchThreads {
     this.memory = copies.memory().fetch();
     this.queueLength = settings.queueLength();
     // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
-    // get in.
+    // always be accepted.
     this.threads =
         new ThreadPoolExecutor(
             settings.fetchThreads(),
@@ -56,7 +56,7 @@ final class FetchThreads {
     this.comparing = Executors.newSingleThreadExecutor(named("compare", threadStart));
   }
 
-  /** Has someone fetch what is left of a file; false, and it ends, if too many wait. */
+  /** Queues the rest of a file to be fetched; false, ending the fetch, if too many files wait. */
   boolean queue(Fetch fetch) {
     if (!fetch.queue()) {
       return true;
@@ -81,14 +81,14 @@ final class FetchThreads {
     }
   }
 
-  /** Fetches what nobody has fetched yet, in order. */
+  /** Fetches all unclaimed blocks, in order. */
   private void fill(Fetch fetch) {
     if (!fetch.enter()) {
       return;
     }
     try {
       while (fetch.awaitFree(fetches::isStopping)) {
-        // Memory comes before the claim: a reader may need the very block.
+        // Acquire memory before claiming: a reader may need this very block.
         try (BufferPool.Loan loan = memory.acquire(fetch.blockSize(0), fetches::isStopping)) {
           int block = loan == null ? -1 : fetch.claimFree();
           if (loan != null && block >= 0) {
@@ -126,7 +126,7 @@ final class FetchThreads {
     }
   }
 
-  /** Compares the tiers with the records, one after the other; nothing waits for it. */
+  /** Compares the tiers with the records, one after the other, without blocking the caller. */
   void compareTiers() {
     copies.formats().forEach(CopyFormat::isToBeCompared);
     comparing.execute(
@@ -145,7 +145,7 @@ final class FetchThreads {
     return queued.get();
   }
 
-  /** Files that were too many. */
+  /** Files that were refused because too many waited. */
   long dropped() {
     return dropped.sum();
   }
@@ -172,7 +172,7 @@ final class FetchThreads {
     };
   }
 
-  /** Lets go of what waits; what is being read is finished. */
+  /** Drops queued work; blocks being read are finished. */
   void stop() {
     threads.getQueue().clear();
     threads.shutdown();

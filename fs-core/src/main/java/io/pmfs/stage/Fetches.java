@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The copies in the making, one for a file at most, and the steps that each of their blocks goes
- * through: read from the source, written to the tier, and with the last one the copy is recorded.
+ * The running fetches, at most one per file, and the steps of each block: it is read from the
+ * source and written to the tier; after the last block the copy is recorded.
  */
 final class Fetches {
   private static final Logger log = LoggerFactory.getLogger(Fetches.class);
@@ -26,7 +26,7 @@ final class Fetches {
   private static final byte NO_ROOM = 1;
 
   /**
-   * Readers do not have it copied again: it changed while it was mounted, or found no room late.
+   * Reads do not start another copy of the file: it changed while mounted, or ran out of room late.
    */
   private static final byte UNFIT = 2;
 
@@ -37,12 +37,12 @@ final class Fetches {
   private final Guests guests;
 
   /**
-   * INVARIANT: each fetch in here has a task in a pool, or a {@link Staging}, that will end it, or
-   * a reader that will give it one.
+   * INVARIANT: each fetch in this map has a pool task, or a {@link Staging}, that will end it, or a
+   * reader that will queue such a task.
    */
   private final ConcurrentHashMap<Long, Fetch> running = new ConcurrentHashMap<>();
 
-  /** {@link #NO_ROOM} or {@link #UNFIT}, so that each is counted, and logged, once. */
+  /** {@link #NO_ROOM} or {@link #UNFIT}, so that each file is counted, and logged, once. */
   private final InodeBytes marks = new InodeBytes();
 
   private final CopiedFiles copied = new CopiedFiles(System::nanoTime);
@@ -54,7 +54,7 @@ final class Fetches {
   private final LongAdder skippedNoRoom = new LongAdder();
   private final LongAdder failed = new LongAdder();
 
-  /** At most a few lines a second of the same kind in the log. */
+  /** Limits warnings of the same kind in the log to a few lines a second. */
   @SuppressWarnings("UnstableApiUsage")
   private final RateLimiter warnings = RateLimiter.create(5);
 
@@ -68,14 +68,14 @@ final class Fetches {
     this.guests = guests;
   }
 
-  /** The running fetch of a file, a new one, or null if it is not to be copied now. */
+  /** The running fetch of a file, or a new one; null if the file is not to be copied now. */
   @Nullable Fetch forReader(Inode inode) {
     Fetch fetch = running.get(inode.number());
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
     if (namespace.failure() != null) {
-      // A copy that is not recorded would be lost room.
+      // A copy that cannot be recorded would waste room.
       return null;
     }
     boolean isGuest = guests.isGuest(inode);
@@ -90,9 +90,10 @@ final class Fetches {
   }
 
   /**
-   * The same for a file that was asked for by name; makes no room for it by eviction.
+   * The same for a file that a task stages; does not evict copies to make room.
    *
-   * @param wanted asked when there is neither a copy nor a running fetch: false, and there is none
+   * @param wanted called when there is neither a copy nor a running fetch; false means that no
+   *     fetch is started
    */
   @Nullable Fetch forStaging(Inode inode, Placement placement, BooleanSupplier wanted) {
     marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
@@ -102,8 +103,9 @@ final class Fetches {
   }
 
   /**
-   * One reservation at a time for a file, and none for one that another's fetch committed between
-   * the caller's miss and now. Who waited for a fetch to end may be here before it is taken out.
+   * Reserves room for a file in one thread at a time, and not if another thread's fetch was
+   * committed since the caller found no copy. A thread that waited for a fetch to end may get here
+   * before that fetch is removed from the map.
    */
   private @Nullable Fetch runningOrNew(
       Inode inode, Placement placement, boolean staged, BooleanSupplier wanted) {
@@ -134,12 +136,12 @@ final class Fetches {
     return null;
   }
 
-  /** Makes room by moving copies together; says whether there may be some now. */
+  /** Makes room by compacting bundles; false if that freed none. */
   boolean compact(Placement placement) {
     return evictor.compact(placement);
   }
 
-  /** Makes room for one of this node's own files; says whether there may be some now. */
+  /** Makes room for one of this node's own files by evicting guests; false if that freed none. */
   boolean displaceGuests(Inode inode, Placement placement) {
     return !guests.isGuest(inode) && evictor.displaceGuests(inode.attributes().size(), placement);
   }
@@ -152,9 +154,9 @@ final class Fetches {
   }
 
   /**
-   * Reads a whole block that the caller claimed. If it could not be read or is of another version
-   * of the file, the fetch ends (with a line in the log): nobody may claim the block again, for
-   * what was read of it is not looked at as a whole any more.
+   * Reads a whole block that the caller claimed. If it cannot be read or is of another version of
+   * the file, the fetch ends (with a line in the log): no thread may claim the block again, because
+   * the version check after the last block would no longer cover what was read.
    */
   boolean read(Fetch fetch, int block, ByteBuffer destination) {
     try (var lease = sources.acquire(fetch.inode())) {
@@ -168,20 +170,20 @@ final class Fetches {
     }
   }
 
-  /** The same from a file that the caller opened. */
+  /** The same from a file opened by the caller. */
   boolean read(Fetch fetch, int block, ByteBuffer destination, OpenSources.OpenSource open) {
     Inode inode = fetch.inode();
     try {
       int expected = destination.remaining();
       int count = open.read(Blocks.offset(block), destination);
-      // Whoever reads the last of the blocks, in whatever order they come, sees whether all of them
+      // The thread that reads the last block, in whatever order they come, checks that all blocks
       // are of one version.
       if (count == expected && (fetch.countRead() ? open.isUnchanged() : open.isTheFile())) {
         destination.flip();
         return true;
       }
       marks.set(inode.number(), UNFIT);
-      fail(fetch, "it changed while it is mounted");
+      fail(fetch, "it changed in the source while mounted");
     } catch (FsException e) {
       fail(fetch, String.valueOf(e.getMessage()));
     }
@@ -196,7 +198,7 @@ final class Fetches {
     end(fetch, new Fetch.Ending(Fetch.Ending.Kind.SOURCE, problem));
   }
 
-  /** Writes a block that was read to the tier; the last one makes the copy whole. */
+  /** Writes a block that was read to the tier; the last one completes the copy. */
   void store(Fetch fetch, int block, ByteBuffer content) {
     int checksum = Blocks.checksum(content);
     boolean stored = false;
@@ -214,7 +216,7 @@ final class Fetches {
       marks.set(fetch.inode().number(), UNFIT);
       skippedNoRoom.increment();
     } catch (IOException e) {
-      // The tier has said so in the log and in its status.
+      // The tier has logged it and shows it in its status.
       problem = fetch.writer().tier().name() + ": " + e.getMessage();
     } finally {
       if (!stored) {
@@ -243,14 +245,14 @@ final class Fetches {
     if (guests.isGuest(fetch.inode())) {
       guests.changed();
     }
-    // Before the end: until eviction is under way there is something left to do.
+    // Before end(): while eviction is pending, staging must not look idle.
     if (!fetch.isStaged()) {
       evictor.keepRoom(fetch.writer().tier(), fetch.inode().attributes().size());
     }
     end(fetch, Fetch.Ending.WHOLE);
   }
 
-  /** Gives up what runs for a file: it is not committed once this returns, or was before. */
+  /** Gives up a file's fetch: once this returns it is not committed, unless it was before. */
   void giveUp(long number) {
     Fetch fetch = running.get(number);
     if (fetch != null) {
@@ -258,7 +260,7 @@ final class Fetches {
     }
   }
 
-  /** The same for what readers began: what is staged is ended by who stages it. */
+  /** The same for a fetch that a reader began; a staged one is ended by its {@link Staging}. */
   void giveUpUnstaged(long number) {
     Fetch fetch = running.get(number);
     if (fetch != null && !fetch.isStaged()) {
@@ -266,7 +268,7 @@ final class Fetches {
     }
   }
 
-  /** Ends a fetch that is not to be finished; readers of it go to the tier or to the source. */
+  /** Ends a fetch before it is complete; its readers go to the tier or to the source. */
   void giveUp(Fetch fetch) {
     end(fetch, new Fetch.Ending(Fetch.Ending.Kind.GIVEN_UP, "it was given up"));
   }
@@ -279,7 +281,7 @@ final class Fetches {
     }
   }
 
-  /** For messages. */
+  /** The file's name in messages. */
   String name(Inode inode) {
     FileName path = namespace.path(inode.number());
     return path == null ? "inode " + inode.number() : path.toString();
@@ -293,12 +295,12 @@ final class Fetches {
     return completed.sum();
   }
 
-  /** The source, or a peer, was asked for so many bytes because of a reader. */
+  /** Counts bytes requested from the source, or a peer, because of a reader. */
   void countForReaders(long bytes) {
     readerBytes.add(bytes);
   }
 
-  /** What it was asked for so. */
+  /** The sum of {@link #countForReaders}. */
   long bytesForReaders() {
     return readerBytes.sum();
   }
@@ -324,12 +326,12 @@ final class Fetches {
     return stopping;
   }
 
-  /** No new ones from now on. */
+  /** Starts no new fetches from now on. */
   void stop() {
     stopping = true;
   }
 
-  /** Gives up what runs. */
+  /** Gives up all running fetches. */
   void endAll() {
     running.values().forEach(this::giveUp);
   }

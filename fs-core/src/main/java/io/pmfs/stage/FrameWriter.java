@@ -10,12 +10,15 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Compresses blocks and appends their frames to a file, in whatever order they come. Different
- * blocks may be written by different threads at once; whoever reads a block, or ends the file, was
- * told that it is written.
+ * Compresses blocks and appends their frames to a file, in any order. Several threads may write
+ * different blocks at once; a thread that reads a block or ends the file must know that it has been
+ * written.
  */
 final class FrameWriter implements Frames {
-  /** The most that a block takes: frames a little larger than their content, and their table. */
+  /**
+   * The largest size of a compressed block: frames a little larger than their content, and their
+   * table.
+   */
   static final int MAX_BYTES = Blocks.SIZE + Frames.PER_BLOCK * 2048;
 
   private final CopyWriter file;
@@ -29,10 +32,10 @@ final class FrameWriter implements Frames {
   private final AtomicLong end = new AtomicLong();
 
   /**
-   * For content of that size.
+   * A writer for content of the given size.
    *
-   * @param bundled whether all of it, one block, goes into a bundle
-   * @param memory lends what a thread compresses
+   * @param bundled whether the whole content, one block, goes into a bundle
+   * @param memory lends buffers for compressing
    */
   FrameWriter(CopyWriter file, Codec codec, long contentSize, boolean bundled, BufferPool memory) {
     this.bundled = bundled;
@@ -94,12 +97,12 @@ final class FrameWriter implements Frames {
     return Checksums.of(checksums);
   }
 
-  /** Bytes of the whole file, once all blocks are written. */
+  /** The size of the whole file, once all blocks are written. */
   long storedSize() {
     return end.get() + SeekTable.encodedSize(sizes.length);
   }
 
-  /** Whether the frames lie in the order of the content, as the format wants it. */
+  /** Whether the frames are in the order of the content, as the format requires. */
   boolean isInOrder() {
     for (int frame = 1; frame < offsets.length; frame++) {
       if (offsets[frame] < offsets[frame - 1]) {
@@ -129,7 +132,7 @@ final class FrameWriter implements Frames {
     }
   }
 
-  /** Ends a file, this one or its ordered copy, with the table. */
+  /** Completes a file, this one or its ordered copy, with the table. */
   void writeTable(CopyWriter target) throws IOException {
     if (!bundled) {
       target.write(end.get(), table().encode());

@@ -11,8 +11,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Content that lies in compressed frames. Every frame is compared with its checksum each time it is
- * decompressed, so nothing else is ever passed on. Safe for use by many threads.
+ * Content in compressed frames. Every frame is compared with its checksum each time it is
+ * decompressed, so unverified bytes are never passed on. Safe for use by many threads.
  */
 final class FramedContent implements AutoCloseable {
   private final Frames frames;
@@ -32,8 +32,9 @@ final class FramedContent implements AutoCloseable {
   }
 
   /**
-   * Passes a range, which must lie within the content, to the sink in one piece: whole frames are
-   * decompressed where it wants them, of others the pool has the rest for the next reader.
+   * Passes a range, which must lie within the content, to the sink in one piece. Whole frames are
+   * decompressed directly into the sink's buffer; a frame read in part is kept in the pool for the
+   * next reader.
    */
   void read(long offset, int size, ReadSink sink) throws IOException {
     ByteBuffer answer = sink.buffer(size);
@@ -94,7 +95,7 @@ final class FramedContent implements AutoCloseable {
     return (int) Math.min(frameSize, contentSize - (long) frame * frameSize);
   }
 
-  /** Gives the pool back what it has of this. */
+  /** Removes this content's frames from the pool. */
   @Override
   public void close() {
     pool.remove(this, Frames.count(contentSize, frameSize));

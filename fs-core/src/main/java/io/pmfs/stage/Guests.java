@@ -7,8 +7,8 @@ import io.pmfs.tier.TierStatus;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The copies of files that other nodes hold for all: they take room that is left over, and give it
- * back when this node's own files need it. None is in a bundle, so that each makes room by itself.
+ * Copies of files that are held by other nodes: they use spare room, and are evicted when this
+ * node's own files need it. None is in a bundle, so that evicting any of them frees room.
  */
 final class Guests {
   /** Guests leave this share of a tier to the node's own files. */
@@ -18,7 +18,7 @@ final class Guests {
   private final Namespace namespace;
   private long cursor = Namespace.ROOT; // GUARDED_BY(this)
 
-  /** Whether no guest was found since the last one came. */
+  /** Whether a search found no guest, and none has been added since. */
   private volatile boolean noneLeft;
 
   Guests(Share share, Namespace namespace) {
@@ -31,34 +31,34 @@ final class Guests {
     return share.remoteCopies() != RemoteCopies.KEEP && !share.isOwn(inode);
   }
 
-  /** Whether a guest is not to be copied because it is read. */
+  /** Whether reading a guest must not copy it. */
   boolean isOnlyRead() {
     return share.remoteCopies() == RemoteCopies.NEVER;
   }
 
-  /** Whether a tier has room that a guest may take. */
+  /** Whether a tier has room for a guest. */
   static boolean hasRoomToSpare(Tier tier, long size) {
     TierStatus status = tier.status();
     long spare = status.capacityBytes() / SPARE_DIVISOR;
     return status.usedBytes() + size <= status.capacityBytes() - spare;
   }
 
-  /** A guest was copied, or others are guests now. */
+  /** A guest was copied, or the set of guests changed. */
   void changed() {
     noneLeft = false;
   }
 
-  /** Whether there may be one. */
+  /** Whether there may be a guest. */
   boolean mayBeThere() {
     return share.remoteCopies() != RemoteCopies.KEEP && !noneLeft;
   }
 
-  /** The inode of a guest in a tier, not a pinned one; 0 if there is none. */
+  /** The inode of an unpinned guest in a tier; 0 if there is none. */
   synchronized long victim(Tier tier) {
     if (!mayBeThere()) {
       return 0;
     }
-    // Whoever comes while this looks is found by the next look.
+    // Set before the search: a guest added during it resets this.
     noneLeft = true;
     long found = find(tier, cursor, Long.MAX_VALUE);
     if (found == 0) {

@@ -6,9 +6,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One byte of state per inode number, zero to begin with. Inode numbers are dense, so ten million
- * files take ten megabytes, where a hash map would take hundreds. Safe for use by many threads
- * without locks; growing takes one.
+ * One byte of state per inode number, initially zero. Inode numbers are dense, so ten million files
+ * need ten megabytes, where a hash map would need hundreds. Safe for use by many threads without
+ * locks; growing takes one.
  */
 public final class InodeBytes {
   private static final int SEGMENT_SHIFT = 16;
@@ -29,7 +29,7 @@ public final class InodeBytes {
     }
   }
 
-  /** Sets the byte if it still is what the caller saw; says whether it was. */
+  /** Sets the byte if it still has the expected value; false if it had not. */
   public boolean compareAndSet(long number, byte expected, byte value) {
     while (true) {
       byte[] segment = segment(number, true);

@@ -5,13 +5,13 @@ import io.pmfs.tier.Tier;
 import java.util.random.RandomGenerator;
 
 /**
- * Evicts, of a few copies drawn at random, the one read longest ago. Sampling keeps one byte per
- * file where an exact order would keep a list of all of them; with 16 samples the victim is in the
- * oldest fifth of the copies with a probability of 97 %. Pinned copies are never chosen.
+ * Evicts the copy read longest ago among a few drawn at random. Sampling needs one byte per file
+ * where an exact order would need a list of all; with 16 samples the victim is in the oldest fifth
+ * of the copies with a probability of 97 %. Pinned copies are never chosen.
  *
  * <p>Ages are in generations: a counter that advances with every {@value #TOUCHES_PER_GENERATION}
- * reads and wraps, so what was not read for 255 generations looks young again once: an error that
- * costs one needless miss.
+ * reads and wraps. So a copy not read for 255 generations looks young once, which costs one
+ * needless miss.
  */
 public final class LeastRecentlyUsed implements EvictionPolicy {
   private static final int SAMPLES = 16;
@@ -51,9 +51,7 @@ public final class LeastRecentlyUsed implements EvictionPolicy {
 
   /** The oldest of the copies offered so far. */
   private final class Oldest {
-    /**
-     * A tier's copies may be rare among all: look no further than this from where the sample fell.
-     */
+    /** How many records to examine per sample: a tier's copies may be rare among all. */
     private static final int LOOK_AHEAD = 64;
 
     private long number;

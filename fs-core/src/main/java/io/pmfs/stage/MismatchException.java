@@ -2,7 +2,7 @@ package io.pmfs.stage;
 
 import java.io.IOException;
 
-/** A copy's content is not what was recorded. */
+/** A copy does not match its record. */
 final class MismatchException extends IOException {
   private static final long serialVersionUID = 1;
 

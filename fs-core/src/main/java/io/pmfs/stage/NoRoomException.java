@@ -2,7 +2,7 @@ package io.pmfs.stage;
 
 import java.io.IOException;
 
-/** A copy that was nearly whole found no room for the last step. */
+/** A nearly complete copy found no room for the last step. */
 final class NoRoomException extends IOException {
   private static final long serialVersionUID = 1;
 

@@ -6,15 +6,17 @@ import io.pmfs.tier.ReadSink;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** Takes what is read only to be compared, {@link #MAX_BYTES} at once. Used by one thread. */
+/**
+ * Discards data that is read only for comparison, {@link #MAX_BYTES} at once. Used by one thread.
+ */
 final class NoSink implements ReadSink, AutoCloseable {
-  /** What is compared at once: a frame of a compressed copy, a part of a raw copy's block. */
+  /** Bytes compared at once: a frame of a compressed copy, part of a block of a raw one. */
   static final int MAX_BYTES = Frames.SIZE;
 
   private final BufferPool memory;
   private BufferPool.@Nullable Loan loan;
 
-  /** Takes memory when there is something to decompress. */
+  /** Acquires memory only when there is something to decompress. */
   NoSink(BufferPool memory) {
     this.memory = memory;
   }

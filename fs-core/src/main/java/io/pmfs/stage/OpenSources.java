@@ -11,7 +11,7 @@ import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 
-/** Files of the source by inode, kept open while they are in use and for a while after. */
+/** Open files of the source by inode, kept open while in use and for a while after. */
 final class OpenSources implements AutoCloseable {
   private static final int CAPACITY = 256;
   private static final Duration IDLE = Duration.ofSeconds(30);
@@ -25,9 +25,7 @@ final class OpenSources implements AutoCloseable {
     this.source = source;
   }
 
-  /**
-   * The open file of an inode, until the lease is closed; the source's own failure if it has one.
-   */
+  /** The open file of an inode, until the lease is closed; fails as the source does. */
   HandleTable<OpenSource>.Lease acquire(Inode inode) throws FsException {
     while (true) {
       var lease = files.acquire(inode.number(), () -> open(inode));
@@ -37,7 +35,7 @@ final class OpenSources implements AutoCloseable {
       if (lease.handle().isOf(inode)) {
         return lease;
       }
-      // Opened by somebody who had the file as it was before. The next round opens it anew.
+      // Opened by a thread that knew an earlier version of the file. The next round opens it again.
       lease.close();
       files.invalidate(inode.number());
     }
@@ -51,7 +49,7 @@ final class OpenSources implements AutoCloseable {
     return new OpenSource(inode, source.openVersion(path, inode.attributes().version()));
   }
 
-  /** A file that the caller opened, and closes. */
+  /** Wraps a file that the caller opened and closes. */
   static OpenSource opened(Inode inode, SourceFile file) {
     return new OpenSource(inode, file);
   }
@@ -66,9 +64,9 @@ final class OpenSources implements AutoCloseable {
   }
 
   /**
-   * An open file of the source. Nothing of it may be served before it was seen to be the file that
-   * the inode stands for: a path that was swapped for a link to another file must not lend this
-   * one's permissions to the other's content.
+   * An open file of the source. Nothing may be served from it before it was seen to be the inode's
+   * file: if the path was replaced by a link to another file, that file's content must not be
+   * served with this file's permissions.
    */
   static final class OpenSource implements AutoCloseable {
     private final Inode inode;
@@ -80,7 +78,7 @@ final class OpenSources implements AutoCloseable {
       this.file = file;
     }
 
-    /** Whether it was opened as that version of the file. */
+    /** Whether it was opened as this version of the file. */
     private boolean isOf(Inode other) {
       return inode.identity().equals(other.identity())
           && inode.attributes().version().equals(other.attributes().version());
@@ -91,15 +89,19 @@ final class OpenSources implements AutoCloseable {
       return file.read(offset, destination);
     }
 
-    /** Asks the source once. */
+    /** Whether this is the inode's file. Asks the source once, for all threads. */
     boolean isTheFile() throws FsException {
+      return isTheFile || askWhetherItIs();
+    }
+
+    private synchronized boolean askWhetherItIs() throws FsException {
       if (!isTheFile) {
         isTheFile = file.status().identity().equals(inode.identity());
       }
       return isTheFile;
     }
 
-    /** Asks the source each time. */
+    /** Whether the file is still of the inode's version. Asks the source each time. */
     boolean isUnchanged() throws FsException {
       SourceStatus now = file.status();
       isTheFile = now.identity().equals(inode.identity());

@@ -5,15 +5,14 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
 /**
- * How fast the source may be asked on behalf of one task: so many operations and so many bytes a
- * second. Requests are spaced evenly, without bursts: each may start when those before it have used
- * up their time.
+ * Limits the operations and bytes per second that one task may request from the source. Requests
+ * are spaced evenly, without bursts: each starts when those before it have used up their time.
  */
 public final class Pace {
   /** Does not wait. */
   public static final Pace UNLIMITED = new Pace(0, 0, System::nanoTime);
 
-  /** How often who waits asks whether to go on. */
+  /** How often a waiting thread checks whether to continue. */
   private static final long PATIENCE_NANOS = 100_000_000;
 
   private static final double SECOND_NANOS = 1e9;
@@ -24,14 +23,14 @@ public final class Pace {
   private double bytesFreeAt = Double.NEGATIVE_INFINITY; // GUARDED_BY(this)
   private double operationsFreeAt = Double.NEGATIVE_INFINITY; // GUARDED_BY(this)
 
-  /** Of so many bytes and operations a second; 0 for no limit. */
+  /** Limits bytes and operations per second; 0 for no limit. */
   public Pace(long bytesPerSecond, long operationsPerSecond, LongSupplier nanoTime) {
     this.bytesPerSecond = bytesPerSecond;
     this.operationsPerSecond = operationsPerSecond;
     this.nanoTime = nanoTime;
   }
 
-  /** Waits until so much may be asked for, or until the caller is in a hurry or gives up. */
+  /** Waits until this much may be requested, or until the caller hurries or gives up. */
   public void await(long operations, long bytes, BooleanSupplier hurries) {
     if (bytesPerSecond == 0 && operationsPerSecond == 0) {
       return;
@@ -44,7 +43,7 @@ public final class Pace {
     }
   }
 
-  /** Takes the next place in time; how many nanoseconds it is away. */
+  /** Reserves the next slot; returns the nanoseconds until it. */
   synchronized long reserve(long operations, long bytes) {
     double now = nanoTime.getAsLong();
     bytesFreeAt = Math.max(bytesFreeAt, now);

@@ -10,9 +10,9 @@ import java.util.BitSet;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
-/** An open copy of plain bytes, which remembers the blocks that were compared. */
+/** An open raw copy, which remembers the blocks that were verified. */
 final class RawCopy implements OpenCopy {
-  /** What a thread that verifies reads at once. */
+  /** Bytes read at once when verifying. */
   private static final int SCRATCH_BYTES = 128 * 1024;
 
   private final CopyReader reader;
@@ -25,9 +25,10 @@ final class RawCopy implements OpenCopy {
   /**
    * Takes over the reader.
    *
-   * @param record what to compare with; null if the whole copy was verified in this session
-   * @param scratch lends what a thread compares
-   * @param whenVerified called once when all blocks were compared
+   * @param record the checksums to compare with; null if the whole copy was verified in this
+   *     session
+   * @param scratch lends buffers for verifying
+   * @param whenVerified called once, when all blocks were verified
    */
   RawCopy(
       CopyReader reader, @Nullable CopyRecord record, BufferPool scratch, Runnable whenVerified) {
@@ -47,7 +48,7 @@ final class RawCopy implements OpenCopy {
   }
 
   /**
-   * Compares the blocks that a range touches, each once. Readers of other ranges wait: it happens
+   * Verifies the blocks that a range touches, each once. Readers of other ranges wait: this happens
    * once per session.
    */
   private synchronized void verify(long offset, int size, CopyRecord copy) throws IOException {

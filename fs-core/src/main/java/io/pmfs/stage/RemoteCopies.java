@@ -2,16 +2,16 @@ package io.pmfs.stage;
 
 import java.util.Locale;
 
-/** Whether files that other nodes hold for all are copied here when they are read. */
+/** Whether reading a file that another node holds copies it here. */
 public enum RemoteCopies {
-  /** While there is room to spare; they are the first to go when there is none. */
+  /** While there is room to spare; these copies are evicted first when there is none. */
   AUTO,
-  /** As this node's own. */
+  /** Like this node's own files. */
   KEEP,
-  /** Not when they are read, only when it is asked for by name. */
+  /** Not when read, only when staged. */
   NEVER;
 
-  /** The word for it on the command line. */
+  /** The word on the command line. */
   public String word() {
     return name().toLowerCase(Locale.ROOT);
   }

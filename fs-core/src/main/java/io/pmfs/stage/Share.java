@@ -3,11 +3,11 @@ package io.pmfs.stage;
 import io.pmfs.metadata.Inode;
 
 /**
- * Which files this node holds for all, where several nodes hold a dataset together. May change
- * while it is used; {@link Stager#shareChanged} is called then. Safe for use by many threads.
+ * Which files this node holds, where several nodes hold a dataset together. May change while in
+ * use; {@link Stager#shareChanged} is called then. Safe for use by many threads.
  */
 public interface Share {
-  /** A node by itself holds everything. */
+  /** A single node holds everything. */
   Share ALL =
       new Share() {
         @Override
@@ -21,9 +21,9 @@ public interface Share {
         }
       };
 
-  /** Whether the file is one of those that this node holds. */
+  /** Whether this node holds the file. */
   boolean isOwn(Inode inode);
 
-  /** What becomes of the others when they are read here. */
+  /** How files of other nodes are treated when they are read here. */
   RemoteCopies remoteCopies();
 }

@@ -23,13 +23,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads through: answers readers from the source and keeps what was read, as whole copies in the
+ * Reads through: answers readers from the source and keeps what was read as whole copies in the
  * first tier with room.
  *
  * <p>A reader that needs a block reads it on its own thread, is answered from memory, and leaves
- * writing it to a tier to the store threads. The rest of a large file is fetched by the fetch
- * threads. Memory in between is bounded by the {@link BufferPool}: if it is used up, the reader is
- * answered all the same, and the file waits for the fetch threads to read it again.
+ * writing it to a tier to the store threads. The fetch threads fetch the rest of a large file. The
+ * {@link BufferPool} bounds the memory in between: when it is used up, the reader is still
+ * answered, and the fetch threads read the block again later.
  */
 public final class Stager implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
@@ -61,8 +61,8 @@ public final class Stager implements AutoCloseable {
   /**
    * The same.
    *
-   * @param share what of the dataset this node holds
-   * @param threadStart what each thread that compresses copies does first
+   * @param share which part of the dataset this node holds
+   * @param threadStart run first by each thread that compresses copies
    */
   public Stager(
       Namespace namespace,
@@ -88,18 +88,18 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Compares each tier with the records, in the background: what is not there is forgotten, what is
-   * not recorded removed, the rest counted. After an unclean stop a tier takes no copies before
-   * that. To be called once.
+   * Compares each tier with the records, in the background: forgets missing copies, removes files
+   * without a record, and counts the rest. After an unclean stop a tier accepts no copies before
+   * that. Must be called once.
    */
   public void compareTiers() {
     fetchThreads.compareTiers();
   }
 
   /**
-   * Staging by the caller's own threads.
+   * Returns a staging that runs on the caller's threads.
    *
-   * @param moved is told how many bytes were copied, as they are, by any thread
+   * @param moved called by any thread with the number of bytes copied each time
    */
   public Staging staging(Placement placement, Pace pace, LongConsumer moved) {
     return new Staging(copies, fetches, placement, pace, moved);
@@ -107,7 +107,7 @@ public final class Stager implements AutoCloseable {
 
   /**
    * Reads a range, which must lie within the file: from a tier if one holds a copy, else from the
-   * source, and then has the file copied to the first tier with room.
+   * source, and then starts copying the file to the first tier with room.
    *
    * @return bytes passed to the sink: at least one, up to the end of a block or of the range
    * @throws FsException the source's own failure
@@ -116,14 +116,14 @@ public final class Stager implements AutoCloseable {
     return read(inode, offset, size, sink, readers);
   }
 
-  /** The same for another node, of which our own readers' counts say nothing. */
+  /** The same for another node; not counted for this node's readers. */
   public int readForPeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
     return read(inode, offset, size, sink, peers);
   }
 
   /**
-   * Reads a range, which must lie within the file, for another node if a tier holds a copy; 0 if
-   * none does.
+   * Reads a range, which must lie within the file, for another node if a tier holds a copy; returns
+   * 0 if none does.
    */
   public int readCopyForPeer(Inode inode, long offset, int size, ReadSink sink) {
     int tier = copies.read(inode, offset, size, sink);
@@ -136,8 +136,8 @@ public final class Stager implements AutoCloseable {
 
   private int read(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
-    // A copy may be committed or dropped between looking for it and using it; after a few rounds
-    // nothing but the source is left.
+    // A copy may be committed or dropped between the lookup and the read; after a few rounds only
+    // the source is left.
     for (int round = 0; round < ROUNDS; round++) {
       int tier = copies.read(inode, offset, size, sink);
       if (tier != Copies.NO_TIER) {
@@ -162,8 +162,7 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Answers from a running or new fetch of the file; 0 if there is none or it ended before it
-   * could.
+   * Answers from a running or new fetch of the file; returns 0 if there is none or it ended first.
    */
   private int readThrough(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
@@ -176,7 +175,7 @@ public final class Stager implements AutoCloseable {
       int start = Math.toIntExact(offset - Blocks.offset(block));
       int count = Math.min(size, fetch.blockSize(block) - start);
       if (offset + count >= inode.attributes().size()) {
-        // Said before it is so: the copy may be whole before the answer is.
+        // Set early: the copy may be complete before this read is answered.
         fetch.readToItsEnd();
       }
       return readBlock(fetch, block, start, count, sink, served) ? count : 0;
@@ -186,8 +185,7 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Answers from a block of a fetch, reading it if need be; false if the caller must read for
-   * itself.
+   * Answers from a block of a fetch, reading it if needed; false if the caller must read by itself.
    */
   private boolean readBlock(
       Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
@@ -195,8 +193,8 @@ public final class Stager implements AutoCloseable {
     while (true) {
       switch (claim(fetch, block)) {
         case READ_IT -> {
-          // A single block is fetched by its reader; the rest of a larger file needs the
-          // background, which comes second: the reader must not wait behind it for its own block.
+          // The reader fetches a single block. The rest of a larger file needs a background thread,
+          // which comes second: the reader must not wait behind it for its own block.
           if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
             fetch.release(block);
             return false;
@@ -282,13 +280,13 @@ public final class Stager implements AutoCloseable {
       sink.accept(bytes);
       return true;
     } catch (IOException e) {
-      throw new FsException(Errno.EIO, "the answer was not taken", e);
+      throw new FsException(Errno.EIO, "cannot pass the data to the reader", e);
     }
   }
 
   /**
-   * Reads a range for one reader only. A file that failed is not kept open: it may be stale, as
-   * those of a server that was replaced, and then its path may well be opened again.
+   * Reads a range for one reader only. A file that failed is not kept open: its handle may be
+   * stale, as after a server was replaced, while opening its path again may succeed.
    */
   private int readDirectly(
       Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
@@ -311,16 +309,17 @@ public final class Stager implements AutoCloseable {
       OpenSources.OpenSource open = lease.handle();
       ByteBuffer destination = sink.buffer(count);
       int read = open.read(offset, destination);
-      // Before it is served, and after it was read: then it is known where it came from.
+      // Checked after the read and before serving: only then is it known which file the bytes came
+      // from.
       if (!open.isTheFile()) {
         throw new FsException(
-            Errno.ESTALE, fetches.name(inode) + " was replaced while it is mounted");
+            Errno.ESTALE, fetches.name(inode) + " was replaced in the source while mounted");
       }
       if (read < count) {
         throw new FsException(
             Errno.EIO,
             fetches.name(inode)
-                + " is shorter than when it was looked up; unmount and mount it again");
+                + " is shorter than when it was looked up; unmount the dataset and mount it again");
       }
       fetches.countForReaders(count);
       served.fromSource(count);
@@ -354,13 +353,13 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * The file of a whole, verified copy for a kernel that reads it without us; null if there is none
-   * yet, and then one is on its way if there is room for it.
+   * The file of a complete, verified copy, for a kernel that reads it without pmfs. If there is
+   * none yet, returns null and starts making one if there is room.
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);
     if (file != null) {
-      // The reads that follow are not seen.
+      // The reads that follow are not visible here.
       evictor.touched(inode.number());
       return file;
     }
@@ -370,7 +369,7 @@ public final class Stager implements AutoCloseable {
     if (copies.has(inode)) {
       fetchThreads.verify(inode);
     } else if (inode.attributes().size() > Blocks.SIZE) {
-      // What fits a block is fetched by the read that is about to come.
+      // The read that follows fetches a file of one block.
       Fetch fetch = fetches.forReader(inode);
       if (fetch != null) {
         fetchThreads.queue(fetch);
@@ -380,43 +379,43 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Drops a file's copies, and one that is being made: there is none when this returns, but for
-   * what is read from now on. Says whether there were any.
+   * Drops a file's copies, including one being made. When this returns there is none, unless the
+   * file is read again meanwhile. True if there were any.
    */
   public boolean evict(long number) {
     fetches.giveUp(number);
     return copies.evict(number);
   }
 
-  /** Other files are this node's to hold from now on. */
+  /** The set of files that this node holds has changed. */
   public void shareChanged() {
     guests.changed();
   }
 
-  /** What of the dataset this node holds. */
+  /** Which part of the dataset this node holds. */
   public Share share() {
     return share;
   }
 
-  /** Where what readers got came from; what other nodes got is not counted. */
+  /** Where the bytes sent to this node's readers came from; other nodes are not counted. */
   public ReadOrigins readOrigins() {
     return readers.sum();
   }
 
-  /** What readers got, of this node and of others. */
+  /** Bytes sent to readers of this node and of others. */
   public long bytesServed() {
     return readers.sum().bytes() + peers.sum().bytes();
   }
 
   /**
-   * What the source, or a peer, was asked for because of these: ranges of files, and the rest of
-   * files that are copied as they are read; but not what tasks copy.
+   * Bytes requested from the source, or a peer, because of these readers: ranges of files, and the
+   * rest of files that are copied as they are read; without what tasks copy.
    */
   public long bytesAskedForReaders() {
     return fetches.bytesForReaders();
   }
 
-  /** Copies that were removed from a tier to make room. */
+  /** Copies removed from a tier to make room. */
   public long evicted(Tier tier) {
     return evictor.evicted(tier);
   }
@@ -435,8 +434,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Stops: blocks being copied are finished, files are not. Readers may go on and are answered from
-   * the source.
+   * Stops: blocks being copied are finished, files are not. Readers may continue and are answered
+   * from the source.
    */
   @Override
   public void close() {
@@ -446,7 +445,7 @@ public final class Stager implements AutoCloseable {
     try {
       if (!fetchThreads.awaitStop(STOP)
           || !storeThreads.awaitTermination(STOP.toNanos(), TimeUnit.NANOSECONDS)) {
-        log.warn("the source does not answer: staging is left behind");
+        log.warn("the source does not answer; leaving unfinished copies behind");
         fetchThreads.abandon();
       }
     } catch (InterruptedException e) {

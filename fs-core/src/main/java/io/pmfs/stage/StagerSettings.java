@@ -1,16 +1,16 @@
 package io.pmfs.stage;
 
 /**
- * How much staging may use.
+ * The resources that staging may use.
  *
  * @param fetchThreads how many files are read from the source at once in the background
- * @param bufferBytes direct memory for what was read and is not in a tier yet
+ * @param bufferBytes direct memory for blocks that were read and are not in a tier yet
  * @param queueLength how many files may wait to be fetched
  */
 public record StagerSettings(int fetchThreads, int bufferBytes, int queueLength) {
   /**
-   * Copies are compressed and written to local tiers by so many threads: they wait for processors
-   * and the page cache, not for a network.
+   * Threads that compress copies and write them to local tiers: they wait for processors and the
+   * page cache, not for a network.
    */
   static final int STORE_THREADS = Math.max(2, Runtime.getRuntime().availableProcessors());
 

@@ -11,24 +11,23 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Staging on behalf of one task: files are copied by the threads that call it, at the task's pace
- * and with the memory of tasks, so that it takes nothing from readers. Readers of the same files
- * read what they need by themselves, and what one of the two has read the other does not read
- * again.
+ * Stages files for one task: the calling threads copy them, at the task's pace and with the memory
+ * of tasks, so that it takes nothing from readers. Readers of the same files read what they need on
+ * their own threads; no block is read from the source by both.
  */
 public final class Staging {
-  /** Half of the tasks' memory, in equal windows; the blocks that are copied have the rest. */
+  /** Half of the tasks' memory, divided into equal windows; blocks being copied use the rest. */
   private static final int WINDOWS_BYTES = DirectMemory.TASKS_BYTES / 2;
 
-  /** What a disk array or a parallel file system takes as one request, several times over. */
+  /** Several times the request size of a disk array or a parallel file system. */
   private static final int MOST_WINDOW_BYTES = 8 << 20;
 
   private static final int LEAST_WINDOW_BYTES = 1 << 20;
 
-  /** Sequences that a task reads at once, at most: each has a window. */
+  /** The most sequences that a task reads at once: each needs a window. */
   public static final int MAX_SEQUENCES = WINDOWS_BYTES / LEAST_WINDOW_BYTES;
 
-  /** Reserving, filling and finding a copy gone again, so often at most. */
+  /** The most rounds of reserving and filling a copy that has disappeared when it is done. */
   private static final int ROUNDS = 8;
 
   private final Copies copies;
@@ -38,7 +37,7 @@ public final class Staging {
   private final LongConsumer moved;
   private final BufferPool buffers;
 
-  /** Files of several blocks that threads are at, for others to {@link #help}. */
+  /** Files of several blocks being copied, for other threads to {@link #help} with. */
   private final Queue<Fetch> large = new ConcurrentLinkedQueue<>();
 
   private volatile boolean cancelled;
@@ -53,40 +52,43 @@ public final class Staging {
   }
 
   /**
-   * What became of a file.
+   * The outcome for one file.
    *
    * @param reason why it failed, else empty
-   * @param movedBytes how many of its bytes were passed to {@code moved}
+   * @param movedBytes how many of the file's bytes were reported to {@code moved}
    */
   public record Outcome(Result result, String reason, long movedBytes) {
     /** The kinds of outcomes. */
     public enum Result {
       /** It was copied. */
       STAGED,
-      /** The copy was there, or it is empty and needs none. */
+      /** The copy existed, or the file is empty and needs none. */
       PRESENT,
-      /** No tier that may be used has room. */
+      /** No allowed tier has room. */
       NO_ROOM,
-      /** The source failed or has another version of it by now. */
+      /** The source failed, or has another version of the file by now. */
       SOURCE_FAILED,
-      /** No tier that may be used could store it. */
+      /** No allowed tier could store it. */
       TIER_FAILED,
-      /** The task was cancelled, or the file not wanted any more, before it was whole. */
+      /** The task was cancelled, or the file no longer wanted, before the copy was complete. */
       CANCELLED
     }
 
-    /** Whether there is a copy where one was asked for. */
+    /** Whether there is a copy that satisfies the placement. */
     public boolean isThere() {
       return result == Result.STAGED || result == Result.PRESENT;
     }
   }
 
-  /** Whether a file has a copy where one is wanted, seen there now, or is empty and needs none. */
+  /**
+   * Whether a file is empty, or has a copy that satisfies the placement and was just found in its
+   * tier.
+   */
   public boolean has(Inode inode) {
     return inode.attributes().size() == 0 || copies.isThere(inode, placement);
   }
 
-  /** Sees to it that a file has a copy. */
+  /** Makes sure that a file has a copy. */
   public Outcome stage(Inode inode) {
     return stage(inode, null, () -> true);
   }
@@ -94,17 +96,17 @@ public final class Staging {
   /**
    * The same for a file that may be dropped meanwhile.
    *
-   * @param wanted asked while no reader has the file copied, and there is no copy of it: false, and
-   *     it is not copied
+   * @param wanted called when no reader is having the file copied and there is no copy of it; false
+   *     means that it is not copied
    */
   public Outcome stageIf(Inode inode, BooleanSupplier wanted) {
     return stage(inode, null, wanted);
   }
 
   /**
-   * The same, reading the file as the caller opened it.
+   * The same, reading from a file that the caller opened.
    *
-   * @param opened used by this thread only; null to open it when it is needed
+   * @param opened used by this thread only; null to open the file when needed
    */
   public Outcome stage(Inode inode, @Nullable SourceFile opened) {
     return stage(inode, opened, () -> true);
@@ -115,7 +117,7 @@ public final class Staging {
       return new Outcome(Outcome.Result.PRESENT, "", 0);
     }
     Outcome.Result there = Outcome.Result.PRESENT;
-    String problem = "its copy went away again and again";
+    String problem = "its copy was removed repeatedly while it was staged";
     long bytes = 0;
     for (int round = 0; round < ROUNDS; round++) {
       if (round == 0 ? copies.isThere(inode, placement) : copies.has(inode, placement)) {
@@ -129,7 +131,7 @@ public final class Staging {
         if (fetch != null && fetch.isStaged()) {
           fetches.giveUp(fetch);
         }
-        // What was copied in an earlier round has been read and dropped by now.
+        // A copy of an earlier round has been read and dropped by now.
         return new Outcome(
             there == Outcome.Result.STAGED ? there : Outcome.Result.CANCELLED, "", bytes);
       }
@@ -166,7 +168,7 @@ public final class Staging {
     return new Outcome(Outcome.Result.TIER_FAILED, problem, bytes);
   }
 
-  /** Reads what nobody reads, then waits for the others; null if the task was cancelled. */
+  /** Reads all unclaimed blocks, then waits for other threads; null if the task was cancelled. */
   private Fetch.@Nullable Ending fill(Fetch fetch, @Nullable SourceFile opened) {
     boolean whole = false;
     boolean entered = fetch.enter();
@@ -198,8 +200,8 @@ public final class Staging {
   }
 
   /**
-   * Copies a block of a large file that another thread is at; false if there is none. For threads
-   * that have no file of their own.
+   * Copies a block of a large file that another thread is copying; false if there is none. For
+   * threads without a file of their own.
    */
   public boolean help() {
     for (Fetch fetch : large) {
@@ -220,8 +222,8 @@ public final class Staging {
   }
 
   /**
-   * Copies the first block that nobody has; false if there is none by now. Waiting for the pace and
-   * for memory comes before the claim: a reader may need the very block.
+   * Copies the first unclaimed block; false if there is none. Waits for the pace and for memory
+   * before claiming: a reader may need this very block.
    */
   private boolean copyNext(Fetch fetch, @Nullable SourceFile opened) throws InterruptedException {
     BufferPool.Loan loan = buffers.acquire(fetch.blockSize(0), this::isCancelled);
@@ -240,7 +242,7 @@ public final class Staging {
               ? fetches.read(fetch, block, content)
               : fetches.read(fetch, block, content, OpenSources.opened(fetch.inode(), opened));
       if (isRead) {
-        // Before it is stored: with the last block the file is done, and what it took is looked at.
+        // Counted before storing: with the last block the file is done, and stagedBytes() is read.
         if (fetch.countStaged(content.remaining())) {
           moved.accept(content.remaining());
         }
@@ -253,8 +255,8 @@ public final class Staging {
   }
 
   /**
-   * What copying a block asks the source for: a small file is opened, read, and looked at again; a
-   * file that the caller opened lies in what is read anyway.
+   * Operations at the source per block: a small file is opened, read and checked again; a file that
+   * the caller opened lies in data that is read anyway.
    */
   private static int operations(Fetch fetch, @Nullable SourceFile opened) {
     if (opened != null) {
@@ -264,8 +266,8 @@ public final class Staging {
   }
 
   /**
-   * Memory to read a sequence through, to be given back at its end: the more sequences are read at
-   * once, the less for each. Waits while there is none; null if the task was cancelled.
+   * Memory for reading a sequence, to be released at its end; smaller when more sequences are read
+   * at once. Waits while there is none; null if the task was cancelled.
    *
    * @param sequences how many are read at once, at most {@link #MAX_SEQUENCES}
    */
@@ -274,13 +276,16 @@ public final class Staging {
     return buffers.acquire(Math.min(share, MOST_WINDOW_BYTES), this::isCancelled);
   }
 
-  /** Drops a file's copies, but pinned ones, and what is being made for readers of it. */
+  /** Drops a file's unpinned copies, and a copy being made for readers. */
   public void drop(long number) {
     fetches.giveUpUnstaged(number);
     copies.evictUnpinned(number);
   }
 
-  /** Has everybody come back soon; what is not whole is not kept. Waits for nobody. */
+  /**
+   * Cancels the task: calling threads return soon, and unfinished copies are dropped. Does not
+   * wait.
+   */
   public void cancel() {
     cancelled = true;
   }

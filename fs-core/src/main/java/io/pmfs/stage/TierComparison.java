@@ -14,14 +14,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One comparison of a tier with the records, both ways, while the tier serves: a file without a
- * record goes, a record without its copy goes, and the rest is counted. It holds some hundred
- * records at a time, whatever the size of the dataset.
+ * Compares a tier with the records once, in both directions, while the tier serves: removes files
+ * without a record and records without a copy, and counts the rest. It holds a few hundred records
+ * at a time, whatever the size of the dataset.
  *
- * <p>Records are looked at in the order of their numbers. Changes go on meanwhile, and {@link
- * #changed} is told of each: one among the numbers that were counted corrects the count; one
- * further on is seen when its number comes. What changes while a batch is looked at is looked at
- * again, when nothing can change.
+ * <p>Records are processed in the order of their numbers. Copies change meanwhile, and {@link
+ * #changed} receives each change: one below the counted number corrects the count; one above is
+ * seen when its number comes. Numbers that change while a batch is processed are processed again
+ * while nothing can change.
  */
 final class TierComparison {
   private static final Logger log = LoggerFactory.getLogger(TierComparison.class);
@@ -35,7 +35,7 @@ final class TierComparison {
   private final Tier.Census census;
 
   // GUARDED_BY(this)
-  private long counted; // all numbers below
+  private long counted; // all numbers below this
   private long contentBytes;
   private final Set<Long> changedSince = new HashSet<>(); // not counted yet
 
@@ -50,10 +50,10 @@ final class TierComparison {
     this.census = tier.census();
   }
 
-  /** A record, and whether its copy is there. */
+  /** A record of a copy. */
   private record Found(long number, CopyRecord copy) {}
 
-  /** Compares all, unless it is stopped or the tier fails. */
+  /** Compares everything, unless it is stopped or the tier fails. */
   void run(BooleanSupplier stopping) {
     int losses = namespace.losses();
     index.watch(this);
@@ -78,15 +78,14 @@ final class TierComparison {
       }
       index.whileNothingChanges(this::take);
     } catch (IOException e) {
-      // The tier has said so in the log and in its status.
+      // The tier has logged it and shows it in its status.
       log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
     } finally {
       index.watch(null);
     }
     if (lost > 0 || unrecorded > 0) {
       log.warn(
-          "tier {}: {} recorded copies were not there and are forgotten, {} files without a record"
-              + " are removed",
+          "tier {}: forgot {} recorded copies that were missing, removed {} files without a record",
           tier.name(),
           lost,
           unrecorded);
@@ -94,8 +93,8 @@ final class TierComparison {
   }
 
   /**
-   * Whether the state fails: a record that is not found then may only be out of reach, which says
-   * nothing of its copy.
+   * Whether the state fails: a record that is not found may then only be unreadable, which proves
+   * nothing about its copy.
    */
   private boolean isForgetful(int lossesBefore) {
     return namespace.failure() != null || namespace.losses() != lossesBefore;
@@ -111,7 +110,7 @@ final class TierComparison {
     }
   }
 
-  /** Looks at the records from a number on; where to go on, or -1 if there are no more. */
+  /** Processes a batch of records from a number on; returns where to continue, or -1 at the end. */
   private long compare(long from) {
     List<Found> batch = new ArrayList<>();
     long next = list(from, batch);
@@ -134,7 +133,7 @@ final class TierComparison {
     namespace.listCopies(
         from,
         (number, copy) -> {
-          // All of a number together: the next batch begins with another.
+          // Keeps the records of one number together: the next batch begins with another number.
           if (looked[0] >= BATCH && number != last[0]) {
             next[0] = number;
             return false;
@@ -149,7 +148,9 @@ final class TierComparison {
     return next[0];
   }
 
-  /** Adds a batch to the count, and what changed since it was listed as it is now. */
+  /**
+   * Adds a batch to the count; a copy that changed since the batch was listed counts as it is now.
+   */
   private synchronized void count(List<Found> there, long next) {
     for (Found record : there) {
       if (!changedSince.contains(record.number)) {
@@ -171,7 +172,7 @@ final class TierComparison {
     contentBytes += copy.version().size();
   }
 
-  /** A file's copy in a tier is another now; called while no other of its copies changes. */
+  /** A file's copy in a tier was replaced; called while none of its other copies changes. */
   synchronized void changed(
       long number, Tier where, @Nullable CopyRecord before, @Nullable CopyRecord after) {
     if (where != tier) {

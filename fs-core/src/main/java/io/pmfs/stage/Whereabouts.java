@@ -3,16 +3,16 @@ package io.pmfs.stage;
 import io.pmfs.metadata.CopyRecord;
 
 /**
- * What is known of where the copy of an inode is, in a byte: what kind of copy, and in which tier
- * by its index, fastest first.
+ * The known location of an inode's copy, in one byte: the kind of copy, and the index of its tier,
+ * fastest first.
  */
 final class Whereabouts {
-  /** To be looked up in the records. */
+  /** Must be looked up in the records. */
   static final byte UNKNOWN = 0;
 
   static final byte NOWHERE = 1;
 
-  /** Nowhere, because what there was is of another version. */
+  /** Nowhere, because the copy was of another version. */
   static final byte OUTDATED = 2;
 
   static final int MAX_TIERS = 16;
@@ -23,12 +23,14 @@ final class Whereabouts {
   private static final byte BUNDLED = 48;
   private static final byte VERIFIED_BUNDLED = 64;
 
-  /** Compressed ones are compared at every read, so it does not matter whether they ever were. */
+  /**
+   * Compressed copies are verified at every read, so it does not matter whether they were before.
+   */
   private static final byte COMPRESSED = 80;
 
   private Whereabouts() {}
 
-  /** That of a copy which the records name. */
+  /** The state of a recorded copy. */
   static byte recorded(CopyRecord copy, int tierIndex) {
     if (copy.codec() != CopyFormat.RAW) {
       return (byte) (COMPRESSED + tierIndex);
@@ -36,12 +38,12 @@ final class Whereabouts {
     return (byte) ((copy.extent() == null ? FILE : BUNDLED) + tierIndex);
   }
 
-  /** That of a copy which was written in this session. */
+  /** The state of a copy written in this session. */
   static byte written(CopyRecord copy, int tierIndex) {
     return verified(recorded(copy, tierIndex));
   }
 
-  /** That of the same copy, once all of it was compared. */
+  /** The state of the same copy after it was completely verified. */
   static byte verified(byte state) {
     return switch (kind(state)) {
       case FILE -> (byte) (VERIFIED_FILE + tierIndex(state));
@@ -54,12 +56,12 @@ final class Whereabouts {
     return state >= FILE;
   }
 
-  /** Whether all of a raw copy was compared with its checksums. */
+  /** Whether a raw copy was completely verified. */
   static boolean isVerified(byte state) {
     return kind(state) == VERIFIED_FILE || kind(state) == VERIFIED_BUNDLED;
   }
 
-  /** Whether it is raw and a file, which the kernel can read without us. */
+  /** Whether the copy is a raw file, which the kernel can read without pmfs. */
   static boolean isRawFile(byte state) {
     return kind(state) == FILE || kind(state) == VERIFIED_FILE;
   }

@@ -1,6 +1,5 @@
 /**
- * Copying up: which tier holds a copy of which file, and how copies are made without keeping
- * readers waiting.
+ * Copies: which tier holds a copy of which file, and how copies are made without delaying readers.
  */
 @NullMarked
 package io.pmfs.stage;

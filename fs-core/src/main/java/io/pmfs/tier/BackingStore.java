@@ -9,27 +9,28 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * The source of a dataset: the last place a read is answered from, and the one whose errors are
- * errors. Paths are below its root, names joined by slashes, the root itself empty; symbolic links
- * are never followed. Safe for use by many threads.
+ * The source of a dataset: the last place from which a read is answered, and the only one whose
+ * errors reach the reader. Paths are below its root, with names joined by slashes, and empty for
+ * the root; symbolic links are never followed. Safe for use by many threads.
  */
 public interface BackingStore extends AutoCloseable {
-  /** As lstat(2). */
+  /** Like lstat(2). */
   SourceStatus status(FileName path) throws FsException;
 
-  /** Hands the names of a directory, but for . and .., in batches, until it is told to stop. */
+  /** Passes the names in a directory, without . and .., in batches until the consumer stops it. */
   void list(FileName directory, NameConsumer batches) throws FsException;
 
-  /** Takes names. */
+  /** Receives names. */
   interface NameConsumer {
-    /** Whether there are to be more. */
+    /** Whether to continue. */
     boolean accept(List<FileName> names);
   }
 
   /**
-   * Hands names and what {@link #status} says of each, in the same order, where both come at once.
+   * Passes names and the {@link #status} of each, in the same order, if the store gets both in one
+   * request.
    *
-   * @return false, and nothing was handed, if they do not: ask for each
+   * @return false, having passed nothing, if the store does not: call {@link #status} for each name
    */
   default boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
@@ -38,7 +39,7 @@ public interface BackingStore extends AutoCloseable {
 
   /**
    * Whether {@link #listWithStatus} of a directory costs about as much as the {@link #status} of
-   * one file: then what is in it is better asked for together.
+   * one file: the entries are then better requested together.
    */
   default boolean listsAtOnce(FileName directory) {
     return false;
@@ -50,9 +51,9 @@ public interface BackingStore extends AutoCloseable {
   SourceFile open(FileName path) throws FsException;
 
   /**
-   * The same for a store that may know another version of the file than the caller.
+   * The same for a store that may have another version of the file than the caller.
    *
-   * @param expected the version that is wanted; a store with the file itself opens what there is
+   * @param expected the wanted version; a store that has the file itself opens the current one
    */
   default SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
     return open(path);
@@ -63,20 +64,18 @@ public interface BackingStore extends AutoCloseable {
 
   StoreStatistics statistics() throws FsException;
 
-  /**
-   * How many {@link #sequence sequences} the store consists of; 0 if each of its files lies on its
-   * own.
-   */
+  /** The number of {@link #sequence sequences} in the store; 0 if its files are independent. */
   default int sequenceCount() {
     return 0;
   }
 
   /**
-   * A pass over the files of one sequence, from the first; together they have all regular files.
+   * Iterates over the files of one sequence, from the first; the sequences together contain all
+   * regular files.
    *
-   * @param window memory to read through, direct; the sequence's until it is closed
-   * @param beforeRequest called before each request for the sequence's bytes: who passes over it
-   *     has a pace
+   * @param window direct memory for reading; used by the sequence until it is closed
+   * @param beforeRequest called before each request for the sequence's bytes, so that the caller
+   *     can limit the pace
    */
   default SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
       throws FsException {

@@ -12,19 +12,19 @@ import org.jspecify.annotations.Nullable;
  *
  * @param name without the directory, for example {@code pmem0}
  * @param offersDax whether file systems on it can have DAX ({@code queue/dax} of
- *     Documentation/ABI/stable/sysfs-block); null if that is not told
- * @param isVirtio whether it is memory that a hypervisor lends by virtio-pmem
- * @param isSetAside whether it is ordinary memory that the kernel's option {@code memmap=} set
- *     aside
+ *     Documentation/ABI/stable/sysfs-block); null if unknown
+ * @param isVirtio whether it is memory that a hypervisor provides through virtio-pmem
+ * @param isSetAside whether it is ordinary memory reserved with the kernel option {@code memmap=}
  */
 public record BlockDevice(
     String name, @Nullable Boolean offersDax, boolean isVirtio, boolean isSetAside) {
 
   /**
-   * Reads what stands there of a device or a partition.
+   * Reads the properties of a device or a partition from sysfs.
    *
-   * @param link its place, such as {@code /sys/dev/block/259:0} or {@code /sys/class/block/pmem0}
-   * @return null if there is none
+   * @param link its sysfs path, such as {@code /sys/dev/block/259:0} or {@code
+   *     /sys/class/block/pmem0}
+   * @return null if there is no such device
    */
   public static @Nullable BlockDevice read(Path link) {
     try {
@@ -40,19 +40,19 @@ public record BlockDevice(
     }
   }
 
-  /** Whether it is persistent memory, in whatever mode, going by its name (nd_pmem's driver). */
+  /** Whether it is persistent memory, in any mode, judging by its name (nd_pmem's driver). */
   public boolean isPmem() {
     return name.startsWith("pmem");
   }
 
-  /** The queue is the disk's, one directory above a partition. */
+  /** A partition has no queue; its disk's is one directory above. */
   private static @Nullable Boolean offersDax(Path directory) {
     for (Path queue :
         new Path[] {directory.resolve("queue/dax"), directory.resolveSibling("queue/dax")}) {
       try {
         return Files.readString(queue, US_ASCII).strip().equals("1");
       } catch (IOException e) {
-        // Not this one.
+        // Try the next.
       }
     }
     return null;

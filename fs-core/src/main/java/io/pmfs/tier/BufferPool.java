@@ -6,15 +6,14 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fixed amount of direct memory, lent in runs of 16 KiB units. What a kind of work may hold is
- * bounded by its pool: when nothing is left, the caller does without or waits. Memory is taken from
- * the system in chunks, when first needed, and kept for the next loan. Safe for use by many
- * threads.
+ * A fixed amount of direct memory, lent in runs of 16 KiB units. A pool bounds the memory that a
+ * kind of work may hold: when none is left, the caller does without or waits. The pool allocates
+ * memory in chunks when first needed, and keeps it. Safe for use by many threads.
  */
 public final class BufferPool {
   private static final int UNIT_BYTES = 16 * 1024;
 
-  /** How often a waiting thread asks whether to go on. */
+  /** How often a waiting thread checks whether to give up. */
   private static final long PATIENCE_MS = 100;
 
   private final int unitCount;
@@ -22,15 +21,15 @@ public final class BufferPool {
   private final @Nullable ByteBuffer[] chunks; // GUARDED_BY(this)
   private final BitSet lent = new BitSet(); // GUARDED_BY(this)
 
-  /** A pool that lends 1 MiB at most: a block of a file. */
+  /** A pool whose loans are at most 1 MiB: a block of a file. */
   public BufferPool(int bytes) {
     this(bytes, 1 << 20);
   }
 
   /**
-   * A pool.
+   * A pool of the given size.
    *
-   * @param chunkBytes the most that can be lent at once
+   * @param chunkBytes the largest possible loan
    */
   BufferPool(int bytes, int chunkBytes) {
     unitCount = bytes / UNIT_BYTES;
@@ -39,7 +38,7 @@ public final class BufferPool {
   }
 
   /**
-   * A buffer of exactly that size, at most a chunk's, or null if no run of free memory is long
+   * A buffer of exactly the given size, at most a chunk, or null if no run of free memory is long
    * enough. First fit, lowest address.
    */
   public synchronized @Nullable Loan tryAcquire(int size) {
@@ -74,7 +73,7 @@ public final class BufferPool {
     return loan;
   }
 
-  /** The same for a step that must be done: waits until there is memory, interrupted or not. */
+  /** The same for a step that must be done: waits until there is memory, even if interrupted. */
   public Loan take(int size) {
     checkLendable(size);
     Loan loan = tryAcquire(size);
@@ -85,14 +84,14 @@ public final class BufferPool {
     return loan;
   }
 
-  /** A larger loan would be waited for without end. */
+  /** Rejects a loan that is too large for the pool: waiting for it would never end. */
   void checkLendable(int size) {
     if (units(size) > Math.min(unitsPerChunk, unitCount)) {
-      throw new IllegalArgumentException("no pool lends " + size + " bytes at once");
+      throw new IllegalArgumentException("the pool cannot lend " + size + " bytes at once");
     }
   }
 
-  /** Waits a little, or until something is given back. To be called in a loop. */
+  /** Waits briefly, or until memory is released. Call it in a loop. */
   @SuppressWarnings("WaitNotInLoop")
   synchronized void awaitRelease() {
     try {
@@ -119,14 +118,14 @@ public final class BufferPool {
     notifyAll();
   }
 
-  /** Whether everything was given back. */
+  /** Whether no loan is outstanding. */
   public synchronized boolean isWhole() {
     return lent.isEmpty();
   }
 
   /**
-   * A lent buffer, shared by those who {@link #retain} it; free again when the last of them
-   * released it.
+   * A lent buffer, shared by all that {@link #retain} it; free again when the last of them releases
+   * it.
    */
   public final class Loan implements AutoCloseable {
     private final int start;
@@ -140,15 +139,15 @@ public final class BufferPool {
       this.buffer = buffer;
     }
 
-    /** A view of the memory with a position and limit of its own. */
+    /** A view of the memory with its own position and limit. */
     public ByteBuffer buffer() {
       return buffer.duplicate();
     }
 
-    /** Adds a user, who releases it too. */
+    /** Adds a user, which must release it too. */
     public synchronized void retain() {
       if (users == 0) {
-        throw new IllegalStateException("the buffer was given back");
+        throw new IllegalStateException("the buffer was already released");
       }
       users++;
     }
@@ -157,7 +156,7 @@ public final class BufferPool {
     public void release() {
       synchronized (this) {
         if (users == 0) {
-          throw new IllegalStateException("the buffer was given back twice");
+          throw new IllegalStateException("the buffer was released twice");
         }
         if (--users > 0) {
           return;

@@ -27,13 +27,16 @@ final class BundleFiles implements BundleStore {
   private final Path directory;
   private final boolean synced;
 
-  /** None is used twice: an extent that is looked at late must not be another copy's. */
+  /**
+   * The last number used. No number is reused: an extent that is read late must not point to
+   * another copy.
+   */
   private long lastNumber;
 
   /**
-   * In a directory, made if absent.
+   * Bundles in a directory, which is created if absent.
    *
-   * @param synced whether what is written is to outlive a loss of power
+   * @param synced whether written bytes must survive a power failure
    */
   BundleFiles(Path directory, boolean synced) throws IOException {
     this.directory = directory;
@@ -70,7 +73,7 @@ final class BundleFiles implements BundleStore {
     return "%06x".formatted(number);
   }
 
-  /** The number that a file is named after; -1 for a foreign file. */
+  /** The number in a file's name; -1 for a foreign file. */
   private static long number(Path file) {
     String name = file.getFileName().toString();
     try {
@@ -81,7 +84,7 @@ final class BundleFiles implements BundleStore {
     }
   }
 
-  /** A file, open from its first use until it is closed. */
+  /** A bundle's file, open from its first use until it is closed. */
   private final class BundleFile implements StoredBundle {
     private final Path path;
     private final long number;
@@ -100,7 +103,7 @@ final class BundleFiles implements BundleStore {
       try {
         createFile();
       } catch (NoSuchFileException e) {
-        // Empty for long, and removed; the tier's own directory must be there.
+        // The directory was empty for long and was removed; the tier's own directory must exist.
         Files.createDirectory(directory, DirectoryTier.DIRECTORY_MODE);
         createFile();
       }
@@ -164,7 +167,7 @@ final class BundleFiles implements BundleStore {
       return (offset, count) -> new ReadResult.FileRange(open, offset, count);
     }
 
-    /** The file; opened again if an interrupted thread had it closed. */
+    /** The file, opened again if an interrupted thread has closed it. */
     private synchronized FileChannel file() throws IOException {
       FileChannel open = file;
       if (open == null || !open.isOpen()) {
@@ -179,7 +182,7 @@ final class BundleFiles implements BundleStore {
       try {
         Files.deleteIfExists(path);
       } catch (IOException e) {
-        log.warn("{} is not removed: {}", path, e.getMessage());
+        log.warn("cannot remove {}: {}", path, e.getMessage());
       }
     }
 

@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Makes a tier's bundles and finds those of earlier sessions. */
+/** Creates a tier's bundles and finds those of earlier sessions. */
 interface BundleStore {
-  /** All that are there, in the order they were made. */
+  /** All existing bundles, in the order of their creation. */
   List<StoredBundle> list() throws IOException;
 
-  /** Makes an empty one; null if there is no room for another. */
+  /** Creates an empty bundle; null if there is no room for another. */
   @Nullable StoredBundle create() throws IOException;
 }

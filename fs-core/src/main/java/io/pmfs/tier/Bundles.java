@@ -16,12 +16,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Small copies one behind the other in larger files or allocations, so that none costs one of its
- * own and none is rounded up. A bundle is appended to and never changed; it goes when none of its
- * copies is wanted any more. Safe for use by many threads.
+ * Stores small copies one after the other in larger files or allocations, so that they need no file
+ * each and their sizes are not rounded up. A bundle is appended to but never changed; it is removed
+ * when none of its copies is wanted any more. Safe for use by many threads.
  */
 final class Bundles implements AutoCloseable {
-  /** Bundles of which less than this share is wanted are worth being emptied: 3/4. */
+  /** Bundles are worth emptying when less than this share is still wanted: 3/4. */
   private static final int WANTED_QUARTERS = 3;
 
   private final BundleStore store;
@@ -29,16 +29,16 @@ final class Bundles implements AutoCloseable {
   private final Room room;
 
   private final TreeMap<Long, Bundle> bundles = new TreeMap<>(); // GUARDED_BY(this)
-  private @Nullable Bundle newest; // GUARDED_BY(this); what is appended to
+  private @Nullable Bundle newest; // GUARDED_BY(this); new copies go here
 
-  /** Of earlier sessions, of which it is not known what is wanted. */
+  /** Bundles of earlier sessions whose wanted bytes are not known yet. */
   private final Set<Long> uncounted = new HashSet<>(); // GUARDED_BY(this)
 
   /**
-   * Finds what is there. Of these bundles none is appended to or goes before {@link #count}.
+   * Finds existing bundles. None of them is appended to or removed before {@link #count}.
    *
-   * @param store not used by anybody else
-   * @param fullBytes a bundle of so many bytes or more is not appended to
+   * @param store used by this object only
+   * @param fullBytes the size from which on a bundle is not appended to
    */
   Bundles(BundleStore store, long fullBytes, Room room) throws IOException {
     this.store = store;
@@ -58,8 +58,8 @@ final class Bundles implements AutoCloseable {
   }
 
   /**
-   * Takes over how many bytes are wanted of each bundle that was found, and removes those of which
-   * none are.
+   * Sets how many bytes of each bundle found at the start are wanted, and removes bundles without
+   * any.
    */
   synchronized void count(Map<Long, Long> wantedBytes) {
     for (long number : uncounted) {
@@ -78,7 +78,7 @@ final class Bundles implements AutoCloseable {
     uncounted.clear();
   }
 
-  /** Whether the bundle of a copy is where it was, and reaches to the copy's end. */
+  /** Whether the bundle of a copy exists and reaches to the copy's end. */
   boolean has(Extent extent) throws IOException {
     Bundle bundle;
     synchronized (this) {
@@ -93,9 +93,9 @@ final class Bundles implements AutoCloseable {
   /**
    * Appends a whole copy.
    *
-   * @param reserved bytes of room, at least what its bundle may then take more; taken over, unless
-   *     this throws or returns null
-   * @return where it is; null if there is no room for another bundle
+   * @param reserved bytes of reserved room, at least what the bundle may grow by; taken over,
+   *     unless this throws or returns null
+   * @return the copy's place; null if there is no room for another bundle
    */
   @Nullable Extent append(ByteBuffer copy, long reserved) throws IOException {
     Bundle bundle;
@@ -125,7 +125,7 @@ final class Bundles implements AutoCloseable {
     } finally {
       leave(bundle);
       if (!written) {
-        // The reservation is the caller's again, whatever of it reached the disk.
+        // The caller keeps the reservation, however much of the copy reached the disk.
         drop(extent);
         room.found(reserved);
         room.settle(-reserved);
@@ -151,7 +151,7 @@ final class Bundles implements AutoCloseable {
     return current;
   }
 
-  /** Opens a copy; null if its bundle is not there. */
+  /** Opens a copy; null if its bundle does not exist. */
   @Nullable CopyReader open(Extent extent) throws IOException {
     Bundle bundle;
     long available;
@@ -177,7 +177,7 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  /** A copy is not wanted any more; says whether its bundle was there. */
+  /** Marks a copy as no longer wanted; false if its bundle does not exist. */
   synchronized boolean drop(Extent extent) {
     Bundle bundle = bundles.get(extent.bundle());
     if (bundle == null || uncounted.contains(bundle.number)) {
@@ -200,8 +200,8 @@ final class Bundles implements AutoCloseable {
   }
 
   /**
-   * Bundles that are worth being emptied by moving what is wanted of them, sparsest first; that is
-   * no more than fills one.
+   * Bundles that are worth emptying by moving their wanted copies, sparsest first; together these
+   * copies fill no more than one bundle.
    */
   synchronized Set<Long> sparse() {
     List<Bundle> sparse = new ArrayList<>(uncounted.isEmpty() ? bundles.values() : List.of());
@@ -232,7 +232,7 @@ final class Bundles implements AutoCloseable {
 
   @Override
   public synchronized void close() {
-    // Readers close theirs, the last of each the bundle.
+    // Readers close their own copies; the last one closes its bundle.
     for (Bundle bundle : bundles.values()) {
       bundle.retire();
     }
@@ -240,7 +240,7 @@ final class Bundles implements AutoCloseable {
     newest = null;
   }
 
-  /** A copy, for as long as somebody has it open. */
+  /** An open copy. */
   private final class Reader implements CopyReader {
     private final Bundle bundle;
     private final StoredBundle.Ranges ranges;
@@ -273,7 +273,7 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  /** A bundle with what is wanted of it. */
+  /** A bundle and how much of it is wanted. */
   private static final class Bundle {
     final StoredBundle stored;
     final long number;
@@ -281,7 +281,7 @@ final class Bundles implements AutoCloseable {
     // GUARDED_BY(Bundles.this)
     long end;
 
-    /** Without what is being written; a file that is shorter lost what was in it. */
+    /** The end of what has been written completely; a shorter file has lost content. */
     long written;
 
     long wanted;
@@ -312,7 +312,7 @@ final class Bundles implements AutoCloseable {
       retire();
     }
 
-    /** It is closed when everybody has left it. */
+    /** Closes the bundle when its last user has left. */
     void retire() {
       retired = true;
       if (isDone()) {

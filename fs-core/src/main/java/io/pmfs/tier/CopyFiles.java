@@ -22,9 +22,9 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies that are files of their own, raw from byte 0 or in a format of somebody else's. One is
- * written below {@code incoming} and renamed into {@code copies} when it is whole, so a file there
- * is never seen half written. Safe for use by many threads.
+ * Copies that are separate files, raw from byte 0 or in a standard format. A copy is written below
+ * {@code incoming} and renamed into {@code copies} when complete, so a file there is never
+ * incomplete. Safe for use by many threads.
  */
 final class CopyFiles {
   private final Path directory;
@@ -33,7 +33,7 @@ final class CopyFiles {
   private final Path incoming;
   private final AtomicLong serial = new AtomicLong();
 
-  /** Makes the directories if they are not there. */
+  /** Creates the directories if they do not exist. */
   CopyFiles(Path directory) throws IOException {
     this.directory = directory;
     this.copies = directory.resolve("copies");
@@ -50,7 +50,7 @@ final class CopyFiles {
   }
 
   /**
-   * Returns if the tier's directory is the one that was opened.
+   * Checks that the tier's directory is the one that was opened.
    *
    * @throws IOException if it is not: it was removed, or its disk was unmounted
    */
@@ -60,15 +60,16 @@ final class CopyFiles {
       now = identity();
     } catch (NoSuchFileException e) {
       throw new IOException(
-          directory + " is not there any more: removed, or its disk unmounted", e);
+          directory + " no longer exists: it was removed, or its disk was unmounted", e);
     }
     if (!now.equals(identity)) {
       throw new IOException(
-          directory + " is another directory than before: made anew, or its disk unmounted");
+          directory
+              + " is another directory than before: it was recreated, or its disk was unmounted");
     }
   }
 
-  /** Drops what was left half written. */
+  /** Removes incomplete copies of an earlier session. */
   void clearIncoming() throws IOException {
     try (DirectoryStream<Path> leftovers = Files.newDirectoryStream(incoming)) {
       for (Path leftover : leftovers) {
@@ -87,7 +88,10 @@ final class CopyFiles {
     }
   }
 
-  /** 256 copies to a directory, neighbours together: {@code copies/12ab/34/12ab34ff}. */
+  /**
+   * The file of a copy; 256 copies with adjacent numbers share a directory: {@code
+   * copies/12ab/34/12ab34ff}.
+   */
   Path path(long number) {
     String hex = Long.toHexString(number);
     String name = hex.length() < 6 ? "0".repeat(6 - hex.length()) + hex : hex;
@@ -96,7 +100,7 @@ final class CopyFiles {
     return copies.resolve(name.substring(0, fan)).resolve(name.substring(fan, leaf)).resolve(name);
   }
 
-  /** The inode number that a file in {@link #copies} is named after; -1 for a foreign file. */
+  /** The inode number in the name of a file in {@link #copies}; -1 for a foreign file. */
   private long number(Path file) {
     try {
       long number = Long.parseLong(file.getFileName().toString(), 16);
@@ -106,12 +110,12 @@ final class CopyFiles {
     }
   }
 
-  /** A name that no other copy in the making has. */
+  /** A path that no other unfinished copy has. */
   Path newPath(long number) {
     return incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
   }
 
-  /** Makes a file in {@link #incoming}, and that too if it was removed. */
+  /** Creates a file in {@link #incoming}, and that directory if it was removed. */
   FileChannel create(Path path) throws IOException {
     try {
       return createFile(path);
@@ -127,7 +131,7 @@ final class CopyFiles {
         path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), DirectoryTier.FILE_MODE);
   }
 
-  /** Makes a file that is whole the copy of an inode, in place of what was there. */
+  /** Makes a complete file the copy of an inode, replacing an older one. */
   void put(Path path, long number) throws IOException {
     Path target = path(number);
     try {
@@ -142,8 +146,7 @@ final class CopyFiles {
   /** The size of a copy in bytes, or -1 if there is none. */
   long size(long number) throws IOException {
     Path path = path(number);
-    // Most often there is none when this is asked, and an exception for that costs more than
-    // looking.
+    // Usually there is none, and an exception for that costs more than this check.
     if (!Files.exists(path)) {
       return -1;
     }
@@ -155,13 +158,16 @@ final class CopyFiles {
     }
   }
 
-  /** Removes a copy; says whether there was one. */
+  /** Removes a copy; false if there was none. */
   boolean remove(long number) throws IOException {
     Path path = path(number);
     return Files.exists(path) && Files.deleteIfExists(path);
   }
 
-  /** Shows the inode numbers of all of them until one is declined, and removes other files. */
+  /**
+   * Passes the inode numbers of all copies until the visitor returns false, and removes foreign
+   * files.
+   */
   void forEach(LongPredicate visitor) throws IOException {
     Files.walkFileTree(
         copies,

@@ -6,46 +6,47 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A copy in the making, with room reserved for it. Not visible in its tier until {@link #commit}.
- * Different ranges may be written and read by different threads at once; commit and abort exclude
+ * Writes a copy, with room reserved for it. The copy is not visible in its tier until {@link
+ * #commit}. Several threads may write and read different ranges at once; commit and close exclude
  * everything else.
  */
 public interface CopyWriter {
-  /** The tier that it will be in. */
+  /** The tier of the copy. */
   Tier tier();
 
   /**
-   * Says that the copy will be a file of so many plain bytes, before any is written: where files
-   * are mapped, it gets its room in pieces that are good for that. Failures as of {@link #write}.
+   * Announces that the copy will be a file of this many plain bytes, before any is written: a tier
+   * that maps its files then allocates the file in pieces suited to mapping. Fails like {@link
+   * #write}.
    */
   default void allocate(long sizeBytes) throws IOException {}
 
   /**
-   * Writes all remaining bytes at an offset. An IOException says that the tier is full or has
-   * failed; abort the copy then.
+   * Writes all remaining bytes at an offset. An IOException means that the tier is full or has
+   * failed; close the writer then.
    */
   void write(long offset, ByteBuffer source) throws IOException;
 
   /**
-   * Writes a whole copy to a bundle with others, where it takes no more than its size; nothing else
-   * is written before or after. Failures as of {@link #write}.
+   * Writes a whole copy to a bundle with others, where it needs exactly its size; nothing else may
+   * be written before or after. Fails like {@link #write}.
    */
   void append(ByteBuffer source) throws IOException;
 
-  /** A range that was written before. */
+  /** Reads a range that was written before. */
   ReadResult read(long offset, int size) throws IOException;
 
-  /** Gives back what was reserved for more than so many bytes, before it is committed. */
+  /** Releases the room reserved beyond this size, before commit. */
   void shrink(long sizeBytes);
 
   /**
-   * Makes the copy visible, replacing an older one that was a file. Reading goes on until {@link
-   * #close}.
+   * Makes the copy visible, replacing an older one that was a file. It can still be read until
+   * {@link #close}.
    *
-   * @return where it is in a bundle; null if it is a file
+   * @return its place in a bundle; null if it is a file
    */
   @Nullable Extent commit() throws IOException;
 
-  /** Drops the copy if it was not committed, and releases everything. Idempotent. */
+  /** Drops the copy if it was not committed, and releases all resources. Idempotent. */
   void close();
 }

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A backing store that counts what it is asked for, failures included. */
+/** A backing store that counts its requests, including failed ones. */
 public final class CountedBackingStore implements BackingStore {
   private final BackingStore store;
   private final LongAdder opens = new LongAdder();
@@ -43,19 +43,17 @@ public final class CountedBackingStore implements BackingStore {
         seeks.sum());
   }
 
-  /** Requests that failed, but for those whose answer is that something is not there. */
+  /** Failed requests, except those that found something missing. */
   public long errors() {
     return errors.sum();
   }
 
-  /** Everything that was begun, and may take its time. */
+  /** All requests begun so far, each of which may take long. */
   public long begun() {
     return begun.sum();
   }
 
-  /**
-   * Everything that has ended of what was begun; never more than that, if it is asked for first.
-   */
+  /** All requests that have ended. Never more than {@link #begun} if this is read first. */
   public long ended() {
     return ended.sum();
   }

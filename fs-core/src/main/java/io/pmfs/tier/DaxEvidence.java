@@ -4,26 +4,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was found out about the place of a pm tier, and what follows from it.
+ * Findings about the location of a pm tier, and the verdict that follows.
  *
- * @param mapSync whether a file there was mapped with MAP_SYNC, which the kernel refuses on all but
- *     persistent memory that is mapped directly
- * @param attribute whether the kernel says that a file there is DAX; null if it does not say
- * @param fileSystem what it lies on; null if that is not known
+ * @param mapSync whether a file there could be mapped with MAP_SYNC, which the kernel allows only
+ *     on directly mapped persistent memory
+ * @param attribute whether the kernel reports a file there as DAX; null if it does not say
+ * @param fileSystem its file system; null if unknown
  */
 record DaxEvidence(
     boolean mapSync, @Nullable Boolean attribute, @Nullable MountedFileSystem fileSystem) {
   private static final Set<String> MEMORY = Set.of("tmpfs", "ramfs", "hugetlbfs");
 
-  /** Those on block devices that know DAX (Documentation/filesystems/dax.rst). */
+  /** File systems on block devices that support DAX (Documentation/filesystems/dax.rst). */
   private static final Set<String> CAPABLE = Set.of("ext2", "ext4", "xfs");
 
-  /** Whether it is persistent memory that applications map themselves. */
+  /** Whether it is persistent memory that applications can map themselves. */
   boolean isReal() {
     return mapSync;
   }
 
-  /** Whether files are read and mapped where they lie, past the page cache, whatever holds them. */
+  /** Whether files are read and mapped in place, bypassing the page cache, whatever the storage. */
   boolean isDirect() {
     return mapSync || Boolean.TRUE.equals(attribute);
   }
@@ -39,7 +39,7 @@ record DaxEvidence(
     BlockDevice device = fileSystem.device();
     return fileSystem.description()
         + (device != null && device.isSetAside()
-            ? ", memory set aside by memmap=, which loses all at power-off"
+            ? ", memory set aside by memmap=, which is lost at power-off"
             : "");
   }
 
@@ -48,8 +48,8 @@ record DaxEvidence(
       return "DAX, but without MAP_SYNC (" + lender() + ")";
     }
     if (fileSystem == null) {
-      return "not DAX as far as is known: MAP_SYNC is refused, and /proc/self/mountinfo does not"
-          + " tell the file system";
+      return "probably not DAX: MAP_SYNC is refused, and /proc/self/mountinfo does not"
+          + " show the file system";
     }
     if (MEMORY.contains(fileSystem.type())) {
       return "emulated: " + fileSystem.type();
@@ -60,7 +60,7 @@ record DaxEvidence(
     }
     Boolean offersDax = device.offersDax();
     if (offersDax == null) {
-      return "not DAX: %s, of which /sys does not say whether it could be"
+      return "not DAX: %s; /sys does not say whether it supports DAX"
           .formatted(fileSystem.description());
     }
     return offersDax ? onMemory(fileSystem) : withoutDax(fileSystem, device);
@@ -68,7 +68,7 @@ record DaxEvidence(
 
   private String lender() {
     if (fileSystem == null) {
-      return "on what is not known";
+      return "unknown file system";
     }
     BlockDevice device = fileSystem.device();
     return device != null && device.isVirtio() ? "virtio-pmem" : fileSystem.description();
@@ -76,14 +76,14 @@ record DaxEvidence(
 
   private static String withoutDax(MountedFileSystem place, BlockDevice device) {
     return device.isPmem()
-        ? "not DAX: the namespace of /dev/%s is not in mode fsdax; ndctl create-namespace --mode=fsdax makes one"
+        ? "not DAX: the namespace of /dev/%s is not in mode fsdax; create one with ndctl create-namespace --mode=fsdax"
             .formatted(device.name())
         : "not persistent memory: " + place.description();
   }
 
   private String onMemory(MountedFileSystem place) {
     if (!CAPABLE.contains(place.type())) {
-      return "not DAX: %s does not know it; make ext4 or xfs".formatted(place.description());
+      return "not DAX: %s does not support it; use ext4 or xfs".formatted(place.description());
     }
     String option = place.daxOption();
     if (option == null || (!option.equals("dax") && !option.equals("dax=always"))) {
@@ -93,7 +93,7 @@ record DaxEvidence(
     return attribute == null
         ? "not known to be DAX: %s mounted with %s refuses MAP_SYNC"
             .formatted(place.description(), option)
-        : "not DAX: %s though mounted with %s; the kernel's log says why"
+        : "not DAX: %s, although mounted with %s; see the kernel's log for the reason"
             .formatted(place.description(), option);
   }
 }

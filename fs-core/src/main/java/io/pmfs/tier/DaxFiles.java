@@ -6,11 +6,11 @@ import java.nio.channels.FileChannel;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the system does for files on persistent memory, and the JDK has no call for. Safe for use by
- * many threads.
+ * System calls for files on persistent memory that the JDK does not offer. Safe for use by many
+ * threads.
  */
 public interface DaxFiles {
-  /** Where none of it can be had: it knows nothing, allocates nothing and maps nothing. */
+  /** For systems without these calls: reports unknown, allocates nothing and maps nothing. */
   DaxFiles NONE =
       new DaxFiles() {
         @Override
@@ -28,28 +28,28 @@ public interface DaxFiles {
       };
 
   /**
-   * Whether reading, writing and mapping a file goes to the memory that holds it, past the page
-   * cache (DAX); null if that is not known.
+   * Whether reading, writing and mapping a file go directly to the memory that holds it, bypassing
+   * the page cache (DAX); null if unknown.
    */
   @Nullable Boolean isDirect(FileChannel file);
 
   /**
-   * Makes an empty file that large and gives it its room at once, in pieces that the kernel can map
-   * whole where the file system has such; nothing happens where there is no such call.
+   * Extends an empty file to this size and allocates its room at once, in pieces that the kernel
+   * can map as a whole where the file system has them; does nothing where there is no such call.
    *
    * @throws IOException if there is no room
    */
   void allocate(FileChannel file, long sizeBytes) throws IOException;
 
-  /** Maps the beginning of a file for reading, of any size; null if it cannot be. */
+  /** Maps the start of a file of any size for reading; null if that fails. */
   @Nullable FileMapping map(FileChannel file, long sizeBytes);
 
   /**
-   * A mapped file. Whoever touches memory of it behind the end that the file has by then ends with
-   * SIGBUS: it is for system calls, which say EFAULT instead.
+   * A mapped file. Touching its memory beyond the file's current end kills the process with SIGBUS:
+   * pass it only to system calls, which return EFAULT instead.
    */
   interface FileMapping extends AutoCloseable {
-    /** A range of it, direct; not to be used after {@link #close}. */
+    /** A direct buffer of a range; must not be used after {@link #close}. */
     ByteBuffer range(long offset, int size);
 
     @Override

@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds out whether a directory lies on persistent memory that can be mapped directly, by a file
- * that is made there and removed: the JDK maps with MAP_SYNC (JEP 352), which the kernel refuses on
- * everything else.
+ * Finds out whether a directory is on persistent memory that can be mapped directly, using a
+ * temporary file: the JDK maps it with MAP_SYNC (JEP 352), which the kernel refuses on everything
+ * else.
  */
 final class DaxProbe {
   private static final Logger log = LoggerFactory.getLogger(DaxProbe.class);
@@ -28,7 +28,7 @@ final class DaxProbe {
   /**
    * Probes a directory.
    *
-   * @param root {@code /} except in tests: below it lie proc and sys
+   * @param root the directory that contains proc and sys: {@code /} except in tests
    */
   static DaxEvidence probe(Path directory, DaxFiles files, Path root) throws IOException {
     Path file = directory.resolve("dax-probe");

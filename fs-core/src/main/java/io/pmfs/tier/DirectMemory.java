@@ -4,17 +4,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All direct memory that requests and tasks take: one pool for each kind of use, whose sum is known
- * when the daemon starts. {@code -XX:MaxDirectMemorySize} is that sum, so the JVM never refuses
- * what a pool may take (docs/decisions/0036).
+ * All direct memory of requests and tasks: one pool for each kind of use, whose sum is known when
+ * the daemon starts. {@code -XX:MaxDirectMemorySize} is that sum, so the JVM never refuses memory
+ * that a pool may use (docs/decisions/0036).
  *
- * <p>A reader never waits for a task: readers have a pool of their own and do without when it is
- * used up. What both use is lent for one step (reading a frame, comparing a piece) that waits for
- * nothing but a tier or the source.
+ * <p>A reader never waits for a task: readers have their own pool and do without when it is used
+ * up. Shared pools lend memory for one step (reading a frame, comparing a piece) that waits only
+ * for a tier or the source.
  *
  * <p>ORDER: a thread that holds memory of {@link #readers}, {@link #tasks} or {@link #fetch} may
- * wait for {@link #store}, then for {@link #frames}, then for {@link #scratch}; never the other way
- * round, and never for more of the same pool. So each wait ends when tiers and source answer.
+ * wait for {@link #store}, then for {@link #frames}, then for {@link #scratch}; never in another
+ * order, and never for more of the same pool. So each wait ends when tiers and source answer.
  */
 public final class DirectMemory {
   private static final Logger log = LoggerFactory.getLogger(DirectMemory.class);
@@ -24,7 +24,7 @@ public final class DirectMemory {
   /** A task's blocks, 1 MiB for each job, and the windows through which it reads sequences. */
   public static final int TASKS_BYTES = 64 * MIB;
 
-  /** Blocks on their way from the source to a tier in the background, 1 MiB for each thread. */
+  /** Blocks that background threads copy from the source to a tier, 1 MiB for each thread. */
   static final int FETCH_BYTES = 32 * MIB;
 
   /** Decompressed frames, of copies and of shards. */
@@ -33,25 +33,26 @@ public final class DirectMemory {
   /** Copies being compressed or moved, 1 MiB each. */
   static final int STORE_BYTES = 16 * MIB;
 
-  /** For a step: a frame as it is stored, a piece that is compared. */
+  /** For one step: a stored frame, or a piece being compared. */
   static final int SCRATCH_BYTES = 32 * MIB;
 
   /**
-   * What threads keep for themselves, not in a pool: 64 workers 1 MiB each for answers, and what
-   * the JDK keeps for a thread that writes files.
+   * Memory that threads keep outside the pools: 1 MiB for answers in each of 64 workers, and the
+   * JDK's buffers of threads that write files.
    */
   static final int THREADS_BYTES = 80 * MIB;
 
   /**
-   * Content for and from other nodes of a cluster, in buffers of its connections: 64 MiB for them,
-   * the rest for what is asked of them; a little for the control socket.
+   * Content for and from other nodes of a cluster, in buffers of its connections: 64 MiB for
+   * content sent to them, the rest for content requested from them; a little for the control
+   * socket.
    */
   static final int PEERS_BYTES = 192 * MIB;
 
-  /** The largest window of a sequence, and the largest frame of a shard, take a chunk. */
+  /** The largest window of a sequence, and the largest frame of a shard, need a whole chunk. */
   private static final int CHUNK_BYTES = 8 * MIB;
 
-  /** What a daemon takes beside the memory of its readers. */
+  /** What a daemon uses besides the memory of its readers. */
   public static final long FIXED_BYTES =
       (long) TASKS_BYTES
           + FETCH_BYTES
@@ -69,21 +70,21 @@ public final class DirectMemory {
   private final BufferPool store = pool(STORE_BYTES, 2 * MIB);
   private final BufferPool scratch = pool(SCRATCH_BYTES, CHUNK_BYTES);
 
-  /** Without a limit but that of the pools. */
+  /** Limited only by the pools. */
   public DirectMemory() {
     this(Long.MAX_VALUE);
   }
 
   /**
-   * Nothing is taken from the system before it is needed.
+   * Allocates nothing before it is needed.
    *
-   * @param limitBytes what the JVM gives
+   * @param limitBytes what the JVM allows
    */
   public DirectMemory(long limitBytes) {
     this.limitBytes = limitBytes;
     if (limitBytes < FIXED_BYTES) {
       throw new IllegalArgumentException(
-          "the daemon needs %d bytes of direct memory and its buffers, not %d"
+          "the daemon needs %d bytes of direct memory besides its buffers; Java was started with %d"
               .formatted(FIXED_BYTES, limitBytes));
     }
   }
@@ -94,8 +95,7 @@ public final class DirectMemory {
   }
 
   /**
-   * Memory for blocks that readers wait for. Less than was asked for if the JVM was started with
-   * less.
+   * Memory for blocks that readers wait for; less than requested if the JVM was started with less.
    */
   public synchronized BufferPool readers(int bytes) {
     int given = (int) Math.min(bytes, limitBytes - accountedBytes);
@@ -109,22 +109,22 @@ public final class DirectMemory {
     return pool(given, MIB);
   }
 
-  /** For what a task reads. */
+  /** For blocks that tasks read. */
   public BufferPool tasks() {
     return tasks;
   }
 
-  /** For what is read behind readers. */
+  /** For blocks that background threads read for readers. */
   public BufferPool fetch() {
     return fetch;
   }
 
-  /** For frames that were decompressed. */
+  /** For decompressed frames. */
   public FramePool frames() {
     return frames;
   }
 
-  /** For copies on their way into a tier. */
+  /** For copies being written to a tier. */
   public BufferPool store() {
     return store;
   }

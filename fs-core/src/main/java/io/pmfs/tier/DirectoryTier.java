@@ -29,26 +29,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies in one directory, on a local disk or on a file system on persistent memory: as plain
- * files, or small ones together in {@link Bundles}. Survives restart; anything unreadable counts as
+ * Copies in one directory, on a local disk or on a file system on persistent memory: plain files,
+ * or small copies together in {@link Bundles}. Survives restart; an unreadable copy counts as
  * absent.
  *
- * <p>On persistent memory a copy is synced before it is made visible. Elsewhere nothing is: after a
- * crash of the machine a file may hold other bytes than were written, which its checksums tell.
+ * <p>On persistent memory a copy is synced before it is made visible. Elsewhere nothing is synced:
+ * after a crash of the machine a file may have wrong content, which its checksums detect.
  */
 public final class DirectoryTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
 
-  /** How long a full disk is left alone before it is asked for room again. */
+  /** How long to wait before a full disk is checked for room again. */
   private static final long FULL_RETRY_NANOS = 10_000_000_000L;
 
-  private static final String KEEP_FREE_REACHED =
-      "its disk has nothing free but what --keep-free leaves";
+  private static final String KEEP_FREE_REACHED = "its disk has no free space beyond --keep-free";
 
   /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
   private static final int WRITE_BYTES = 256 << 10;
 
-  /** A tier has some 128 bundles, or a few thousand: each is an open file. */
+  /** A tier has about 128 bundles, or up to a few thousand: each is an open file. */
   private static final int BUNDLES = 128;
 
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
@@ -66,12 +65,12 @@ public final class DirectoryTier implements Tier {
   private final Bundles bundles;
   private final @Nullable DaxEvidence dax;
 
-  /** For files that are mapped: nothing of it where they are not. */
+  /** For mapped files; {@link DaxFiles#NONE} if they are not mapped. */
   private final DaxFiles daxFiles;
 
   private final boolean synced;
 
-  // Estimates until a census was taken.
+  // These are estimates until a census was taken.
   private long fileBytes; // GUARDED_BY(this)
   private final AtomicLong copyCount = new AtomicLong();
   private final AtomicBoolean toldOfKeepFree = new AtomicBoolean();
@@ -81,18 +80,18 @@ public final class DirectoryTier implements Tier {
   private volatile @Nullable String reason;
   private volatile long fullSinceNanos;
 
-  /** A tier that asks the system for nothing that the JDK has no call for. */
+  /** A tier that uses only system calls of the JDK. */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
     this(settings, usage, DaxFiles.NONE);
   }
 
   /**
-   * Opens the directory, making it if it is not there, and drops what an earlier session left half
-   * written.
+   * Opens the directory, creating it if necessary, and drops incomplete copies of an earlier
+   * session.
    *
-   * @param usage what the last clean stop counted, with which it takes copies at once; null if that
-   *     is not known: then it takes none before a {@link Tier.Census} was taken
-   * @throws IOException if the directory cannot be made, read or written
+   * @param usage the counts of the last clean stop, with which the tier accepts copies at once;
+   *     null if unknown: it then accepts none before a {@link Tier.Census} was taken
+   * @throws IOException if the directory cannot be created, read or written
    */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage, DaxFiles daxFiles)
       throws IOException {
@@ -174,7 +173,7 @@ public final class DirectoryTier implements Tier {
     return reader;
   }
 
-  /** Whether what is missing is missing alone, or with all of the tier's directory. */
+  /** Called when a copy is missing: throws if the whole directory of the tier is missing. */
   private void checkPlace() throws IOException {
     try {
       files.checkPlace();
@@ -224,7 +223,7 @@ public final class DirectoryTier implements Tier {
         return new IncomingCopy(number, charge);
       }
       if (room.wasDiskFull() && toldOfKeepFree.compareAndSet(false, true)) {
-        log.warn("tier {}: {}; copies are made when there is room", name(), KEEP_FREE_REACHED);
+        log.warn("tier {}: {}; no copies are made until there is room", name(), KEEP_FREE_REACHED);
       }
       return null;
     } catch (IOException e) {
@@ -251,7 +250,7 @@ public final class DirectoryTier implements Tier {
     }
   }
 
-  /** Of an estimate no more goes than there is. */
+  /** Subtracts removed bytes, at most what the estimate has. */
   private void freed(long bytes) { // GUARDED_BY(this)
     long known = Math.min(bytes, fileBytes);
     fileBytes -= known;
@@ -306,7 +305,7 @@ public final class DirectoryTier implements Tier {
     } else if (String.valueOf(e.getMessage()).contains("Too many open files")) {
       log.warn("tier {}: {}", name(), message(e));
     } else if (e instanceof ClosedChannelException) {
-      // An interrupted thread took the file with it; it is opened again.
+      // An interrupted thread closed the file; it is opened again.
       log.debug("tier {}: {}", name(), e.toString());
     } else {
       fail(message(e));
@@ -334,7 +333,7 @@ public final class DirectoryTier implements Tier {
     }
     reason = why;
     state = next;
-    log.warn("tier {} is {}: {}; reads go on from the next tier", name(), next, why);
+    log.warn("tier {} is {}: {}; reads continue from the next tier", name(), next, why);
   }
 
   private boolean hasRoomAgain() {
@@ -361,7 +360,7 @@ public final class DirectoryTier implements Tier {
     return new Count();
   }
 
-  /** A count of what is there. */
+  /** Counts the existing copies. */
   private final class Count implements Census {
     private long bytes;
     private long copies;
@@ -449,14 +448,14 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void close() {
-    // Copies are closed by those who opened them.
+    // Copies are closed by the code that opened them.
     bundles.close();
     closeQuietly(lock);
   }
 
   /**
-   * Two daemons that count and clear the same directory would take each other's copies for
-   * leftovers.
+   * Locks the directory: two daemons that count and clear the same directory would take each
+   * other's copies for leftovers.
    */
   private static FileChannel lock(Path directory) throws IOException {
     FileChannel file =
@@ -466,15 +465,15 @@ public final class DirectoryTier implements Tier {
         return file;
       }
     } catch (OverlappingFileLockException e) {
-      // Held by this process: as good as by another.
+      // Locked by this process, which is the same as by another.
     }
     file.close();
     throw new IOException(directory + " is in use by another mount of the same dataset");
   }
 
   /**
-   * The JDK gives the system's words, not its number; the launcher sets the C locale, so the words
-   * are fixed.
+   * The JDK reports the system's message, not its number; the launcher sets the C locale, so the
+   * message is fixed.
    */
   private static boolean isNoSpace(IOException e) {
     String message = String.valueOf(e.getMessage());
@@ -486,12 +485,12 @@ public final class DirectoryTier implements Tier {
     return e instanceof AtomicMoveNotSupportedException || message == null ? e.toString() : message;
   }
 
-  /** A copy in the making: a file, or nothing before it is written whole to a bundle. */
+  /** An unfinished copy: a file, or nothing until it is written as a whole to a bundle. */
   private final class IncomingCopy implements CopyWriter {
     private final long number;
     private final Path path;
 
-    private long charge; // GUARDED_BY(this); what is reserved and not settled
+    private long charge; // GUARDED_BY(this); reserved but not settled
     private @Nullable FileChannel file; // GUARDED_BY(this)
     private @Nullable Extent extent; // GUARDED_BY(this)
     private @Nullable CopyReader bundled; // GUARDED_BY(this)
@@ -538,7 +537,7 @@ public final class DirectoryTier implements Tier {
       try {
         Extent appended = bundles.append(source, charge);
         if (appended == null) {
-          throw new IOException("there is no bundle for it");
+          throw new IOException("no room for another bundle");
         }
         extent = appended;
         charge = 0;
@@ -607,7 +606,8 @@ public final class DirectoryTier implements Tier {
         if (synced) {
           whole.force(false);
         }
-        // Together, so that of two copies of one inode the replaced one is always accounted for.
+        // In one step, so that when two copies of an inode are committed the replaced one is
+        // counted.
         synchronized (DirectoryTier.this) {
           long replaced = files.size(number);
           files.remove(number);

@@ -1,8 +1,8 @@
 package io.pmfs.tier;
 
 /**
- * The POSIX reason of a failure. The numbers are Linux's (asm-generic/errno.h), the same on x86-64
- * and AArch64.
+ * The POSIX error of a failure. The numbers are those of Linux (asm-generic/errno.h), the same on
+ * x86-64 and AArch64.
  */
 public enum Errno {
   EPERM(1),
@@ -62,7 +62,7 @@ public enum Errno {
     return number;
   }
 
-  /** The reason of that number; EIO for one that has no name here. */
+  /** The error with this number; EIO for numbers not listed here. */
   public static Errno of(int number) {
     return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : EIO;
   }

@@ -6,9 +6,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decompressed frames of which only a part was read: the next read of a large file is often near
- * the last. Bounded by its memory; what was used least recently goes first, but stays valid for
- * those who borrowed it. Safe for use by many threads.
+ * Decompressed frames that were read only in part: the next read of a large file is often near the
+ * last. Bounded by its memory; the least recently used frame is dropped first, but stays valid for
+ * its borrowers. Safe for use by many threads.
  */
 public final class FramePool {
   private final BufferPool memory;
@@ -19,15 +19,15 @@ public final class FramePool {
 
   private record Key(Object content, int frame) {}
 
-  /** Keeps frames in that memory, which is used for nothing else. */
+  /** Keeps frames in this memory, which must not be used for anything else. */
   public FramePool(BufferPool memory) {
     this.memory = memory;
   }
 
   /**
-   * A frame, borrowed until the caller releases it; null if it is not here.
+   * A frame, borrowed until the caller releases it; null if it is not in the pool.
    *
-   * @param content what it is a frame of, told from others by identity
+   * @param content the content to which the frame belongs, compared by identity
    */
   public synchronized BufferPool.@Nullable Loan get(Object content, int frame) {
     BufferPool.Loan loan = frames.get(new Key(content, frame));
@@ -37,7 +37,7 @@ public final class FramePool {
     return loan;
   }
 
-  /** Memory for a frame, the caller's until released; null if all of it is borrowed. */
+  /** Memory for a frame, held by the caller until released; null if all is borrowed. */
   public synchronized BufferPool.@Nullable Loan lend(int size) {
     BufferPool.Loan loan = memory.tryAcquire(size);
     Iterator<Map.Entry<Key, BufferPool.Loan>> oldest = frames.entrySet().iterator();
@@ -50,7 +50,8 @@ public final class FramePool {
   }
 
   /**
-   * The same, but waits until memory is given back. Those who borrow wait for nothing else here.
+   * The same, but waits until memory is released. Borrowers must wait for nothing else in this
+   * pool.
    */
   public BufferPool.Loan take(int size) {
     memory.checkLendable(size);
@@ -62,14 +63,14 @@ public final class FramePool {
     return loan;
   }
 
-  /** Keeps a frame for others; the caller's own hold on it stays. */
+  /** Keeps a frame for others; the caller must still release its own loan. */
   public synchronized void put(Object content, int frame, BufferPool.Loan loan) {
     if (frames.putIfAbsent(new Key(content, frame), loan) == null) {
       loan.retain();
     }
   }
 
-  /** Drops all frames of a content that has that many. */
+  /** Drops all frames of a content with {@code frameCount} frames. */
   public synchronized void remove(Object content, int frameCount) {
     if (frameCount < frames.size()) {
       for (int frame = 0; frame < frameCount; frame++) {
@@ -92,7 +93,7 @@ public final class FramePool {
             });
   }
 
-  /** Whether nobody holds a frame but this. */
+  /** Drops all frames; true if none is still borrowed. */
   public synchronized boolean isWhole() {
     frames.values().forEach(BufferPool.Loan::release);
     frames.clear();

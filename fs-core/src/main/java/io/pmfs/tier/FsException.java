@@ -3,8 +3,8 @@ package io.pmfs.tier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A failure that a file system call answers with: the POSIX reason, carried once from where it is
- * known to where it is answered.
+ * The failure of a file system call: the POSIX error, passed on unchanged from where it is detected
+ * to where the call is answered.
  */
 public final class FsException extends Exception {
   private final Errno errno;
@@ -14,7 +14,7 @@ public final class FsException extends Exception {
   }
 
   public FsException(Errno errno, String what, @Nullable Throwable cause) {
-    // Missing names are everyday answers: they need no stack trace.
+    // Missing names are common answers and need no stack trace.
     super(errno + ": " + what, cause, false, cause != null);
     this.errno = errno;
   }

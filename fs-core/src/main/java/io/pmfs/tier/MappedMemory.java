@@ -4,53 +4,52 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Memory that outlives the process, mapped as a whole: a device or file of persistent memory, or
- * something that stands in for it. Nobody else has it while it is open. Safe for use by many
- * threads until it is closed.
+ * Memory that outlives the process, mapped as a whole: a device or file of persistent memory, or a
+ * substitute. Exclusive while it is open. Safe for use by many threads until it is closed.
  */
 public interface MappedMemory extends AutoCloseable {
-  /** Bytes. */
+  /** The size in bytes. */
   long size();
 
-  /** Whether it is persistent memory, and why not. */
+  /** Whether it is persistent memory, and if not, why. */
   TierStatus.Dax dax();
 
   /**
-   * A view of a range, little-endian; not to be used any more once this is closed.
+   * A little-endian view of a range; must not be used once this is closed.
    *
-   * @throws IndexOutOfBoundsException if it is not within the memory
+   * @throws IndexOutOfBoundsException if the range is not within the memory
    */
   ByteBuffer slice(long offset, int size);
 
   /**
-   * Returns when what was written to a range survives the end of the machine's power, if it is
-   * persistent memory; what is persisted later survives only if this does. Files in the page cache
-   * are left to the kernel: they survive the end of the process alone.
+   * Returns when the bytes written to a range survive a power failure, if this is persistent
+   * memory; what is persisted later survives only if this does. Files in the page cache are left to
+   * the kernel: they survive only the end of the process.
    */
   void persist(long offset, long size);
 
   /**
-   * The same, and files in the page cache are written to their disk, which takes milliseconds.
+   * The same, and also writes files in the page cache to their disk, which takes milliseconds.
    *
-   * @throws IOException if they could not be
+   * @throws IOException if writing failed
    */
   void sync(long offset, long size) throws IOException;
 
   /**
-   * Returns if a range can be read, or else written, as far as the system can tell.
+   * Checks that a range can be read, or written, as far as the system can tell.
    *
-   * @throws IOException if it cannot: it is defective, or its file was cut short
+   * @throws IOException if it cannot: it is defective, or its file was truncated
    */
   default void check(long offset, long size, boolean write) throws IOException {}
 
   /**
-   * Has every byte have its place, before anything is written; what is in it stays.
+   * Allocates storage for every byte before anything is written; existing content stays.
    *
-   * @throws PoolException if there is no room for that
+   * @throws PoolException if there is no room
    */
   default void fill() throws IOException {}
 
-  /** Unmaps it. Whoever uses a view then ends the process. */
+  /** Unmaps the memory. Using a view afterwards kills the process. */
   @Override
   void close();
 }

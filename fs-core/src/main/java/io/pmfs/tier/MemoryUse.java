@@ -5,15 +5,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * A mapped memory that is unmapped when the last of those who use it has left. Safe for use by many
- * threads.
- */
+/** A mapped memory that is unmapped when its last user has left. Safe for use by many threads. */
 final class MemoryUse {
   private final MappedMemory memory;
   private final AtomicInteger users = new AtomicInteger(1);
 
-  /** In use by the caller, who leaves it. */
+  /** Mapped memory with one user, the caller, which must {@link #leave} it. */
   MemoryUse(MappedMemory memory) {
     this.memory = memory;
   }
@@ -21,7 +18,7 @@ final class MemoryUse {
   /**
    * Keeps it mapped until {@link #leave}.
    *
-   * @throws IOException if it is unmapped
+   * @throws IOException if it is already unmapped
    */
   void enter() throws IOException {
     int count;
@@ -43,7 +40,7 @@ final class MemoryUse {
   void write(Allocation allocation, long offset, ByteBuffer source) throws IOException {
     int size = source.remaining();
     if (offset < 0 || offset > allocation.length() - size) {
-      throw new IOException("the copy is larger than what was reserved for it");
+      throw new IOException("the copy is larger than the room reserved for it");
     }
     long at = allocation.offset() + offset;
     memory.check(at, size, true);
@@ -55,7 +52,7 @@ final class MemoryUse {
     memory.persist(at, size);
   }
 
-  /** A range of an allocation. */
+  /** Reads a range of an allocation. */
   ReadResult read(Allocation allocation, long offset, int size) {
     if (offset < 0 || size < 0 || offset > allocation.length() - size) {
       throw new IndexOutOfBoundsException("%d bytes at %d".formatted(size, offset));
@@ -70,7 +67,7 @@ final class MemoryUse {
     try {
       destination.put(memory.slice(offset, size));
     } catch (InternalError e) {
-      // So the JVM reports SIGBUS; it came since the check.
+      // This is how the JVM reports SIGBUS; it occurred after the check.
       throw new IOException("the memory cannot be read", e);
     }
   }

@@ -5,7 +5,9 @@ import java.io.IOException;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/** A tier that could not be opened under a mount that goes on: it has failed from the beginning. */
+/**
+ * A tier that could not be opened when a daemon took over a mount: it has failed from the start.
+ */
 public final class MissingTier implements Tier {
   private final String name;
   private final TierKind kind;

@@ -10,19 +10,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file system that a directory lies on, as /proc/self/mountinfo (proc(5)) and sysfs show it.
+ * The file system of a directory, as shown by /proc/self/mountinfo (proc(5)) and sysfs.
  *
- * @param source what was mounted, for example {@code /dev/pmem0}
- * @param options those of the mount and of the file system
- * @param device the device that it lies on; null if it lies on none, or none that is known
+ * @param source the mounted device, for example {@code /dev/pmem0}
+ * @param options the options of the mount and of the file system
+ * @param device its device; null if it has none, or an unknown one
  */
 record MountedFileSystem(
     String type, String source, List<String> options, @Nullable BlockDevice device) {
 
   /**
-   * Looks it up by the number of its device.
+   * Looks up the file system by its device number.
    *
-   * @param root {@code /} except in tests: below it lie proc and sys
+   * @param root the directory that contains proc and sys: {@code /} except in tests
    * @return null if it is not found
    */
   static @Nullable MountedFileSystem of(Path directory, Path root) {
@@ -35,7 +35,7 @@ record MountedFileSystem(
     }
   }
 
-  /** A dev_t as glibc's makedev(3) composes it, as the kernel writes it. */
+  /** Formats a dev_t, composed as by glibc's makedev(3), as the kernel does. */
   private static String device(long number) {
     long major = ((number >>> 8) & 0xfff) | ((number >>> 32) & 0xfffff000L);
     long minor = (number & 0xff) | ((number >>> 12) & 0xffffff00L);
@@ -68,7 +68,7 @@ record MountedFileSystem(
     return source.startsWith("/dev/") ? type + " on " + source : type;
   }
 
-  /** The option that says which files have DAX; null if there is none. */
+  /** The mount option that controls DAX; null if there is none. */
   @Nullable String daxOption() {
     return options.stream()
         .filter(option -> option.equals("dax") || option.startsWith("dax="))

@@ -7,13 +7,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An open copy that is a file of its own. On memory that is mapped directly a large one is answered
- * from its mapping; a small one costs less to read than to map (docs/decisions/0008).
+ * An open copy that is a separate file. In directly mapped memory a large copy is answered from its
+ * mapping; a small one is cheaper to read than to map (docs/decisions/0008).
  */
 final class OpenFile implements CopyReader {
   private static final Logger log = LoggerFactory.getLogger(OpenFile.class);
 
-  /** What the kernel can map in one piece (PMD_SIZE of x86-64, and of AArch64 with 4 KiB pages). */
+  /**
+   * The size that the kernel can map in one piece (PMD_SIZE of x86-64, and of AArch64 with 4 KiB
+   * pages).
+   */
   static final long HUGE_PAGE_BYTES = 2 << 20;
 
   private final FileChannel file;
@@ -25,7 +28,7 @@ final class OpenFile implements CopyReader {
   /**
    * Takes over a file.
    *
-   * @param dax for mapping it; {@link DaxFiles#NONE} for it to be read
+   * @param dax maps the file; {@link DaxFiles#NONE} to read it instead
    */
   OpenFile(FileChannel file, DaxFiles dax) throws IOException {
     this.file = file;

@@ -14,26 +14,26 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Allocations in a mapped memory that survive whatever happens: an allocation is there once its
- * entry was persisted, and until that was made void, which is one store.
+ * Allocations in a mapped memory that survive any crash: an allocation exists from when its entry
+ * is persisted until the entry is invalidated, which is one store.
  *
- * <p>INVARIANT: no two entries that count, and no entry and an allocation that is only reserved,
- * have a byte in common. Memory is free again only when the entry was persisted to be void and
- * {@link #release} was called. Safe for use by many threads.
+ * <p>INVARIANT: valid entries and reserved allocations never overlap. Memory becomes free only
+ * after the invalidated entry was persisted and {@link #release} was called. Safe for use by many
+ * threads.
  */
 final class Pool {
   private static final Logger log = LoggerFactory.getLogger(Pool.class);
 
-  /** What must be zero of a memory that is taken for an empty one, at both ends. */
+  /** How many bytes at each end must be zero for a memory to count as empty. */
   static final int EMPTY_BYTES = 1 << 20;
 
-  /** Serial numbers that a session may give out before it notes more. */
+  /** Serial numbers that a session may use before it records more in the superblock. */
   private static final long SERIALS = 1L << 20;
 
   private final MappedMemory memory;
   private final PoolTable table;
   private final PoolSpace space; // GUARDED_BY(this)
-  private final BitSet slots = new BitSet(); // GUARDED_BY(this); taken
+  private final BitSet slots = new BitSet(); // GUARDED_BY(this); slots in use
 
   private final UUID id;
   private PoolSuperblock superblock; // GUARDED_BY(this)
@@ -50,11 +50,11 @@ final class Pool {
   }
 
   /**
-   * Opens a pool, or makes one of memory that is empty.
+   * Opens a pool, or creates one in empty memory.
    *
-   * @param dataset whose copies are in it
-   * @param random for what a new pool is told from others by
-   * @throws PoolException if it is something else, and must not be written to
+   * @param dataset the dataset whose copies it holds
+   * @param random for the identifier of a new pool
+   * @throws PoolException if the memory holds something else, and must not be written to
    */
   static Pool open(MappedMemory memory, String dataset, RandomGenerator random) throws IOException {
     PoolSuperblock found = find(memory);
@@ -62,13 +62,14 @@ final class Pool {
       found = initialise(memory, dataset, random);
     } else if (!found.dataset().equals(dataset)) {
       throw new PoolException(
-          "holds copies of another dataset, %s; name another pool, or have it initialised: --format"
+          ("holds copies of another dataset, %s; name another pool,"
+                  + " or overwrite this one with --format")
               .formatted(found.dataset()));
     } else if (found.sizeBytes() > memory.size()) {
       throw new PoolException(
-          "has %d bytes of the %d it was made with; give it its size back, or have it initialised:"
+          "has %d bytes instead of the %d it was created with; restore its size, or overwrite it"
                   .formatted(memory.size(), found.sizeBytes())
-              + " --format");
+              + " with --format");
     }
     memory.fill();
     Pool pool = new Pool(memory, found);
@@ -77,11 +78,11 @@ final class Pool {
     return pool;
   }
 
-  /** What the memory says it is; null if it is empty. */
+  /** Finds the superblock of the memory; null if the memory is empty. */
   private static @Nullable PoolSuperblock find(MappedMemory memory) throws PoolException {
     if (memory.size() < EMPTY_BYTES) {
       throw new PoolException(
-          "has %d bytes, too few for a pool; give it 8MiB at least".formatted(memory.size()));
+          "has %d bytes, too few for a pool; it needs at least 8MiB".formatted(memory.size()));
     }
     PoolSuperblock latest = null;
     boolean isPool = false;
@@ -102,14 +103,14 @@ final class Pool {
     }
     if (!isPool) {
       throw new PoolException(
-          "is neither empty nor a pool, so it is left as it is; --format overwrites what is in it");
+          "is neither empty nor a pool, so it is left unchanged; --format overwrites its content");
     }
     throw new PoolException(
         version == PoolSuperblock.VERSION
-            ? "is a pool that is damaged; --format makes it an empty one"
-            : "is a pool of format %d, and this version knows %d; use the version that made it, or"
+            ? "is a damaged pool; --format makes it an empty one"
+            : "is a pool of format %d, and this version reads %d; use the version that made it, or"
                     .formatted(version, PoolSuperblock.VERSION)
-                + " have it initialised: --format");
+                + " overwrite it with --format");
   }
 
   private static boolean isEmpty(MappedMemory memory) {
@@ -131,21 +132,21 @@ final class Pool {
     if (dataset.getBytes(UTF_8).length > PoolSuperblock.LARGEST_NAME_BYTES) {
       throw new IllegalArgumentException(dataset);
     }
-    // Records of an earlier pool, if there are any, shall not name what will be in this one.
+    // Records of an earlier pool, if any, must not match allocations of this one.
     long serial = 1 + (random.nextLong() & (PoolTable.SERIAL_MASK >>> 1));
     PoolSuperblock made =
         PoolSuperblock.of(
             new UUID(random.nextLong(), random.nextLong()), dataset, memory.size(), serial);
     if (made == null) {
       throw new PoolException(
-          "has %d bytes, too few for a pool; give it 8MiB at least".formatted(memory.size()));
+          "has %d bytes, too few for a pool; it needs at least 8MiB".formatted(memory.size()));
     }
     memory.fill();
     write(memory, made);
     return made;
   }
 
-  /** One after the other: whenever the power goes, one of them is whole. */
+  /** Writes the two superblocks one after the other: at a power failure, one of them is intact. */
   private static void write(MappedMemory memory, PoolSuperblock block) throws IOException {
     for (long place : PoolSuperblock.PLACES) {
       block.encode(memory.slice(place, PoolSuperblock.SIZE));
@@ -154,9 +155,9 @@ final class Pool {
   }
 
   /**
-   * Has the memory taken for an empty one by the next {@link #open}, whatever is in it.
+   * Makes the next {@link #open} treat the memory as empty, whatever its content.
    *
-   * @throws IOException if it could not be written
+   * @throws IOException if writing failed
    */
   static void wipe(MappedMemory memory) throws IOException {
     for (long offset : new long[] {0, Math.max(0, memory.size() - EMPTY_BYTES)}) {
@@ -172,9 +173,9 @@ final class Pool {
   }
 
   /**
-   * Returns if the memory still says that it is this pool.
+   * Checks that the memory still holds this pool.
    *
-   * @throws IOException if it does not: another program formatted it
+   * @throws IOException if it does not, because another program formatted it
    */
   synchronized void check() throws IOException {
     memory.check(0, PoolSuperblock.PLACES[1] + PoolSuperblock.SIZE, false);
@@ -184,7 +185,7 @@ final class Pool {
         return;
       }
     }
-    throw new IOException("the memory is not this pool any more: another program wrote to it");
+    throw new IOException("the memory no longer holds this pool: another program wrote to it");
   }
 
   private synchronized void readTable() {
@@ -194,18 +195,17 @@ final class Pool {
       if (found != null && space.take(found.offset(), found.length())) {
         slots.set(slot);
       } else {
-        // Of an entry that was cut short or is of a pool that was here before nothing is to be
-        // said.
+        // An incomplete entry, or one of an earlier pool, is not worth a message.
         dropped += found == null ? 0 : 1;
         table.erase(slot);
       }
     }
     if (dropped > 0) {
-      log.warn("{} allocations of the pool overlap others and are dropped", dropped);
+      log.warn("dropped {} allocations of the pool that overlap others", dropped);
     }
   }
 
-  /** Bytes for allocations. */
+  /** The number of bytes for allocations. */
   synchronized long dataBytes() {
     return superblock.dataBytes();
   }
@@ -216,10 +216,10 @@ final class Pool {
   }
 
   /**
-   * Reserves an allocation, which is gone with the process until it is {@link #publish published}.
+   * Reserves an allocation, which is lost with the process until it is {@link #publish published}.
    *
-   * @param isSmall whether it is to lie with the small ones
-   * @return null if there is no room for it, or for its entry
+   * @param isSmall whether to place it among the small ones
+   * @return null if there is no room for the allocation or for its entry
    */
   synchronized @Nullable Allocation reserve(long bytes, boolean isSmall, boolean isBundle)
       throws IOException {
@@ -241,35 +241,35 @@ final class Pool {
     return new Allocation(number, offset, Room.charge(bytes), 0, isBundle);
   }
 
-  /** Gives back what a reservation has beyond so many bytes. */
+  /** Releases the part of a reservation beyond this size. */
   synchronized Allocation shrink(Allocation reserved, long bytes) {
     long length = Room.charge(bytes);
     space.free(reserved.offset() + length, reserved.length() - length);
     return reserved.with(length, reserved.size());
   }
 
-  /** Makes an allocation last; its bytes were written and persisted. */
+  /** Makes an allocation permanent; its bytes must have been written and persisted. */
   void publish(Allocation allocation) {
     table.write(allocation);
   }
 
-  /** Has an allocation be there no more; its memory stays as it is until {@link #release}. */
+  /** Invalidates an allocation; its memory is not reused until {@link #release}. */
   void withdraw(Allocation allocation) {
     table.erase(PoolTable.slot(allocation.number()));
   }
 
-  /** The memory of an allocation that was withdrawn, or never published, may be used again. */
+  /** Makes the memory of an allocation reusable that was withdrawn, or never published. */
   synchronized void release(Allocation allocation) {
     slots.clear(PoolTable.slot(allocation.number()));
     space.free(allocation.offset(), allocation.length());
   }
 
-  /** The allocation that was published with that number; null if there is none. */
+  /** The published allocation with this number; null if there is none. */
   @Nullable Allocation find(long number) {
     return table.find(number);
   }
 
-  /** Shows all that are published. */
+  /** Passes all published allocations to the visitor. */
   void forEach(Consumer<Allocation> visitor) {
     int slot = 0;
     while ((slot = nextTaken(slot)) >= 0) {

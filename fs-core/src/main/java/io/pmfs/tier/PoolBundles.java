@@ -9,11 +9,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bundles as allocations of a pool, each of the same length, which it takes from the beginning. One
- * of an earlier session is not appended to: nothing in it says where its last copy ends.
+ * Bundles as allocations of a pool, all of the same length, which is charged from the start. A
+ * bundle of an earlier session is not appended to: nothing in it says where its last copy ends.
  *
- * <p>A spare one is kept for {@link Bundles} to move copies to, without which a full pool could not
- * be tidied up. {@link Bundles} calls one method at a time.
+ * <p>Keeps a spare bundle to which {@link Bundles} can move copies, because otherwise a full pool
+ * could not be compacted. {@link Bundles} calls one method at a time.
  */
 final class PoolBundles implements BundleStore {
   private final Pool pool;
@@ -84,20 +84,22 @@ final class PoolBundles implements BundleStore {
     return taken;
   }
 
-  /** Keeps a spare bundle, if there is none and memory for one. */
+  /** Reserves a spare bundle, if there is none and there is memory for one. */
   synchronized void keepSpare() throws IOException {
     if (spare == null) {
       spare = pool.reserve(bundleBytes, false, true);
     }
   }
 
-  /** Has the spare one be made next, beyond the capacity; false if there is none. */
+  /**
+   * Makes {@link #create} use the spare bundle next, beyond the capacity; false if there is none.
+   */
   synchronized boolean useSpare() {
     spareIsNext = spare != null;
     return spareIsNext;
   }
 
-  /** A bundle that is there. */
+  /** An existing bundle. */
   private final class PoolBundle implements StoredBundle {
     private final Allocation allocation;
     private final long size;

@@ -2,7 +2,7 @@ package io.pmfs.tier;
 
 import java.io.IOException;
 
-/** Why something is not used as a pool, and what to do about it: a line for the user. */
+/** Why something cannot be used as a pool, and what to do about it: a line for the user. */
 public final class PoolException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -3,29 +3,31 @@ package io.pmfs.tier;
 import java.util.BitSet;
 
 /**
- * Which units of a pool's data are taken, a bit for each. Small ranges are taken from the end, so
- * that they do not come to lie between large ones; both go on where the last was found. Not safe
- * for use by many threads.
+ * Tracks the units of a pool's data in use, one bit each. Small ranges are allocated from the end,
+ * so that they do not fragment the space of large ones; both searches continue where the last one
+ * ended. Not safe for use by many threads.
  */
 final class PoolSpace {
   private final long start;
   private final int units;
   private final BitSet taken = new BitSet();
 
-  /** Large ranges are looked for from here on. */
+  /** Where the search for large ranges starts. */
   private int next;
 
-  /** Small ranges are looked for below this. */
+  /** Small ranges are searched for below this. */
   private int last;
 
-  /** All of it free; what there is beyond 8 TiB is not used. */
+  /** Starts with all space free; space beyond 8 TiB is not used. */
   PoolSpace(long start, long bytes) {
     this.start = start;
     this.units = (int) Math.min(bytes / PoolSuperblock.UNIT_BYTES, Integer.MAX_VALUE - 8);
     this.last = units;
   }
 
-  /** Takes a range of whole units; its offset, or -1 if there is none as long as that. */
+  /**
+   * Allocates a range of whole units; returns its offset, or -1 if no free range is long enough.
+   */
   long take(long bytes, boolean fromEnd) {
     int count = units(bytes);
     if (count > units) {
@@ -56,7 +58,7 @@ final class PoolSpace {
       if (free + (long) count > to) {
         return -1;
       }
-      // Looked for backwards, as what follows may be free as far as the pool goes.
+      // Searched backwards, because the space after this may be free up to the pool's end.
       int blocked = taken.previousSetBit(free + count - 1);
       if (blocked < free) {
         return free;
@@ -87,7 +89,7 @@ final class PoolSpace {
     return -1;
   }
 
-  /** Takes a given range; false if a part of it is taken. */
+  /** Marks a given range as used; false if a part of it is in use. */
   boolean take(long offset, long bytes) {
     int first = units(offset - start);
     int count = units(bytes);

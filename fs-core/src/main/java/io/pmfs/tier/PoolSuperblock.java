@@ -9,16 +9,16 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a pool says of itself, twice, so that one is whole whenever the power goes; the layout is in
- * docs/formats.md.
+ * The description of a pool, stored twice, so that one is intact whenever the power fails; the
+ * layout is in docs/formats.md.
  *
- * @param update how often it was written; of two the later one counts
- * @param dataset whose copies these are
- * @param sizeBytes of the whole pool
- * @param tableOffset where the entries begin
- * @param entryCount how many there are
- * @param dataOffset where the first unit of data is
- * @param nextSerial the first serial number that no allocation had
+ * @param update how often it was written; the higher of two is valid
+ * @param dataset the dataset whose copies it holds
+ * @param sizeBytes size of the whole pool
+ * @param tableOffset offset of the first entry
+ * @param entryCount number of entries
+ * @param dataOffset offset of the first unit of data
+ * @param nextSerial the first serial number that no allocation has used
  */
 record PoolSuperblock(
     UUID id,
@@ -32,7 +32,7 @@ record PoolSuperblock(
   static final int VERSION = 1;
   static final int SIZE = 512;
 
-  /** Where the two are. */
+  /** The offsets of the two superblocks. */
   static final long[] PLACES = {0, 4096};
 
   static final int UNIT_BYTES = 4096;
@@ -42,7 +42,7 @@ record PoolSuperblock(
   private static final long TABLE_OFFSET = 64 << 10;
   private static final long BYTES_PER_ENTRY = 32 << 10;
 
-  /** As much as the kernel maps with one entry of its own tables. */
+  /** The size that the kernel maps with one entry of its page tables. */
   private static final long DATA_ALIGNMENT = 2 << 20;
 
   private static final long LEAST_DATA_BYTES = 1 << 20;
@@ -58,7 +58,7 @@ record PoolSuperblock(
   private static final int NAME = 84;
   private static final int CHECKSUM = SIZE - 4;
 
-  /** That of a new pool; null if so few bytes cannot be one. */
+  /** The superblock of a new pool; null if the memory is too small. */
   static @Nullable PoolSuperblock of(UUID id, String dataset, long memoryBytes, long nextSerial) {
     long size = memoryBytes / UNIT_BYTES * UNIT_BYTES;
     long entries = Math.min(size / BYTES_PER_ENTRY, PoolTable.MOST_ENTRIES);
@@ -76,7 +76,7 @@ record PoolSuperblock(
     return sizeBytes - dataOffset;
   }
 
-  /** The next one, from which on other serial numbers are given out. */
+  /** The next update, with another first serial number. */
   PoolSuperblock next(long serial) {
     return new PoolSuperblock(
         id, update + 1, dataset, sizeBytes, tableOffset, entryCount, dataOffset, serial);
@@ -112,12 +112,12 @@ record PoolSuperblock(
     return source.order(ByteOrder.LITTLE_ENDIAN).getLong(0) == MAGIC;
   }
 
-  /** The format that it says it has, whether or not it is whole. */
+  /** The format version in the superblock, whether or not it is intact. */
   static int version(ByteBuffer source) {
     return source.order(ByteOrder.LITTLE_ENDIAN).getInt(8);
   }
 
-  /** Null if it is not whole, or says what cannot be. */
+  /** Decodes a superblock; null if it is damaged or has impossible values. */
   static @Nullable PoolSuperblock decode(ByteBuffer source) {
     source.order(ByteOrder.LITTLE_ENDIAN);
     int nameSize = source.getInt(NAME_SIZE);

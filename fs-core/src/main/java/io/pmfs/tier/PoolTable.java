@@ -8,9 +8,9 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The entries of a pool's allocations, one processor cache line each. An entry counts if its
- * checksum fits; it is made void by one store of its number. The table is its own index: a number
- * says in which slot its entry is.
+ * The entries of a pool's allocations, one processor cache line each. An entry is valid if its
+ * checksum matches; one store to its number invalidates it. The table is its own index: an
+ * allocation's number contains the slot of its entry.
  */
 final class PoolTable {
   static final int ENTRY_BYTES = 64;
@@ -18,7 +18,7 @@ final class PoolTable {
   private static final int SLOT_BITS = 28;
   static final long MOST_ENTRIES = 1L << SLOT_BITS;
 
-  /** Serial numbers go round after 34 thousand million allocations. */
+  /** Serial numbers wrap around after 34 thousand million allocations. */
   static final long SERIAL_MASK = (1L << (63 - SLOT_BITS)) - 1;
 
   private static final int SCANNED_ENTRIES = 16 << 10;
@@ -48,7 +48,7 @@ final class PoolTable {
     return Math.toIntExact(pool.entryCount());
   }
 
-  /** From 1; the first follows the last. */
+  /** A serial number, from 1; the first follows the last. */
   static long serial(long count) {
     return Math.max(1, count & SERIAL_MASK);
   }
@@ -61,14 +61,14 @@ final class PoolTable {
     return (int) (number & (MOST_ENTRIES - 1));
   }
 
-  /** The allocation with that number; null if there is none. */
+  /** The allocation with this number; null if there is none. */
   @Nullable Allocation find(long number) {
     int slot = slot(number);
     Allocation found = slot < slots() ? read(slot) : null;
     return found != null && found.number() == number ? found : null;
   }
 
-  /** The allocation in a slot; null if it is free, or what is in it cannot be trusted. */
+  /** The allocation in a slot; null if the slot is free or its content is not trustworthy. */
   @Nullable Allocation read(int slot) {
     ByteBuffer entry = entry(slot);
     long number = entry.getLong(0);
@@ -95,7 +95,7 @@ final class PoolTable {
         && found.size() <= found.length();
   }
 
-  /** Writes an entry and persists it; what it is of must have been before. */
+  /** Writes an entry and persists it; the allocation's bytes must have been persisted before. */
   void write(Allocation allocation) {
     int slot = slot(allocation.number());
     ByteBuffer entry = entry(slot);
@@ -111,13 +111,13 @@ final class PoolTable {
     persist(slot);
   }
 
-  /** Makes an entry void, and persists that. */
+  /** Invalidates an entry and persists that. */
   void erase(int slot) {
     entry(slot).putLong(0, 0);
     persist(slot);
   }
 
-  /** The next slot with anything in it, whether or not it counts; -1 if there is none. */
+  /** The next slot with any content, valid or not; -1 if there is none. */
   int nextUsed(int from) {
     for (int slot = from; slot < slots(); slot += SCANNED_ENTRIES) {
       int count = Math.min(SCANNED_ENTRIES, slots() - slot);
@@ -143,7 +143,7 @@ final class PoolTable {
     return pool.tableOffset() + (long) slot * ENTRY_BYTES;
   }
 
-  /** Entries of what was in the memory before have another pool's salt. */
+  /** The checksum includes the pool's identifier: entries of an earlier pool do not match. */
   private int checksum(ByteBuffer entry, long number) {
     CRC32C crc = new CRC32C();
     crc.update(salt);
@@ -156,10 +156,10 @@ final class PoolTable {
   /**
    * A range of a pool that belongs to one copy, or to a bundle of many.
    *
-   * @param number from 1, not used again
-   * @param offset in the pool
-   * @param length bytes it takes, whole units
-   * @param size bytes of the copy; 0 of a bundle
+   * @param number from 1, not reused
+   * @param offset the offset in the pool
+   * @param length bytes of the pool that it uses, in whole units
+   * @param size bytes of the copy; 0 for a bundle
    */
   record Allocation(long number, long offset, long length, long size, boolean isBundle) {
     Allocation with(long newLength, long newSize) {

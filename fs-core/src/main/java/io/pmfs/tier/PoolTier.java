@@ -17,16 +17,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies in one mapped memory, from which they are read without being copied: small ones together
- * in {@link Bundles}, others in an allocation of their own. None is a file; all have extents.
+ * Copies in one mapped memory, read in place: small copies together in {@link Bundles}, others in
+ * an allocation each. No copy is a file; all have extents.
  *
- * <p>A copy is there once it was persisted and then its entry. What becomes of that in a crash, and
- * the rest of the format, is in docs/formats.md.
+ * <p>A copy exists once its bytes and then its entry were persisted. docs/formats.md describes what
+ * happens in a crash, and the rest of the format.
  */
 public final class PoolTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(PoolTier.class);
 
-  /** A pool has some 128 bundles, or thousands: a few hundred bytes of heap each. */
+  /** A pool has about 128 bundles, or up to thousands: a few hundred bytes of heap each. */
   private static final int BUNDLES = 128;
 
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
@@ -53,23 +53,23 @@ public final class PoolTier implements Tier {
   private volatile @Nullable String reason;
 
   /**
-   * What a pool is told.
+   * The settings of a pool.
    *
-   * @param name how it is known, for example {@code pm:/dev/dax0.0}
-   * @param path of the device or file, for users
-   * @param dataset whose copies are in it: at most 256 bytes of UTF-8
-   * @param capacityBytes the most that copies may take; less if the pool is smaller
+   * @param name the tier's name, for example {@code pm:/dev/dax0.0}
+   * @param path the path of the device or file, shown to users
+   * @param dataset the dataset whose copies it holds: at most 256 bytes of UTF-8
+   * @param capacityBytes the most bytes that copies may use; less if the pool is smaller
    */
   public record Settings(String name, String path, String dataset, long capacityBytes) {}
 
   /**
-   * Opens a pool, or makes one if the memory is empty.
+   * Opens a pool, or creates one if the memory is empty.
    *
-   * @param memory taken over; closed when this is, and the last reader
-   * @param usage what the last clean stop counted, with which it takes copies at once; null if that
-   *     is not known: then it takes none before a {@link Tier.Census} was taken
-   * @throws PoolException if the memory is not to be written to, for a reason in its message
-   * @throws IOException if it could not be written
+   * @param memory taken over; closed when this and the last reader are
+   * @param usage the counts of the last clean stop, with which the tier accepts copies at once;
+   *     null if unknown: it then accepts none before a {@link Tier.Census} was taken
+   * @throws PoolException if the memory must not be written to; the message gives the reason
+   * @throws IOException if writing failed
    */
   public PoolTier(
       Settings settings, MappedMemory memory, @Nullable Usage usage, RandomGenerator random)
@@ -101,7 +101,7 @@ public final class PoolTier implements Tier {
     }
   }
 
-  /** Has the memory be an empty pool for the next that opens it, whatever is in it. */
+  /** Makes the next open treat the memory as an empty pool, whatever its content. */
   public static void wipe(MappedMemory memory) throws IOException {
     Pool.wipe(memory);
   }
@@ -156,7 +156,7 @@ public final class PoolTier implements Tier {
         : extent.offset() == 0 && allocation.size() == extent.size();
   }
 
-  /** Whether what is missing is missing alone, or with all of the pool. */
+  /** Called when a copy is missing: throws if the whole pool is. */
   private void checkPool() throws IOException { // GUARDED_BY(this)
     try {
       if (!closed) {
@@ -302,7 +302,7 @@ public final class PoolTier implements Tier {
       reason = why;
       state = TierStatus.State.FAILED;
     }
-    log.warn("tier {} is FAILED: {}; reads go on from the next tier", name(), why);
+    log.warn("tier {} is FAILED: {}; reads continue from the next tier", name(), why);
   }
 
   @Override
@@ -315,13 +315,13 @@ public final class PoolTier implements Tier {
     return new Count();
   }
 
-  /** A count of the allocations that are wanted. */
+  /** Counts the wanted allocations. */
   private final class Count implements Census {
     private long copies;
     private final BitSet slots = new BitSet();
     private final Map<Long, Long> wanted = new HashMap<>();
 
-    /** None is a file. */
+    /** No copy is a file. */
     @Override
     public void forEachFile(LongPredicate visitor) {}
 
@@ -338,7 +338,7 @@ public final class PoolTier implements Tier {
       count(extent, -1);
     }
 
-    /** What is no bundle has one copy, so that the slot says whether it is wanted. */
+    /** An allocation that is not a bundle has one copy, so its slot tells whether it is wanted. */
     private void count(@Nullable Extent extent, int by) {
       if (extent == null) {
         return;
@@ -411,13 +411,13 @@ public final class PoolTier implements Tier {
     memory.leave();
   }
 
-  /** Those of an allocation. */
+  /** The readers of an allocation. */
   private static final class Readers {
     int users;
     boolean withdrawn;
   }
 
-  /** A copy that has an allocation of its own. */
+  /** A copy with its own allocation. */
   private final class AloneReader implements CopyReader {
     private final Allocation allocation;
     private boolean left; // GUARDED_BY(this)
@@ -448,13 +448,13 @@ public final class PoolTier implements Tier {
     }
   }
 
-  /** A copy in the making, with an allocation that it gives back if it goes to a bundle. */
+  /** An unfinished copy, with an allocation that it releases if it goes to a bundle. */
   private final class IncomingCopy implements CopyWriter {
     private Allocation allocation; // GUARDED_BY(this)
-    private boolean reserved = true; // GUARDED_BY(this); whether the allocation is ours
+    private boolean reserved = true; // GUARDED_BY(this); whether this holds the allocation
     private long end; // GUARDED_BY(this)
     private @Nullable Extent extent; // GUARDED_BY(this)
-    private @Nullable CopyReader reader; // GUARDED_BY(this); once it is committed or in a bundle
+    private @Nullable CopyReader reader; // GUARDED_BY(this); set once committed or in a bundle
     private boolean committed; // GUARDED_BY(this)
     private boolean ended; // GUARDED_BY(this)
 
@@ -486,7 +486,8 @@ public final class PoolTier implements Tier {
     @Override
     public synchronized void append(ByteBuffer source) throws IOException {
       checkOpen();
-      // Alone if it is too large for a bundle, or there is no room for another one.
+      // It gets its own allocation if it is too large for a bundle, or there is no room for another
+      // bundle.
       Extent bundled = source.remaining() > bundleBytes ? null : appendToBundle(source);
       if (bundled == null) {
         write(0, source);

@@ -6,19 +6,19 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 
 /**
- * Where the bytes that a read asked for are. Zero copy is a property of the result, not of the
- * caller: each caller takes what it can use directly and {@link #copyTo copies} the rest. Valid
- * only while the call that handed it out runs.
+ * The location of the bytes that a read requested. The result, not the caller, determines whether
+ * zero copy is possible: each caller uses directly what it can and {@link #copyTo copies} the rest.
+ * Valid only during the call that passes it.
  */
 public sealed interface ReadResult {
-  /** How many bytes. */
+  /** The number of bytes. */
   int size();
 
   /**
-   * Copies all of it to the destination's position.
+   * Copies all bytes into the destination, from its position on.
    *
-   * @throws EOFException if the place holds less than it said
-   * @throws IOException if the place cannot be read
+   * @throws EOFException if there are fewer bytes than {@link #size}
+   * @throws IOException if the bytes cannot be read
    */
   void copyTo(ByteBuffer destination) throws IOException;
 
@@ -38,16 +38,16 @@ public sealed interface ReadResult {
   /**
    * A range of a mapping: memory of the tier itself, for system calls.
    *
-   * @param copy how the JVM copies it: whoever touches memory that is defective, or behind the end
-   *     of its file by now, ends with a signal
+   * @param copy copies the bytes in the JVM: touching defective memory directly, or memory beyond
+   *     the file's current end, kills the process with a signal
    */
   record Mapping(ByteBuffer memory, Copy copy) implements ReadResult {
-    /** Copies the range to the destination's position, or fails as {@link #copyTo} does. */
+    /** Copies the range into the destination, or fails like {@link #copyTo}. */
     public interface Copy {
       void to(ByteBuffer destination) throws IOException;
     }
 
-    /** Memory that can always be read. */
+    /** A mapping that can always be read. */
     public Mapping(ByteBuffer memory) {
       this(memory, destination -> destination.put(memory.duplicate()));
     }

@@ -4,24 +4,24 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Takes the pieces of an answer to a read, in order. Belongs to one request and is used by one
+ * Receives the pieces of an answer to a read, in order. Belongs to one request and is used by one
  * thread.
  */
 public interface ReadSink {
-  /** Says how many bytes all pieces together will have; called once, before the first piece. */
+  /** Announces the total size of all pieces; called once, before the first piece. */
   default void expect(int size) {}
 
   /**
-   * Memory that the next piece may be read into when it has to be read anyway: {@code size} bytes
-   * from position 0, direct.
+   * Direct memory into which the next piece may be read if it has to be read anyway: {@code size}
+   * bytes from position 0.
    */
   ByteBuffer buffer(int size);
 
   /**
-   * Takes the next piece. When it throws, the piece counts as not taken, and the same range may be
-   * offered again from another place.
+   * Receives the next piece. If this throws, the piece counts as not received, and the same range
+   * may be offered again from another place.
    *
-   * @throws IOException if the place could not be read
+   * @throws IOException if the piece could not be read
    */
   void accept(ReadResult piece) throws IOException;
 }

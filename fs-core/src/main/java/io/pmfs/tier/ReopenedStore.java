@@ -15,8 +15,8 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source of a mount that goes on with another process: opened on a thread of its own, again and
- * again until it is there, because what the tiers hold is served without it. A request waits for
+ * The source of a mount after another process took it over. It is opened on its own thread, with
+ * retries until that succeeds, because the tiers' content is served without it. A request waits for
  * the first attempt, as it would for a source that hangs; after that it fails as the last attempt
  * did.
  */
@@ -24,13 +24,13 @@ public final class ReopenedStore implements BackingStore {
   private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(16);
 
-  /** Opens the source, if it is the one that the mount began with. */
+  /** Opens the source, if it is the one with which the mount began. */
   @FunctionalInterface
   public interface Opener {
     BackingStore open() throws FsException;
   }
 
-  /** Lets time pass. */
+  /** Waits for some time. */
   @FunctionalInterface
   public interface Pause {
     void of(Duration time) throws InterruptedException;
@@ -49,11 +49,11 @@ public final class ReopenedStore implements BackingStore {
   private boolean closed; // GUARDED_BY(lock)
 
   /**
-   * Begins to open the source.
+   * Starts opening the source.
    *
-   * @param thread runs one task, which lasts until the source is there
-   * @param report takes a line when the source is away, for another reason than before, and when it
-   *     is there again
+   * @param thread runs one task, which lasts until the source is opened
+   * @param report receives a line when the source becomes unavailable, for another reason than
+   *     before, and when it is available again
    */
   public ReopenedStore(
       Opener opener,
@@ -89,13 +89,15 @@ public final class ReopenedStore implements BackingStore {
     return doubled.compareTo(LONGEST_PAUSE) > 0 ? LONGEST_PAUSE : doubled;
   }
 
-  /** Half of it to all of it, so that many nodes do not come back to a source at once. */
+  /**
+   * A time between half and all of the pause, so that many nodes do not return to a source at once.
+   */
   private Duration jittered(Duration longest) {
     long half = longest.toMillis() / 2;
     return Duration.ofMillis(half + random.nextLong(half + 1));
   }
 
-  /** Whether there is nothing left to try. */
+  /** Tries to open the source; true if no further attempt is needed. */
   private boolean tryOnce() {
     try {
       return succeeded(opener.open());
@@ -123,7 +125,7 @@ public final class ReopenedStore implements BackingStore {
       lock.unlock();
     }
     if (before != null) {
-      report.accept("is there again");
+      report.accept("is available again");
     }
     return true;
   }
@@ -144,12 +146,14 @@ public final class ReopenedStore implements BackingStore {
     String reason = String.valueOf(e.getMessage());
     if (before == null || !reason.equals(before.getMessage())) {
       report.accept(
-          "is away: " + reason + "; names and files that are kept are served, the rest fails");
+          "is unavailable: "
+              + reason
+              + "; known names and copied files are served, other requests fail");
     }
     return false;
   }
 
-  /** Why the source is away; null if it is there. */
+  /** Why the source is unavailable; null if it is available. */
   public @Nullable String absence() {
     FsException last = failure;
     if (store != null) {
@@ -177,7 +181,7 @@ public final class ReopenedStore implements BackingStore {
       FsException last = failure;
       if (there == null) {
         throw new FsException(
-            last == null ? Errno.EIO : last.errno(), path + ": the source is away");
+            last == null ? Errno.EIO : last.errno(), path + ": the source is unavailable");
       }
       return there;
     } catch (InterruptedException e) {
@@ -235,7 +239,7 @@ public final class ReopenedStore implements BackingStore {
     return store(FileName.of("")).statistics();
   }
 
-  /** While the source is away each file is taken to lie on its own. */
+  /** While the source is unavailable its files count as independent. */
   @Override
   public int sequenceCount() {
     BackingStore there = store;

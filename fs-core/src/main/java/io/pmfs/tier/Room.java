@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What copies take of a tier's capacity, and what was reserved for those in the making. Safe for
+ * Tracks the capacity of a tier that copies use, and that is reserved for unfinished ones. Safe for
  * use by many threads.
  */
 final class Room {
@@ -15,28 +15,28 @@ final class Room {
   private final long keepFreeBytes;
   private final Disk disk;
 
-  /** Reservations included. INVARIANT: not above the capacity, but for what is {@link #move}d. */
+  /** Includes reservations. INVARIANT: not above the capacity, except for {@link #move}. */
   private final AtomicLong usedBytes = new AtomicLong();
 
-  /** Whether the disk had nothing more to give when room was asked for last. */
+  /** Whether the disk had no room when it was last checked. */
   private volatile boolean diskWasFull;
 
-  /** The part of {@link #usedBytes} that is perhaps not on the disk yet. */
+  /** The part of {@link #usedBytes} that may not be on the disk yet. */
   private final AtomicLong reservedBytes = new AtomicLong();
 
-  /** What the tier lies on, which others use as well. */
+  /** The tier's disk, which others may use as well. */
   interface Disk {
-    /** Nobody else uses it. */
+    /** A disk that only the tier uses. */
     Disk OWN = () -> Long.MAX_VALUE;
 
-    /** Bytes that are free. */
+    /** The number of free bytes. */
     long usableBytes() throws IOException;
   }
 
   /**
-   * Room of which nothing is used.
+   * Starts with nothing used.
    *
-   * @param keepFreeBytes what is left free on the disk, whoever uses the rest
+   * @param keepFreeBytes bytes to leave free on the disk, regardless of other users
    */
   Room(long capacityBytes, long keepFreeBytes, Disk disk) {
     this.capacityBytes = capacityBytes;
@@ -44,12 +44,12 @@ final class Room {
     this.disk = disk;
   }
 
-  /** What a file of that size takes. */
+  /** The room that a file of this size uses. */
   static long charge(long sizeBytes) {
     return Math.addExact(sizeBytes, UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
   }
 
-  /** Whether a file of that size could ever fit. */
+  /** Whether a file of this size could ever fit. */
   boolean couldHold(long sizeBytes) {
     return sizeBytes <= capacityBytes && charge(sizeBytes) <= capacityBytes;
   }
@@ -58,17 +58,17 @@ final class Room {
     return usedBytes.get();
   }
 
-  /** Whether the disk has more than what is to be left free, and a little. */
+  /** Whether the disk has a little more free than must be left. */
   boolean isDiskFree() throws IOException {
     return disk.usableBytes() > keepFreeBytes + UNIT_BYTES;
   }
 
-  /** Whether it had not when room was asked for last; asks no disk, which may hang. */
+  /** Whether the disk had no room when last checked; does not access the disk, which may hang. */
   boolean wasDiskFull() {
     return diskWasFull;
   }
 
-  /** Sets bytes aside; false if there are not so many. */
+  /** Reserves bytes; false if there is no room. */
   boolean reserve(long bytes) throws IOException {
     long used;
     do {
@@ -80,7 +80,7 @@ final class Room {
     return reserveOnDisk(bytes);
   }
 
-  /** The same, for something that will make as much room elsewhere: the capacity is no limit. */
+  /** The same for a move that will free as much room elsewhere: the capacity is no limit. */
   boolean move(long bytes) throws IOException {
     usedBytes.addAndGet(bytes);
     return reserveOnDisk(bytes);
@@ -101,23 +101,23 @@ final class Room {
     }
   }
 
-  /** What was reserved is not needed. */
+  /** Releases a reservation that is not needed. */
   void release(long bytes) {
     reservedBytes.addAndGet(-bytes);
     usedBytes.addAndGet(-bytes);
   }
 
-  /** What was reserved is on the disk. */
+  /** Converts a reservation into bytes on the disk. */
   void settle(long bytes) {
     reservedBytes.addAndGet(-bytes);
   }
 
-  /** So much was found on the disk. */
+  /** Adds bytes found on the disk. */
   void found(long bytes) {
     usedBytes.addAndGet(bytes);
   }
 
-  /** So much went from the disk. */
+  /** Subtracts bytes removed from the disk. */
   void free(long bytes) {
     usedBytes.addAndGet(-bytes);
   }

@@ -8,21 +8,24 @@ public interface SourceFile extends AutoCloseable {
    * Reads into the destination until it is full or the file ends.
    *
    * @param destination a direct buffer
-   * @return bytes read; less than asked for only at the end of the file
+   * @return bytes read; fewer than requested only at the end of the file
    */
   int read(long offset, ByteBuffer destination) throws FsException;
 
   /**
-   * The first byte of data at an offset or after it, as lseek(2) finds it by SEEK_DATA.
+   * The offset of the first data at or after an offset, as lseek(2) finds it with SEEK_DATA.
    *
-   * @throws FsException ENXIO if there is none; any other reason if the file cannot tell
+   * @throws FsException ENXIO if there is none; any other error if the file cannot tell
    */
   long seekData(long offset) throws FsException;
 
-  /** The first hole at an offset or after it, the end of the file being one (SEEK_HOLE). */
+  /**
+   * The offset of the first hole at or after an offset; the end of the file counts as one
+   * (SEEK_HOLE).
+   */
   long seekHole(long offset) throws FsException;
 
-  /** What the open file is now. */
+  /** The current status of the open file. */
   SourceStatus status() throws FsException;
 
   @Override

@@ -1,8 +1,8 @@
 package io.pmfs.tier;
 
 /**
- * How often the backing store was asked for what since the start, and for how many bytes of
- * contents.
+ * The number of requests to the backing store since the start, by kind, and the bytes of content
+ * read.
  */
 public record SourceOperations(
     long opens,
@@ -15,7 +15,7 @@ public record SourceOperations(
     long statfs,
     long seeks) {
 
-  /** All requests together. */
+  /** The number of all requests. */
   public long total() {
     return opens + reads + stats + lists + readlinks + xattrs + statfs + seeks;
   }

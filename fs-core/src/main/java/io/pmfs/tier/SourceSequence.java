@@ -4,16 +4,16 @@ import io.pmfs.metadata.FileName;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Regular files that lie one behind the other in a large file of the source. Who passes over them
- * in order reads that file once, front to back, in large requests. Used by one thread.
+ * Regular files that are stored one after the other in a large file of the source. Iterating over
+ * them in order reads that file once, from front to back, in large requests. Used by one thread.
  */
 public interface SourceSequence extends AutoCloseable {
   /** The path of the next file; null after the last. */
   @Nullable FileName next() throws FsException;
 
   /**
-   * Opens the file that {@link #next} named last. To be read before the next is named; what it says
-   * of itself is what {@link BackingStore#open} would say.
+   * Opens the file last returned by {@link #next}. It must be read before the next call of that;
+   * its status is the same as from {@link BackingStore#open}.
    */
   SourceFile open() throws FsException;
 

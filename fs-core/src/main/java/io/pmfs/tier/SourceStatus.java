@@ -3,5 +3,5 @@ package io.pmfs.tier;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 
-/** Which file of the source this is, and what stat(2) says of it. */
+/** The identity of a file of the source, and its attributes as reported by stat(2). */
 public record SourceStatus(FileIdentity identity, Attributes attributes) {}

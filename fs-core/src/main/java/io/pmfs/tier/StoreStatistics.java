@@ -1,8 +1,8 @@
 package io.pmfs.tier;
 
 /**
- * What statvfs(3) says of the backing store's file system; counts of blocks are in units of {@code
- * fragmentSize} bytes.
+ * The result of statvfs(3) for the backing store's file system; counts of blocks are in units of
+ * {@code fragmentSize} bytes.
  */
 public record StoreStatistics(
     long blockSize,

@@ -4,32 +4,34 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Where the bytes of a bundle are: a file, or an allocation in a pool. Safe for use by many threads
- * until closed.
+ * The storage of a bundle: a file, or an allocation in a pool. Safe for use by many threads until
+ * closed.
  */
 interface StoredBundle {
-  /** From 1; none had it before. */
+  /** The bundle's number, from 1; never reused. */
   long number();
 
-  /** Bytes in it when it was found, which may be more than were ever wanted; 0 of a new one. */
+  /**
+   * The size when the bundle was found, which may be more than was ever wanted; 0 for a new one.
+   */
   long size();
 
-  /** How many bytes it could hold. */
+  /** The most bytes that it can hold. */
   long limit();
 
-  /** What it takes of the tier's room with so many bytes in it. */
+  /** The room in the tier that the bundle uses with this many bytes in it. */
   long charge(long sizeBytes);
 
-  /** How many bytes of it are where the next session will look for it; -1 if it is gone. */
+  /** How many bytes the next session would find; -1 if the bundle no longer exists. */
   long found() throws IOException;
 
-  /** Writes all remaining bytes at an offset, to stay. */
+  /** Writes all remaining bytes at an offset, permanently. */
   void write(long offset, ByteBuffer source) throws IOException;
 
   /**
-   * What ranges are read by until it is closed.
+   * Opens the bundle for reading ranges until it is closed.
    *
-   * @throws java.nio.file.NoSuchFileException if somebody took it away
+   * @throws java.nio.file.NoSuchFileException if the bundle was removed
    */
   Ranges open() throws IOException;
 
@@ -38,9 +40,9 @@ interface StoredBundle {
     ReadResult range(long offset, int size);
   }
 
-  /** Removes it. Who reads goes on until it is closed. */
+  /** Removes the bundle. It can still be read until it is closed. */
   void delete();
 
-  /** Called once, at the end, when nobody reads or writes. */
+  /** Called once, when the bundle is no longer read or written. */
   void close();
 }

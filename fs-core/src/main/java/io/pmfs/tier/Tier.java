@@ -9,66 +9,66 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that holds copies of files, named by inode numbers, small ones also by where they are in
- * bundles of many, which their records say. It may forget any copy at any time: absence is a return
- * value, never an error. A place that fails says so in its {@link #status} and holds nothing from
- * then on. Safe for use by many threads.
+ * A place that holds copies of files, identified by inode number; small ones also by their place in
+ * bundles of many, which is in their records. It may forget any copy at any time: absence is a
+ * return value, never an error. A tier that fails shows this in its {@link #status} and holds
+ * nothing from then on. Safe for use by many threads.
  */
 public interface Tier extends AutoCloseable {
-  /** How it is known in records and to users; stable over restarts. */
+  /** The tier's name in records and for users; stable across restarts. */
   String name();
 
   /**
    * Opens a copy for reading; null if it is absent.
    *
-   * @param extent where it is; null if it is a file
-   * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
+   * @param extent the copy's place in a bundle; null if it is a file
+   * @throws IOException if this cannot be determined; the tier has {@link #fail failed} then
    */
   @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException;
 
   /**
-   * The file that holds a copy raw from byte 0, for a kernel that can read it without us; null if
-   * there is none. It may be gone by the time it is opened.
+   * The file that holds a raw copy from byte 0, for a kernel that reads it without pmfs; null if
+   * there is none. It may be removed before it is opened.
    */
   default @Nullable Path file(long number) {
     return null;
   }
 
   /**
-   * Whether a kernel that reads its files without us reads them where they lie, in memory that is
-   * mapped directly: then its page cache is spared.
+   * Whether a kernel that reads the tier's files without pmfs reads them in place, in directly
+   * mapped memory, without using its page cache.
    */
   default boolean isDirect() {
     return false;
   }
 
   /**
-   * Reserves room for a copy of so many bytes; null if there is none or the tier takes no copies.
-   * Does not touch the disk.
+   * Reserves room for a copy of this size; null if there is none or the tier accepts no copies.
+   * Does not access the disk.
    */
   @Nullable CopyWriter create(long number, long sizeBytes);
 
   /**
-   * Whether a copy is there whole, as far as can be told without reading it; whatever is open or
+   * Whether a complete copy exists, as far as can be told without reading it. That it is open or
    * was read before is no proof.
    *
-   * @param extent where it is; null if it is a file
-   * @param sizeBytes what it takes
-   * @throws IOException if it cannot be told; the tier has {@link #fail failed} then
+   * @param extent the copy's place in a bundle; null if it is a file
+   * @param sizeBytes its size
+   * @throws IOException if this cannot be determined; the tier has {@link #fail failed} then
    */
   boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException;
 
   /**
-   * Removes a copy, and gives its room back also if its file was taken away before. Open readers go
-   * on.
+   * Removes a copy, and releases its room even if its file was already removed. Open readers can
+   * continue.
    *
-   * @param extent where it is; null if it is a file
-   * @param sizeBytes what it took when it was committed
+   * @param extent the copy's place in a bundle; null if it is a file
+   * @param sizeBytes its size when it was committed
    */
   void remove(long number, @Nullable Extent extent, long sizeBytes);
 
   /**
-   * Bundles of which so little is wanted that moving it elsewhere makes room; a removal makes none
+   * Bundles that hold so few wanted copies that moving these frees room; removing a copy frees none
    * before the last copy of its bundle is removed.
    */
   default Set<Long> sparseBundles() {
@@ -76,31 +76,31 @@ public interface Tier extends AutoCloseable {
   }
 
   /**
-   * Copies what is in an extent to the newest bundle, though there may be no room for it: the
-   * caller records it and removes the old one.
+   * Copies the content of an extent to the newest bundle, even beyond the capacity: the caller then
+   * records the new extent and removes the old one.
    *
-   * @param through memory of the extent's size, direct
-   * @return where it is now; null if it cannot be moved
+   * @param through direct memory of the extent's size
+   * @return the new extent; null if it cannot be moved
    */
   default @Nullable Extent move(Extent extent, ByteBuffer through) {
     return null;
   }
 
-  /** Whether a copy of that size could ever fit, were everything else removed. */
+  /** Whether a copy of this size could ever fit, if everything else were removed. */
   boolean couldHold(long sizeBytes);
 
-  /** Takes the tier out for the rest of the session, with one line in the log. */
+  /** Turns the tier off for the rest of the session, with one line in the log. */
   void fail(String reason);
 
   /**
-   * Reports that one of its files could not be read or written. What that means for the tier is its
-   * own affair: a disk that is full serves on, a process without descriptors says nothing of it.
+   * Reports that one of the tier's files could not be read or written. The tier decides what that
+   * means: a full disk continues to serve, and a process without descriptors proves nothing.
    */
   default void failed(IOException e) {
     fail(String.valueOf(e.getMessage()));
   }
 
-  /** How many of its reads and writes failed in this session. */
+  /** The number of failed reads and writes in this session. */
   default long errors() {
     return 0;
   }
@@ -109,50 +109,50 @@ public interface Tier extends AutoCloseable {
   boolean hasFailed();
 
   /**
-   * Begins to count the copies that are there, while the tier serves. Until the count is taken
-   * nothing is moved, and no bundle of an earlier session is appended to or goes.
+   * Starts counting the copies while the tier serves. Until the count is taken nothing is moved,
+   * and no bundle of an earlier session is appended to or removed.
    */
   Census census();
 
   /**
-   * A count of the copies that are there. Its caller keeps the records, shows it each copy once,
-   * and tells it what changes among those that it has shown already. By one thread at a time.
+   * A count of the copies. Its caller keeps the records, adds each copy once, and reports changes
+   * to copies already added. Used by one thread at a time.
    */
   interface Census {
     /**
-     * Shows the inode numbers of all copies that are files, in no order. Other files in their place
-     * are removed. The visitor may {@link #discard} what it is shown; false ends it.
+     * Passes the inode numbers of all copies that are files, in no order, and removes foreign
+     * files. The visitor may {@link #discard} what it is shown; it returns false to stop.
      */
     void forEachFile(LongPredicate visitor) throws IOException;
 
     /** Removes a file that no record names. */
     void discard(long number) throws IOException;
 
-    /** A copy is there; {@code extent} is null if it is a file. */
+    /** Adds a copy; {@code extent} is null if it is a file. */
     void add(@Nullable Extent extent, long sizeBytes);
 
-    /** A copy that was added is there no more. */
+    /** Subtracts a copy that was added and has been removed. */
     void subtract(@Nullable Extent extent, long sizeBytes);
 
     /**
-     * All copies were added, and none comes or goes while this runs: from now on the tier's numbers
-     * are these, and what is in it besides them is removed.
+     * Applies the count: all copies were added, and none is added or removed while this runs. The
+     * tier's numbers become these, and anything else in the tier is removed.
      */
     void take() throws IOException;
   }
 
   TierStatus status();
 
-  /** What there is, to be given to the next session's tier; null if that is not known. */
+  /** The counts to pass to the next session's tier; null if unknown. */
   default @Nullable Usage usage() {
     return null;
   }
 
   /**
-   * What the copies of a tier take.
+   * The room that the copies of a tier use.
    *
-   * @param fileBytes what those take that are not in bundles with others
-   * @param copies how many there are, in bundles too
+   * @param fileBytes bytes used by copies that are not in bundles
+   * @param copies the number of copies, including those in bundles
    */
   record Usage(long fileBytes, long copies) {
     public static final Usage NONE = new Usage(0, 0);

@@ -1,6 +1,6 @@
 package io.pmfs.tier;
 
-/** What a tier is made of. */
+/** The kind of storage of a tier. */
 public enum TierKind {
   /** Persistent memory, mounted as a file system. */
   PM("pm"),
@@ -13,7 +13,7 @@ public enum TierKind {
     this.word = word;
   }
 
-  /** The word for it on the command line. */
+  /** The word on the command line. */
   public String word() {
     return word;
   }

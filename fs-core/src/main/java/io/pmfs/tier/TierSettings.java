@@ -3,12 +3,12 @@ package io.pmfs.tier;
 import java.nio.file.Path;
 
 /**
- * What a directory tier is told.
+ * The settings of a directory tier.
  *
- * @param name how it is known, for example {@code ssd:/local/pmfs}
- * @param directory its own directory for this dataset; made if absent
- * @param capacityBytes the most that its copies may take
- * @param keepFreeBytes what is left free on its disk, whoever uses the rest
+ * @param name the tier's name, for example {@code ssd:/local/pmfs}
+ * @param directory its directory for this dataset; created if absent
+ * @param capacityBytes the most bytes that its copies may use
+ * @param keepFreeBytes bytes to leave free on its disk, regardless of other users
  */
 public record TierSettings(
     String name, TierKind kind, Path directory, long capacityBytes, long keepFreeBytes) {

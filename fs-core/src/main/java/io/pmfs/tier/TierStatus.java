@@ -3,12 +3,12 @@ package io.pmfs.tier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tier as its administrator sees it.
+ * The status of a tier for an administrator.
  *
- * @param reason why it is not on; null while it is
- * @param dax for a pm tier whether applications could map the memory itself, and why not; null for
- *     others
- * @param usedBytes what copies take, files rounded up to 4 KiB, reservations included
+ * @param reason why the tier is not on; null while it is
+ * @param dax for a pm tier, whether applications could map the memory itself, and if not, why; null
+ *     for others
+ * @param usedBytes bytes that copies use, with files rounded up to 4 KiB and reservations included
  */
 public record TierStatus(
     String name,
@@ -21,15 +21,15 @@ public record TierStatus(
     long usedBytes,
     long copies) {
 
-  /** Whether a tier takes part. */
+  /** Whether a tier is in use. */
   public enum State {
-    /** Takes and serves copies. */
+    /** Accepts and serves copies. */
     ON,
-    /** Serves copies; takes none until it was compared with the records of an unclean stop. */
+    /** Serves copies; accepts none until it was compared with the records after an unclean stop. */
     RECOVERING,
-    /** Serves copies; takes none because the disk was full, until there is room again. */
+    /** Serves copies; accepts none because the disk was full, until there is room again. */
     FULL,
-    /** Neither takes nor serves copies for the rest of the session. */
+    /** Neither accepts nor serves copies for the rest of the session. */
     FAILED
   }
 

@@ -1,5 +1,5 @@
 /**
- * Places that hold copies of files, and the backing store they are copies of. A tier may forget
+ * Tiers, which hold copies of files, and the backing store they are copied from. A tier may forget
  * anything at any time; only the backing store can fail a read.
  */
 @NullMarked

@@ -36,7 +36,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.jspecify.annotations.Nullable;
 
-/** A whole file system over an invented source, mounted session after session. */
+/** A complete file system over a generated source, mounted session after session. */
 final class Dataset implements AutoCloseable {
   FakeStore store = new FakeStore();
   private final Path directory;
@@ -45,10 +45,10 @@ final class Dataset implements AutoCloseable {
   private final Bundling bundling;
   private @Nullable List<Tier.@Nullable Usage> lastStop;
 
-  /** Far behind the source's last change, but for tests that set it. */
+  /** Long after the source's last change, except in tests that set it. */
   Instant now = Instant.MAX.minus(Duration.ofDays(1));
 
-  // Of the running session.
+  // State of the running session.
   FaultyStore faulty;
   CountedBackingStore source;
   Namespace namespace;
@@ -60,7 +60,7 @@ final class Dataset implements AutoCloseable {
   DatasetTasks tasks;
   private SourceOperations before = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-  /** Mounted for the first time over what {@code tree} makes. */
+  /** Mounts the source that {@code tree} creates for the first time. */
   Dataset(Path directory, Tree tree, long... capacities) throws Exception {
     this(directory, Bundling.NONE, tree, capacities);
   }
@@ -145,9 +145,7 @@ final class Dataset implements AutoCloseable {
     namespace.close();
   }
 
-  /**
-   * What the source was asked since the last call or the mount, for which the root is looked at.
-   */
+  /** The requests to the source since the last call or the mount, which requests the root. */
   SourceOperations asked() {
     SourceOperations now = source.operations();
     SourceOperations since =
@@ -212,14 +210,14 @@ final class Dataset implements AutoCloseable {
     return list(path).stream().map(entry -> entry.name().toString()).toList();
   }
 
-  /** Looks at every name, so that the source need not be asked for it again. */
+  /** Looks up every name, so that the source need not be asked for it again. */
   void readNames() throws FsException {
     for (FileName path : store.paths()) {
       fs.inode(number(path));
     }
   }
 
-  /** Walks and reads everything; the numbers by path. */
+  /** Walks and reads everything; returns the inode numbers by path. */
   Map<String, Long> readAll() throws Exception {
     Map<String, Long> numbers = new TreeMap<>();
     readAll("", numbers);
@@ -251,7 +249,7 @@ final class Dataset implements AutoCloseable {
     Await.until("staging is idle", () -> stager.status().idle());
   }
 
-  /** Copies in all tiers together. */
+  /** The number of copies in all tiers. */
   long copyCount() {
     return tiers.stream().mapToLong(tier -> tier.status().copies()).sum();
   }

@@ -83,7 +83,7 @@ final class DatasetTasksTest {
     }
   }
 
-  /** Files around a block's size in three directories, an empty one, a link. */
+  /** Files of about a block's size in three directories, an empty file and a link. */
   private static void tree(FakeStore store) {
     store.directory("a");
     store.directory("a/b");
@@ -167,8 +167,8 @@ final class DatasetTasksTest {
       assertThat(task.findings(0, 9).stream().map(TaskFinding::reason))
           .containsExactlyInAnyOrder(
               "line 4: there is no such path",
-              "line 6: a part of it is not a directory; symbolic links are not followed");
-      // After the end: a task that runs must not be kept for a successor without its list.
+              "line 6: a path component is not a directory; symbolic links are not followed");
+      // Only after the end: a running task must keep its list for a successor.
       Await.until("the list is forgotten", () -> task.request().paths().count() == 0);
     }
   }
@@ -401,7 +401,7 @@ final class DatasetTasksTest {
     }
   }
 
-  /** Other threads may still be at it as it was before. */
+  /** Other threads may still be working on the old version of the file. */
   @RepeatedTest(20)
   void stage_fileThatChangesMeanwhile_isStagedInItsNewVersion() throws Exception {
     try (Dataset dataset = new Dataset(directory, store -> store.file("f", 1, 3L * BLOCK), ROOM)) {
@@ -731,9 +731,8 @@ final class DatasetTasksTest {
               started.countDown();
             }
           });
-      // At its pace the 200 names would take longer than this test may; once somebody waits for
-      // them
-      // it hurries, and may have ended by now.
+      // At the task's pace the 200 names would take longer than this test may; once a reader waits
+      // for them the task hurries, and may have ended by now.
       TaskRequest request =
           new TaskRequest.Stage(paths("d"), new TaskRequest.Limits(2, 0, 1), null, false, true);
       FileTask slow = dataset.tasks.start(request);

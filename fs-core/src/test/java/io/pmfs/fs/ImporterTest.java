@@ -130,7 +130,7 @@ final class ImporterTest {
       dataset.remount(
           store -> {
             store.file("a/f", 9, 100);
-            // As tools that preserve times do: size and time are the old ones.
+            // Like tools that preserve times: size and time are unchanged.
             store.setModified("a/f", modified);
           });
 
@@ -516,7 +516,7 @@ final class ImporterTest {
 
       assertThat(dataset.names("a/b")).containsExactly("h", "late");
       dataset.readAll();
-      // And the root, which was made after it; their parent was reliable.
+      // And the root, which was created later; their parent was reliable.
       assertThat(dataset.asked().lists()).isEqualTo(2);
       dataset.remount(store -> {});
       dataset.readAll();
@@ -528,8 +528,8 @@ final class ImporterTest {
 
   @Test
   void list_statOfOneNameFails_failsTheDirectoryUntilItWorksAgain() throws Exception {
-    // A name whose attributes cannot be told must not disappear silently: the reader gets the
-    // reason instead of a listing without it.
+    // A name whose attributes cannot be read must not disappear silently: the reader gets the error
+    // instead of a listing without the name.
     try (Dataset dataset = sample()) {
       dataset.number("a");
       dataset.store.fail(Operation.STATUS, "a/g", Errno.EACCES);
@@ -542,7 +542,7 @@ final class ImporterTest {
     }
   }
 
-  /** It would be the end of an empty directory for readdir(3). */
+  /** readdir(3) would take ENOENT for the end of an empty directory. */
   @Test
   void list_sourceHasNoSuchDirectoryNow_isStale() throws Exception {
     try (Dataset dataset = new Dataset(directory, ImporterTest::sample, ROOM)) {
@@ -552,7 +552,9 @@ final class ImporterTest {
     }
   }
 
-  /** What an earlier session listed is known at once, and is compared when a peer asks for it. */
+  /**
+   * The listing of an earlier session is shown at once, and is compared when a peer requests it.
+   */
   @Test
   void list_whileTheDirectoryIsCompared_isWhole() throws Exception {
     ExecutorService threads = Executors.newCachedThreadPool();
@@ -564,7 +566,7 @@ final class ImporterTest {
       dataset.store.before(
           (operation, path, offset) -> {
             if (operation == Operation.LIST) {
-              // Knows of the directory before it is compared, and lists it meanwhile.
+              // This thread looks up the directory before it is compared, and lists it meanwhile.
               Future<List<String>> lister = threads.submit(() -> dataset.names("a"));
               listers.add(lister);
               assertThat(isDoneSoon(lister)).isFalse();
@@ -666,7 +668,7 @@ final class ImporterTest {
       assertThat(names.get(0)).isEqualTo("f0");
       assertThat(names.get(count - 1)).isEqualTo("f" + (count - 1));
       assertThat(threads).hasSizeGreaterThan(2);
-      // The names, the directory itself after it was listed, and the same for the root.
+      // The names, the directory itself after it was listed, and the root likewise.
       assertThat(dataset.asked().stats()).isBetween(count + 2L, count + 5L);
       for (int i = 0; i < count; i += 500) {
         assertThat(dataset.read("many/f" + i)).isEqualTo(content(i, 10));

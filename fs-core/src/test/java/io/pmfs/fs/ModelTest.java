@@ -46,10 +46,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Random operations on a file system whose tiers are small, forget, fail and rot, and whose source
- * fails, answers in part, hangs, and changes between sessions: every answer is the one that the
- * source alone would give, or an error that the source gave to this very request. {@code
- * -Dpmfs.model.seed=N} runs one seed, {@code -Dpmfs.model.operations=N} more or fewer operations.
+ * Random operations on a file system whose tiers are small, lose copies, fail and corrupt data, and
+ * whose source fails, answers partially, hangs, and changes between sessions. Every answer must be
+ * the one that the source alone would give, or an error that the source returned to this very
+ * request. {@code -Dpmfs.model.seed=N} runs one seed, {@code -Dpmfs.model.operations=N} more or
+ * fewer operations.
  */
 @Timeout(120)
 final class ModelTest {
@@ -96,7 +97,7 @@ final class ModelTest {
     }
   }
 
-  /** Faults of the source that has them are over, and nothing was mounted again. */
+  /** Called when the source no longer fails, without a remount. */
   private static void assertWholeTreeReadsRight(Dataset dataset) throws Exception {
     dataset.faulty.clearFaults();
     for (FileName path : dataset.store.paths()) {
@@ -141,7 +142,10 @@ final class ModelTest {
     void run() throws Exception;
   }
 
-  /** A step that may fail with what the source answered to it, and to no thread in the back. */
+  /**
+   * Runs a step that may fail with an error that the source returned to it, but not to a background
+   * thread.
+   */
   private static void bearing(Dataset dataset, Step step) throws Exception {
     dataset.faulty.takeInjected(thread -> true);
     try {
@@ -167,8 +171,8 @@ final class ModelTest {
   }
 
   /**
-   * A read of one file waits for a source that hangs, others are answered meanwhile, and it is too
-   * once the source goes on.
+   * A read of one file waits for a source that hangs; other files are answered meanwhile, and this
+   * one once the source continues.
    */
   private void readWhileOneHangs(Dataset dataset, Random random) throws Exception {
     List<FileName> files = paths(dataset.store, FileType.REGULAR);
@@ -299,7 +303,7 @@ final class ModelTest {
         eviction);
   }
 
-  /** Harms some copies on the disk, as power loss and bad disks do. */
+  /** Damages some copies on the disk, like power loss and bad disks. */
   private void rot(Random random) throws IOException {
     List<Path> copies;
     try (Stream<Path> all = Files.walk(directory)) {
@@ -329,7 +333,8 @@ final class ModelTest {
       tier.clearFaults();
       return;
     }
-    // Used by several threads: their order is not the seed's, the answers must not depend on it.
+    // Used by several threads: their order does not depend on the seed, so the answers must not
+    // depend on it.
     Random faults = new Random(random.nextLong());
     tier.faults(
         (point, number) -> {
@@ -338,8 +343,8 @@ final class ModelTest {
             return Fault.FAIL;
           }
           return switch (point) {
-            // Forgets a copy, or has it shorter than it was. A copy that was verified is trusted
-            // for the session, so it must not read as something else.
+            // Loses a copy or truncates it. A verified copy is trusted for the session, so its
+            // bytes must not change.
             case OPEN -> chance < 50 ? Fault.CORRUPT : chance < 100 ? Fault.SHORT : Fault.NONE;
             case READ -> chance < 50 ? Fault.SHORT : Fault.NONE;
             case CREATE, MOVE -> chance < 200 ? Fault.FAIL : Fault.NONE;

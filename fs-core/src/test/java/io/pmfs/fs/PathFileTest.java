@@ -112,7 +112,7 @@ final class PathFileTest {
   void add_pathOutside_isRefused() throws Exception {
     PathFile.Writer writer = new PathFile.Writer(new ByteArrayOutputStream());
 
-    assertThatThrownBy(() -> writer.add(FileName.of("../x"))).hasMessageContaining("without . and");
+    assertThatThrownBy(() -> writer.add(FileName.of("../x"))).hasMessageContaining("without . or");
   }
 
   @Test
@@ -128,7 +128,7 @@ final class PathFileTest {
         .hasMessageContaining("the list of paths cannot be read");
   }
 
-  /** What it takes does not grow with the list: ten million lines, each time with all of them. */
+  /** Memory use does not grow with the list: ten million lines, each time with all of them. */
   @Test
   void cursor_ofTenMillionLines_takesNoHeap() throws Exception {
     int lines = 10_000_000;

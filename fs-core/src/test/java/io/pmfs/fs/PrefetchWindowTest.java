@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Windows of 100 bytes over files of 10, whose inode is their name; the margin is 25 bytes. */
+/** Windows of 100 bytes over files of 10 bytes, named by their inode; the margin is 25 bytes. */
 final class PrefetchWindowTest {
   private static final int SIZE = 10;
   private final AtomicLong now = new AtomicLong();
   private final PrefetchWindow window = new PrefetchWindow(100, 0, now::get);
   private long next;
 
-  /** Lets in what there is room for of an order; how many entered so far. */
+  /** Adds files of an order while there is room; returns how many have entered so far. */
   private long enter(long... order) {
     while (next < order.length && window.enter(next, order[(int) next], SIZE)) {
       next++;

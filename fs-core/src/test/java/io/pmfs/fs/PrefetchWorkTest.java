@@ -149,7 +149,7 @@ final class PrefetchWorkTest {
       assertThat(task.progress().state()).isEqualTo(State.ENDED);
       assertThat(task.progress().failed()).isZero();
       for (int i = 0; i < FILES; i++) {
-        // A reader that is faster than the window may be the one who copies a file that has left.
+        // A reader that is faster than the window may itself copy a file that has left.
         assertThat(dataset.store.bytesRead(name(i))).isBetween((long) SIZE, 2L * SIZE);
       }
     } finally {
@@ -211,7 +211,10 @@ final class PrefetchWorkTest {
     }
   }
 
-  /** A reader that found no room reads for itself; when there is some, the file is on its way. */
+  /**
+   * A reader that finds no room reads for itself; when there is room, the file is already being
+   * read.
+   */
   @Test
   void prefetch_fileThatAReaderReadsWithoutACopy_isNotReadTwice() throws Exception {
     try (Dataset dataset = dataset(2L * SIZE)) {
@@ -236,7 +239,7 @@ final class PrefetchWorkTest {
         Future<byte[]> read = reader.submit(() -> dataset.read(name(2)));
         await(asked);
         dataset.copies.evict(dataset.inode(name(0)).number());
-        Thread.sleep(300); // in which it would be tried again some times
+        Thread.sleep(300); // long enough for several further attempts
         answer.countDown();
         assertThat(read.get()).isEqualTo(FakeStore.content(2, 0, SIZE));
         Await.until("it is passed by", () -> task.progress().files() == 3);
@@ -250,7 +253,7 @@ final class PrefetchWorkTest {
     }
   }
 
-  /** What the kernel has in its cache is read without a word to us. */
+  /** Reads answered from the kernel's cache are not visible to pmfs. */
   @Test
   void prefetch_ofFilesThatTheKernelAnswers_jumpsToTheReader() throws Exception {
     List<Integer> order = shuffled(1, 5);
@@ -307,6 +310,8 @@ final class PrefetchWorkTest {
       assertThat(first.await(Duration.ofSeconds(20))).isTrue();
 
       FileTask task = dataset.tasks.start(request.from(first.position()));
+      // The files that the first task copied exist: they may be read before this task checks.
+      Await.until("it looks at what is read", () -> task.progress().files() >= 150);
       for (int i : order.subList(150, FILES)) {
         Await.until("it is ahead", () -> isThere(dataset, i));
         read(dataset, i);
@@ -337,7 +342,7 @@ final class PrefetchWorkTest {
 
       assertThat(task.findings(0, 9).stream().map(f -> f.path() + ": " + f.reason()))
           .containsExactlyInAnyOrder(
-              "d: line 98: it is a directory; an order names files",
+              "d: line 98: it is a directory; an order must name regular files",
               "gone: line 100: there is no such path");
       assertThat(task.progress().state()).isEqualTo(State.RUNNING);
       task.cancel();
@@ -364,7 +369,7 @@ final class PrefetchWorkTest {
     }
   }
 
-  /** In the clock that a test steps. */
+  /** Starts a task with a clock that the test advances. */
   private FileTask startWithClock(Dataset dataset, List<Integer> order, AtomicLong now) {
     TaskRequest.Prefetch request =
         new TaskRequest.Prefetch(

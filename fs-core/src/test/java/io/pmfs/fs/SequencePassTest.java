@@ -137,7 +137,10 @@ final class SequencePassTest {
     }
   }
 
-  /** A sequence's requests are spaced as others are: 20 files and 3 sequences, here one each. */
+  /**
+   * A sequence's requests are spaced like others: 20 files and 3 sequences, here with one request
+   * each.
+   */
   @Test
   void stage_ofSequencesAtAPace_countsTheirRequests() throws Exception {
     try (Dataset dataset = packed(ROOM)) {

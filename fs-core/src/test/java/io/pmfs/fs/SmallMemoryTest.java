@@ -19,14 +19,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Readers and tasks at once, in a JVM that gives no direct memory but that of the pools. */
+/** Readers and tasks at once, in a JVM whose direct memory is exactly that of the pools. */
 @Timeout(180)
 final class SmallMemoryTest {
   private static final int FILES = 120;
   private static final int READERS = 64;
-  private static final int READER_BYTES = 8 << 20; // of Dataset
+  private static final int READER_BYTES = 8 << 20; // as in Dataset
 
-  /** Of tasks, fetching, frames, storing and scratch: docs/operations.md has the sum. */
+  /** The pools of tasks, fetching, frames, storing and scratch: docs/operations.md has the sum. */
   private static final long POOL_BYTES = 176L << 20;
 
   @TempDir private Path directory;
@@ -51,7 +51,7 @@ final class SmallMemoryTest {
     assertThat(process.exitValue()).as(said).isZero();
   }
 
-  /** What runs in the other JVM: its argument is a directory. */
+  /** Runs in the other JVM; the argument is a directory. */
   public static void main(String... arguments) throws Exception {
     long seed = System.nanoTime();
     System.out.println("seed " + seed);

@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Random tasks one after the other, some of them cancelled, while readers read and compare: every
- * byte is the source's. {@code -Dpmfs.model.seed=N} runs one seed.
+ * byte must be the source's. {@code -Dpmfs.model.seed=N} runs one seed.
  */
 @Timeout(120)
 final class TaskModelTest {
@@ -58,7 +58,7 @@ final class TaskModelTest {
   void readers_duringRandomTasks_getTheSourcesBytes(long seed) throws Exception {
     Random random = new Random(seed);
     ExecutorService readers = Executors.newFixedThreadPool(READERS);
-    // Too little for everything, so that files are refused, evicted and staged again.
+    // Too small for all files, so that some are refused, evicted and staged again.
     try (Dataset dataset =
         new Dataset(
             directory,
@@ -97,8 +97,8 @@ final class TaskModelTest {
   }
 
   /**
-   * Copies are deleted and cut short at random between tasks: what {@code stage} then calls there
-   * is read with a source that answers nothing.
+   * Copies are deleted and truncated at random between tasks: files that {@code stage} then reports
+   * as present are read with a source that answers nothing.
    */
   @ParameterizedTest(name = "seed {0}")
   @MethodSource("seeds")
@@ -146,7 +146,7 @@ final class TaskModelTest {
     dataset.store.before(null);
   }
 
-  /** As scratch purgers do, and file systems that lose what they had. */
+  /** Like scratch purgers, and file systems that lose data. */
   private void harm(Random random) throws IOException {
     List<Path> files;
     try (Stream<Path> all = Files.walk(directory)) {
@@ -246,7 +246,7 @@ final class TaskModelTest {
     };
   }
 
-  /** Each file in a tier is known, and each that is known is there. */
+  /** Each file in a tier has a record, and each record a file. */
   private void assertTiersMatchRecords(Dataset dataset) throws Exception {
     dataset.awaitIdle();
     for (int tier = 0; tier < dataset.tiers.size(); tier++) {
@@ -269,7 +269,7 @@ final class TaskModelTest {
     return recorded;
   }
 
-  /** How many files hold them: each its own, or bundles. */
+  /** The number of files that hold the copies: one each, or bundles. */
   private static int filesOf(List<CopyRecord> copies) {
     Set<Object> files = new HashSet<>();
     for (CopyRecord copy : copies) {
@@ -288,7 +288,7 @@ final class TaskModelTest {
     }
   }
 
-  /** Harms a copy or two on the disk between sessions. */
+  /** Damages a copy or two on the disk between sessions. */
   private void rot(Random random) throws IOException {
     for (Path copy : copies(random.nextInt(2))) {
       byte[] content = Files.readAllBytes(copy);

@@ -92,7 +92,7 @@ final class VerifyWorkTest {
     }
   }
 
-  /** A block's worth for each file, freed by the collector alone, was 5.6 GB for 6,000 files. */
+  /** One block of memory per file, freed only by the collector, was 5.6 GB for 6,000 files. */
   @Test
   void verify_withSource_takesItsMemoryOnce() throws Exception {
     try (Dataset dataset = staged()) {
@@ -106,7 +106,7 @@ final class VerifyWorkTest {
     }
   }
 
-  /** A tier that an earlier mount had and this one has not. */
+  /** A tier of an earlier mount that this one does not have. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void verify_withRecordsOfATierThatIsNotConfigured_looksAtTheOthers(boolean repair)

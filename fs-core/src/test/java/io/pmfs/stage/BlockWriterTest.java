@@ -64,7 +64,7 @@ final class BlockWriterTest {
         }
         CopyRecord record = writer.record(Checksums.of());
         stage.copies.commit(inode, writer, record, () -> true);
-        // Readers of the fetch may still be at it.
+        // Readers of the fetch may still be using it.
         CollectingSink sink = new CollectingSink();
         writer.read(BLOCK, 1000, sink);
         assertThat(sink.answer()).isEqualTo(Arrays.copyOfRange(content, BLOCK, BLOCK + 1000));

@@ -21,12 +21,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Copies that share bundles, as everybody above the tiers sees them. */
+/** Copies that share bundles, as seen by the code above the tiers. */
 final class BundledCopiesTest {
   private static final int BLOCK = Blocks.SIZE;
   private static final long ROOM = 256L << 20;
 
-  /** Bundles are full with 64 KiB. */
+  /** With this capacity bundles are full at 64 KiB. */
   private static final long LITTLE_ROOM = 8L << 20;
 
   private static final int RAW_LIMIT = 256 << 10;
@@ -177,7 +177,7 @@ final class BundledCopiesTest {
       Inode inode = stage.file("f", 1, 10_000);
       stage.stage(inode);
       stage.with(Bundling.NONE);
-      // Made again as a file by way of a bad copy.
+      // Recreated as a file after a copy was found bad.
       flip(1, 17);
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
       stage.awaitIdle();
@@ -217,7 +217,7 @@ final class BundledCopiesTest {
     }
   }
 
-  /** Memory for each, freed by the collector alone, would be as much as is moved: 8 MiB. */
+  /** Memory per copy, freed only by the collector, would add up to the moved bytes: 8 MiB. */
   @Test
   void compact_manyCopies_movesThemThroughTheSameMemory() throws Exception {
     try (Stage stage = open("none", 64 << 20)) {
@@ -236,7 +236,7 @@ final class BundledCopiesTest {
     }
   }
 
-  /** A bundle holds more copies than there are numbers in memory at once. */
+  /** A bundle holds more copies than the numbers kept in memory at once. */
   @Test
   void compact_thousandsOfTinyCopies_movesAll() throws Exception {
     try (Stage stage = open("none", 64 << 20)) {
@@ -315,7 +315,7 @@ final class BundledCopiesTest {
     }
   }
 
-  /** Stages so many files of 8 KiB, the i-th with seed i. */
+  /** Stages {@code count} files of 8 KiB, the i-th with seed i. */
   private static List<Inode> fill(Stage stage, int count) throws Exception {
     return fill(stage, count, 8192);
   }

@@ -32,7 +32,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Compressed copies through the whole of staging and reading. Seeds below zero shrink. */
+/**
+ * Compressed copies through the whole of staging and reading. Content with a negative seed is
+ * compressible.
+ */
 @Timeout(120)
 final class CompressedCopiesTest {
   private static final int BLOCK = Blocks.SIZE;

@@ -28,7 +28,7 @@ final class CompressibilityTest {
     return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
   }
 
-  /** Seeds below zero shrink. */
+  /** Content with a negative seed is compressible. */
   private static byte[] content(long seed, int size) {
     return FakeStore.content(seed, 0, size);
   }
@@ -64,7 +64,7 @@ final class CompressibilityTest {
 
   @Test
   void isWorth_smallFileThatSavesNoUnit_isFalse() {
-    // A fifth of it shrinks to nothing, which is less than one of its three units.
+    // A fifth of it compresses to nothing, which is less than one of its three units.
     byte[] content = content(1, 12_000);
     Arrays.fill(content, 0, 2400, (byte) 0);
     assertThat(isWorth(0, content, content.length)).isFalse();
@@ -100,7 +100,7 @@ final class CompressibilityTest {
     byte[] start = HexFormat.of().parseHex(magic);
     System.arraycopy(start, 0, content, 0, start.length);
     assertThat(isWorth(0, content, 50_000)).isFalse();
-    // In another block they mean nothing.
+    // In another block these bytes mean nothing.
     assertThat(isWorth(1, content, 50_000 + BLOCK)).isTrue();
   }
 

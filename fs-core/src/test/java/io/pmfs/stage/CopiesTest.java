@@ -52,7 +52,9 @@ final class CopiesTest {
     }
   }
 
-  /** Reads after a restart: the bytes must be right, the copy dropped, counted, and made again. */
+  /**
+   * Reads after a restart: the bytes must be right, and the copy dropped, counted and recreated.
+   */
   private static void assertDropped(Stage stage, Inode inode) throws Exception {
     byte[] expected = Stage.expected(1, inode);
     assertThat(stage.read(inode)).isEqualTo(expected);
@@ -104,7 +106,7 @@ final class CopiesTest {
     }
   }
 
-  /** As two readers do that find it bad at once. */
+  /** Like two readers that find it bad at once. */
   @Test
   void reject_aCopyTwice_isCountedOnce() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
@@ -125,7 +127,7 @@ final class CopiesTest {
     }
   }
 
-  /** A reader finds a copy bad, and says so when the file has been copied again. */
+  /** A reader finds a copy bad, and reports it after the file has been copied again. */
   @Test
   void read_findsABadCopyThatHasBeenReplaced_leavesTheNewOne() throws Exception {
     ExecutorService threads = Executors.newCachedThreadPool();
@@ -345,7 +347,7 @@ final class CopiesTest {
     }
   }
 
-  /** Has both tiers hold a copy. */
+  /** Makes both tiers hold a copy. */
   private static void stageTwice(Stage stage, Inode inode) throws Exception {
     stage.stage(inode);
     CopyRecord record = stage.namespace.copies(inode.number()).get(0);

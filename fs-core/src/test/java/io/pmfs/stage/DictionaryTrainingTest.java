@@ -24,7 +24,7 @@ final class DictionaryTrainingTest {
     plain.close();
   }
 
-  /** Large enough to take a second unit of the disk unless it refers to what all share. */
+  /** Large enough to need a second unit of the disk unless it refers to the common content. */
   private static byte[] similar(int i) {
     Random own = new Random(i);
     Random shared = new Random(0);
@@ -44,7 +44,7 @@ final class DictionaryTrainingTest {
     return bytes;
   }
 
-  /** Offers files until there are enough; answers how many that took. */
+  /** Offers files until there are enough; returns how many that took. */
   private static int offer(DictionaryTraining training, boolean similar) {
     for (int i = 0; i < 1000; i++) {
       if (training.offer(ByteBuffer.wrap(similar ? similar(i) : random(i)))) {

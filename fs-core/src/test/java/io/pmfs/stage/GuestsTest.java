@@ -20,7 +20,7 @@ final class GuestsTest {
 
   @TempDir Path directory;
 
-  /** Files that begin with "own" are this node's, or what is set later. */
+  /** This node's files are those whose names begin with "own", unless a test sets another rule. */
   private static final class Named implements Share {
     private final RemoteCopies remoteCopies;
     private volatile Predicate<String> own = name -> name.startsWith("own");
@@ -79,7 +79,7 @@ final class GuestsTest {
     try (Stage stage = new Stage(directory, TIER_FILES * SIZE).with(new Named(RemoteCopies.AUTO))) {
       List<Inode> guests = files(stage, "guest", TIER_FILES + 8);
       readAll(stage, guests);
-      // A sixteenth is left to the node's own.
+      // A sixteenth is left for the node's own files.
       assertThat(copied(stage, guests)).isEqualTo(TIER_FILES - TIER_FILES / 16);
 
       List<Inode> own = files(stage, "own", TIER_FILES - 2);

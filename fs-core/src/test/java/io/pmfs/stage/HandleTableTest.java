@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.tier.Await;
 import java.io.IOException;
 import java.time.Duration;
@@ -11,9 +12,12 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +61,91 @@ final class HandleTableTest {
     assertThat(opened).singleElement().matches(Handle::isOpen);
     table.close();
     assertThat(opened).singleElement().matches(handle -> handle.closes.get() == 1);
+  }
+
+  @Test
+  void acquire_byManyAtOnce_opensOnce() throws Exception {
+    HandleTable<Handle> table = table(8);
+    CountDownLatch opens = new CountDownLatch(1);
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      Thread thread =
+          new Thread(
+              () -> {
+                var lease =
+                    table.<RuntimeException>acquire(
+                        7,
+                        () -> {
+                          Uninterruptibles.awaitUninterruptibly(opens);
+                          return new Handle();
+                        });
+                Objects.requireNonNull(lease).close();
+              });
+      threads.add(thread);
+      thread.start();
+    }
+    Await.until(
+        "one opens and the others wait",
+        () -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
+    opens.countDown();
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertThat(opened).singleElement().matches(Handle::isOpen);
+  }
+
+  /** No thread waits for more than one opening. */
+  @Test
+  void acquire_byManyAtOnce_whenTheOpenerFails_eachTriesByItself() throws Exception {
+    HandleTable<Handle> table = table(8);
+    CountDownLatch first = new CountDownLatch(1);
+    CountDownLatch fails = new CountDownLatch(1);
+    CyclicBarrier together = new CyclicBarrier(3);
+    List<Thread> threads = new ArrayList<>();
+    ExecutorService executor =
+        Executors.newCachedThreadPool(
+            task -> {
+              Thread thread = new Thread(task);
+              threads.add(thread);
+              return thread;
+            });
+    try {
+      Future<?> failing =
+          executor.submit(
+              () ->
+                  table.acquire(
+                      7,
+                      () -> {
+                        first.countDown();
+                        fails.await();
+                        throw new IOException("no");
+                      }));
+      first.await();
+      List<Future<?>> others = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        others.add(
+            executor.submit(
+                () ->
+                    table.acquire(
+                        7,
+                        () -> {
+                          together.await(20, TimeUnit.SECONDS);
+                          throw new IOException("no");
+                        })));
+      }
+      for (Thread thread : threads) {
+        while (thread.getState() != Thread.State.WAITING) {
+          Thread.sleep(1);
+        }
+      }
+      fails.countDown();
+      others.add(failing);
+      for (Future<?> other : others) {
+        assertThatThrownBy(other::get).hasRootCauseInstanceOf(IOException.class);
+      }
+    } finally {
+      executor.shutdownNow();
+    }
   }
 
   @Test
@@ -118,7 +207,7 @@ final class HandleTableTest {
         "the idle handle is closed",
         () -> {
           acquire(table, 8).close();
-          // Expiry happens in passing, and not on behalf of every other number.
+          // Expired entries are removed by other accesses, but not by every number's.
           for (int other = 100; other < 120; other++) {
             acquire(table, other).close();
           }

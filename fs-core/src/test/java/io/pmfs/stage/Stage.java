@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
 
-/** A real namespace, real tiers that can be made to fail, and a flat source of invented files. */
+/** A real namespace, real tiers that can be made to fail, and a flat source of generated files. */
 final class Stage implements AutoCloseable {
   static final StagerSettings SETTINGS = new StagerSettings(4, 16 << 20, 1000);
 
@@ -45,7 +45,7 @@ final class Stage implements AutoCloseable {
   Copies copies;
   Stager stager;
 
-  /** With as many tiers as there are capacities. */
+  /** Creates one tier per capacity. */
   Stage(Path directory, long... capacities) throws IOException {
     this.directory = directory;
     this.namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
@@ -105,14 +105,14 @@ final class Stage implements AutoCloseable {
     return this;
   }
 
-  /** Forgets what is known in memory, as a new session does. */
+  /** Discards the state in memory, like a new session. */
   void restart() {
     stager.close();
     copies = copies();
     stager = openStager();
   }
 
-  /** Takes the names and attributes of the source's root into the namespace. */
+  /** Imports the names and attributes of the source's root into the namespace. */
   void importAll() throws FsException {
     FileName root = FileName.of("");
     SourceStatus status = store.status(root);
@@ -137,7 +137,7 @@ final class Stage implements AutoCloseable {
     listing.finish(status.attributes(), new Listing(namespace.session(), Instant.EPOCH));
   }
 
-  /** Adds a file of that content to the source and imports it. */
+  /** Adds a file with this content to the source and imports it. */
   Inode file(String name, long seed, long size) throws FsException {
     store.file(name, seed, size);
     importAll();

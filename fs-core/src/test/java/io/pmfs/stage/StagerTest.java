@@ -123,7 +123,7 @@ final class StagerTest {
 
       assertThat(stage.store.bytesRead("f")).isEqualTo(size);
       assertThat(stage.stager.status().completed()).isEqualTo(1);
-      // Readers who come together may each open it.
+      // Readers that arrive together may each open it.
       assertThat(stage.source.operations().opens()).isBetween(1L, 12L);
       assertThat(stage.read(inode)).isEqualTo(expected);
       assertThat(stage.store.bytesRead("f")).isEqualTo(size);
@@ -362,7 +362,7 @@ final class StagerTest {
     }
   }
 
-  /** As when its server was replaced: the path can be opened again. */
+  /** As after its server was replaced: the path can be opened again. */
   @Test
   void read_openFileIsStale_isReadFromItOpenedAnew() throws Exception {
     try (Stage stage = new Stage(directory)) {
@@ -569,7 +569,7 @@ final class StagerTest {
     }
   }
 
-  /** Of what the kernel reads by itself, the opening is all that is seen. */
+  /** When the kernel reads by itself, only the opening is visible. */
   @Test
   void copyFile_ofACopy_countsAsUseOfIt() throws Exception {
     List<Long> used = new CopyOnWriteArrayList<>();
@@ -638,7 +638,7 @@ final class StagerTest {
       }
       stage.stager.close();
       stage.tiers.get(0).close();
-      // After an unclean stop a tier takes nothing until it was compared with the records.
+      // After an unclean stop a tier accepts no copies until it was compared with the records.
       Tier tier =
           new DirectoryTier(
               new TierSettings("ssd:0", TierKind.SSD, directory.resolve("tier0"), 32 * 4096, 0),

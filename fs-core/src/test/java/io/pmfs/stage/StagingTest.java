@@ -97,7 +97,8 @@ final class StagingTest {
       Thread stagingThread = new Thread(staged, "staging");
       stagingThread.start();
       Await.until("the rest is read", () -> stage.store.bytesRead("f") == 2L * BLOCK);
-      // Whoever read the rest, the copy is not to be whole before the staging has met its fetch.
+      // Whichever thread reads the rest, the copy must not be complete before the staging has
+      // joined its fetch.
       Await.until(
           "staging waits for the reader",
           () -> stagingThread.getState() == Thread.State.TIMED_WAITING);
@@ -263,7 +264,7 @@ final class StagingTest {
 
       assertThat(staging(stage).stage(inode).result()).isEqualTo(Result.STAGED);
       end.countDown();
-      // Whether it found the new copy depends on who closed the old one.
+      // Whether it found the new copy depends on which thread closed the old one.
       evicted.get();
     }
   }
@@ -280,7 +281,10 @@ final class StagingTest {
     }
   }
 
-  /** A reader may read it, and so end its stay, between the copy and the task's last look. */
+  /**
+   * A reader may read the file, and thereby end its stay, between the copy and the task's last
+   * check.
+   */
   @Test
   void stageIf_droppedRightAfterItWasCopied_isStaged() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {

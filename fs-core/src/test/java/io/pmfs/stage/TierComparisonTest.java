@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A tier and the records are compared both ways, while both are used. */
+/** A tier and the records are compared in both directions, while both are in use. */
 @Timeout(120)
 final class TierComparisonTest {
   private static final long ROOM = 256L << 20;
@@ -156,7 +156,7 @@ final class TierComparisonTest {
     }
   }
 
-  /** When it is asked whether it is to stop. */
+  /** Is stopped at its first question whether to stop. */
   @Test
   void compare_stopped_endsSoon() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
@@ -174,7 +174,10 @@ final class TierComparisonTest {
     BUNDLES
   }
 
-  /** Copies come and go and files vanish meanwhile; when all is still the numbers are exact. */
+  /**
+   * Copies are added and removed and files disappear meanwhile; when all changes have ended the
+   * numbers are exact.
+   */
   @ParameterizedTest
   @EnumSource(Kind.class)
   void compare_whileCopiesComeAndGo_countsExactly(Kind kind) throws Exception {

@@ -3,13 +3,13 @@ package io.pmfs.tier;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
-/** Waiting for what other threads do, with a deadline. */
+/** Waits for other threads, with a deadline. */
 public final class Await {
   private static final Duration DEADLINE = Duration.ofSeconds(20);
 
   private Await() {}
 
-  /** A condition that may fail to be told. */
+  /** A condition whose evaluation may fail. */
   @FunctionalInterface
   public interface Condition {
     boolean holds() throws Exception;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 final class BadFile extends FileChannel {
   private final @Nullable IOException failure;
 
-  /** With no failure, it is empty. */
+  /** Without a failure the file is empty. */
   BadFile(@Nullable IOException failure) {
     this.failure = failure;
   }

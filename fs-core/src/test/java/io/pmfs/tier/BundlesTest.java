@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A tier's small copies in bundles, which are full with 64 KiB at these capacities. */
+/** A tier's small copies in bundles, which are full at 64 KiB with these capacities. */
 final class BundlesTest {
   private static final long CAPACITY = 1 << 20;
   private static final int FULL = 64 << 10;
@@ -354,7 +354,7 @@ final class BundlesTest {
       extents.add(put(tier, i + 1, content(i, 8192)));
     }
     assertThat(tier.sparseBundles()).isEmpty();
-    // Of the first five bundles one copy of eight is left, of the others all.
+    // One copy in eight is left of the first five bundles, and all of the others.
     for (int i = 0; i < 40; i++) {
       if (i % 8 != 0) {
         tier.remove(i + 1, extents.get(i), 8192);

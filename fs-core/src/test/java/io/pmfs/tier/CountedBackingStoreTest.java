@@ -38,7 +38,7 @@ final class CountedBackingStoreTest {
     assertThat(fake.openFiles()).isZero();
   }
 
-  /** One that is left to the interface does what the wrapped store would not. */
+  /** A method inherited from the interface would not do what the wrapped store does. */
   @Test
   void stores_aroundAnother_passOnEveryRequest() throws Exception {
     for (Class<?> type : List.of(CountedBackingStore.class, ReopenedStore.class)) {

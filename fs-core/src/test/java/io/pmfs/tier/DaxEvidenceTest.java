@@ -9,7 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every reason that status may give. */
+/** Every reason that status may show. */
 final class DaxEvidenceTest {
   private static final BlockDevice PMEM = new BlockDevice("pmem0", true, false, false);
 
@@ -50,7 +50,7 @@ final class DaxEvidenceTest {
         .isEqualTo(
             new TierStatus.Dax(
                 true,
-                "xfs on /dev/pmem0, memory set aside by memmap=, which loses all at power-off"));
+                "xfs on /dev/pmem0, memory set aside by memmap=, which is lost at power-off"));
   }
 
   @Test
@@ -65,7 +65,7 @@ final class DaxEvidenceTest {
   void verdict_directOnSomethingElse_namesIt() {
     assertThat(refused(true, on(null, "virtiofs", "rw,dax")))
         .isEqualTo("DAX, but without MAP_SYNC (virtiofs)");
-    assertThat(refused(true, null)).isEqualTo("DAX, but without MAP_SYNC (on what is not known)");
+    assertThat(refused(true, null)).isEqualTo("DAX, but without MAP_SYNC (unknown file system)");
   }
 
   @ParameterizedTest
@@ -93,8 +93,8 @@ final class DaxEvidenceTest {
 
     assertThat(refused(false, on(sector, "ext4", "rw")))
         .isEqualTo(
-            "not DAX: the namespace of /dev/pmem0s is not in mode fsdax; ndctl create-namespace"
-                + " --mode=fsdax makes one");
+            "not DAX: the namespace of /dev/pmem0s is not in mode fsdax; create one with"
+                + " ndctl create-namespace --mode=fsdax");
   }
 
   @ParameterizedTest
@@ -114,7 +114,9 @@ final class DaxEvidenceTest {
   void verdict_mountedWithDaxInVain_pointsToTheLog(String option) {
     assertThat(refused(false, on(PMEM, "xfs", "rw," + option)))
         .isEqualTo(
-            "not DAX: xfs on /dev/pmem0 though mounted with %s; the kernel's log says why", option);
+            "not DAX: xfs on /dev/pmem0, although mounted with %s; see the kernel's"
+                + " log for the reason",
+            option);
   }
 
   @Test
@@ -127,7 +129,7 @@ final class DaxEvidenceTest {
   @Test
   void verdict_fileSystemWithoutDax_namesThoseThatHaveIt() {
     assertThat(refused(false, on(PMEM, "f2fs", "rw")))
-        .isEqualTo("not DAX: f2fs on /dev/pmem0 does not know it; make ext4 or xfs");
+        .isEqualTo("not DAX: f2fs on /dev/pmem0 does not support it; use ext4 or xfs");
   }
 
   @Test
@@ -135,14 +137,14 @@ final class DaxEvidenceTest {
     BlockDevice device = new BlockDevice("sda", null, false, false);
 
     assertThat(refused(false, on(device, "ext4", "rw")))
-        .isEqualTo("not DAX: ext4 on /dev/sda, of which /sys does not say whether it could be");
+        .isEqualTo("not DAX: ext4 on /dev/sda; /sys does not say whether it supports DAX");
   }
 
   @Test
   void verdict_nothingKnown_saysSo() {
     assertThat(refused(null, null))
         .isEqualTo(
-            "not DAX as far as is known: MAP_SYNC is refused, and /proc/self/mountinfo does not"
-                + " tell the file system");
+            "probably not DAX: MAP_SYNC is refused, and /proc/self/mountinfo does not"
+                + " show the file system");
   }
 }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What is said of real persistent memory; runs in the machine of {@code scripts/dax-vm}. */
+/** The verdict on real persistent memory; runs in the virtual machine of {@code scripts/dax-vm}. */
 @Tag("fsdax")
 final class DaxProbeFsdaxTest {
   private static final boolean SYNCHRONOUS = "nvdimm".equals(System.getenv("PMEM_KIND"));

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A machine in a directory: what /proc and /sys say of the directory that is probed. */
+/** A machine simulated in a directory: /proc and /sys for the probed directory. */
 final class DaxProbeTest {
   @TempDir private Path temporary;
   private Path directory;
@@ -24,7 +24,7 @@ final class DaxProbeTest {
     root = Files.createDirectories(temporary.resolve("root/proc/self")).resolve("../..");
   }
 
-  /** As proc(5) writes the number of the file system's device. */
+  /** The number of the file system's device in the format of proc(5). */
   private String device() throws IOException {
     long number = ((Number) Files.getAttribute(directory, "unix:dev")).longValue();
     return ((number >>> 8) & 0xfff) + ":" + ((number & 0xff) | ((number >>> 12) & 0xffffff00L));

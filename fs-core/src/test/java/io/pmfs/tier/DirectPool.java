@@ -13,7 +13,7 @@ public final class DirectPool {
 
   private DirectPool() {}
 
-  /** What is taken now, with what the collector has not freed yet. */
+  /** The bytes in use now, including those the collector has not freed yet. */
   public static long bytes() {
     return POOL.getTotalCapacity();
   }

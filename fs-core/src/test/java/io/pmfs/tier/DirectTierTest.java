@@ -13,7 +13,7 @@ import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A tier whose files are mapped memory, as far as it is told. */
+/** A tier that believes its files to be mapped memory. */
 final class DirectTierTest extends TierContract {
   private static final int LARGE = (2 << 20) + 1;
 

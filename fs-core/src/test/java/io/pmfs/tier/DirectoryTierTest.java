@@ -42,7 +42,7 @@ final class DirectoryTierTest extends TierContract {
         usage);
   }
 
-  /** As a new session does: what is open is closed. */
+  /** Opens the tier like a new session, closing the old one. */
   private DirectoryTier open(TierSettings settings, Tier.@Nullable Usage usage) throws IOException {
     if (opened != null) {
       opened.close();
@@ -169,7 +169,7 @@ final class DirectoryTierTest extends TierContract {
     tier.census()
         .forEachFile(
             number -> {
-              // The walk has read some names by now, which are gone when it looks at them.
+              // The walk has already read some names, whose files are gone when it examines them.
               for (long other = 1; other <= 500 && seen.isEmpty(); other++) {
                 tier.remove(other, null, 10);
               }
@@ -262,7 +262,7 @@ final class DirectoryTierTest extends TierContract {
 
     assertThatThrownBy(() -> tier.has(7, null, 10))
         .isInstanceOf(IOException.class)
-        .hasMessageContaining(again ? "another directory" : "not there any more");
+        .hasMessageContaining(again ? "another directory" : "no longer exists");
     assertThat(tier.hasFailed()).isTrue();
     assertThat(tier.create(8, 10)).isNull();
   }
@@ -311,7 +311,7 @@ final class DirectoryTierTest extends TierContract {
   @Test
   void create_reservationsLeaveLessThanKeepFree_hasNoRoom() throws Exception {
     long free = Files.getFileStore(temporary).getUsableSpace();
-    // Other programs write to this disk: half of what is free is far from what they change.
+    // Other programs write to this disk: half of the free space is far from what they change.
     DirectoryTier tier = open(Long.MAX_VALUE / 4, free / 2, EMPTY);
     CopyWriter first = create(tier, 7, free / 3);
 
@@ -443,7 +443,7 @@ final class DirectoryTierTest extends TierContract {
       assertThat(get(tier, 7)).isEqualTo(content(1, 100_000));
       assertThat(tier.create(9, 1)).isNull();
       disk.unfill();
-      // The disk is asked again after ten seconds at the latest; the deadline is twice that.
+      // The disk is checked again after at most ten seconds; the deadline is twice that.
       Await.until(
           "the tier takes copies again",
           () -> {
@@ -534,7 +534,6 @@ final class DirectoryTierTest extends TierContract {
         .hasMessageContaining("tier t");
   }
 
-  /** Records of copies that are files. */
   private static void deleteAll(Path directory) throws IOException {
     try (Stream<Path> all = Files.walk(directory)) {
       for (Path path : all.sorted(java.util.Comparator.reverseOrder()).toList()) {
@@ -543,7 +542,7 @@ final class DirectoryTierTest extends TierContract {
     }
   }
 
-  /** A file system of a size of our own, in memory; needs root. */
+  /** A file system of a chosen size, in memory; needs root. */
   private record SmallDisk(Path at) implements AutoCloseable {
     static SmallDisk mount(Path at, String size) throws IOException {
       Files.createDirectories(at);
@@ -556,7 +555,7 @@ final class DirectoryTierTest extends TierContract {
       assertThat(run("mount", "-o", "remount," + how, at.toString())).isZero();
     }
 
-    /** As far as paths go; what is open may go on. */
+    /** Affects paths only; open files stay writable. */
     void turnReadOnly() throws IOException {
       assertThat(run("mount", "--bind", at.toString(), at.toString())).isZero();
       remount("bind,ro");

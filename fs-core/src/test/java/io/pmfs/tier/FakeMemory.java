@@ -5,8 +5,8 @@ import java.nio.ByteOrder;
 import java.util.Random;
 
 /**
- * Memory as a processor with a cache sees it: what was written and not persisted may be lost when
- * the power goes, word by word.
+ * Memory as a processor with a cache sees it: bytes written but not persisted may be lost, word by
+ * word, when the power fails.
  */
 final class FakeMemory implements MappedMemory {
   private static final int LINE_BYTES = 64;
@@ -14,7 +14,7 @@ final class FakeMemory implements MappedMemory {
   private final ByteBuffer written;
   private final ByteBuffer persisted;
   private boolean isOn = true; // GUARDED_BY(this)
-  private int persistsUntilCut; // GUARDED_BY(this); 0: none comes
+  private int persistsUntilCut; // GUARDED_BY(this); 0: no cut is planned
   private Runnable whenCut = () -> {}; // GUARDED_BY(this)
   private volatile boolean closed;
 
@@ -34,8 +34,8 @@ final class FakeMemory implements MappedMemory {
   }
 
   /**
-   * What is there when the power has gone, of which any word may have been written back at any
-   * time. This one goes on without consequence.
+   * The content after a power failure; any word may have been written back at any time before. This
+   * object can still be used, without effect on the result.
    */
   synchronized FakeMemory afterPowerCut(Random random) {
     isOn = false;
@@ -49,7 +49,7 @@ final class FakeMemory implements MappedMemory {
     return new FakeMemory(left);
   }
 
-  /** Has the power go at a call of {@link #persist} to come, before it does anything. */
+  /** Makes the power fail at a later call of {@link #persist}, before it does anything. */
   synchronized void cutAtPersist(int count, Runnable then) {
     persistsUntilCut = count;
     whenCut = then;

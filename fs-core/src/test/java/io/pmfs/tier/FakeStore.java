@@ -19,14 +19,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A source in memory: a tree whose contents are generated from seeds, that changes when told to,
- * and whose every operation a hook may delay, refuse, or use to change something in the middle.
- * Each change moves the clock by a second.
+ * A source in memory: a tree whose contents are generated from seeds, which tests can change. A
+ * hook may delay or refuse every operation, or change something during it. Each change advances the
+ * clock by a second.
  */
 public final class FakeStore implements BackingStore {
   private static final int BATCH_NAMES = 500;
 
-  /** What a store is asked. */
+  /** The operations of a store. */
   public enum Operation {
     STATUS,
     LIST,
@@ -41,7 +41,7 @@ public final class FakeStore implements BackingStore {
     OPEN_NEXT
   }
 
-  /** Called before an operation, without locks; the offset is that of a read or a seek, else 0. */
+  /** Called before an operation, without locks; the offset of a read or a seek, else 0. */
   @FunctionalInterface
   public interface Hook {
     void before(Operation operation, FileName path, long offset) throws FsException;
@@ -60,14 +60,14 @@ public final class FakeStore implements BackingStore {
     this(1000);
   }
 
-  /** Whose inode numbers are above another's. */
+  /** A store whose inode numbers are above those of another. */
   public FakeStore(long lastInode) {
     this.lastInode = lastInode;
     root = new Node(++this.lastInode, FileType.DIRECTORY, 0755);
     touch(root);
   }
 
-  /** A file, by whatever names. */
+  /** A file, which may have several names. */
   public static final class Node {
     private final long inode;
     private final FileType type;
@@ -93,8 +93,8 @@ public final class FakeStore implements BackingStore {
   }
 
   /**
-   * The byte of generated content at an offset; no two blocks are alike. It shrinks to a half if
-   * the seed is below zero, else not at all.
+   * The byte of generated content at an offset; no two blocks are alike. With a negative seed the
+   * content compresses to a half, else not at all.
    */
   public static byte contentAt(long seed, long offset) {
     long mixed = ((seed + 1) * 0xD1B54A32D192ED03L) ^ (offset * 0x9E3779B97F4A7C15L);
@@ -115,7 +115,7 @@ public final class FakeStore implements BackingStore {
     hook = next == null ? NOTHING : next;
   }
 
-  /** Has an operation on a path fail. */
+  /** Makes an operation on a path fail. */
   public void fail(Operation failing, String at, Errno errno) {
     FileName failingPath = FileName.of(at);
     before(
@@ -136,7 +136,7 @@ public final class FakeStore implements BackingStore {
     file(FileName.of(path), seed, size);
   }
 
-  /** Adds a file, or puts a new one in the place of an old. */
+  /** Adds a file, or replaces one by a new file. */
   public synchronized void file(FileName path, long seed, long size) {
     Node node = new Node(++lastInode, FileType.REGULAR, 0644);
     node.seed = seed;
@@ -144,7 +144,7 @@ public final class FakeStore implements BackingStore {
     put(path, node);
   }
 
-  /** Changes a file in place, all its names. */
+  /** Changes a file in place, under all its names. */
   public synchronized void write(String path, long seed, long size) {
     Node node = require(path);
     node.seed = seed;
@@ -152,7 +152,7 @@ public final class FakeStore implements BackingStore {
     touch(node);
   }
 
-  /** Changes a file in place behind its times' back. */
+  /** Changes a file in place without changing its times. */
   public synchronized void writeSecretly(String path, long seed, long size) {
     Node node = require(path);
     node.seed = seed;
@@ -166,7 +166,7 @@ public final class FakeStore implements BackingStore {
     put(path, node);
   }
 
-  /** Replaces a link by one that got the old one's inode number, as file systems do. */
+  /** Replaces a link by one with the same inode number, as file systems do. */
   public synchronized void relink(String path, String target) {
     Node node = new Node(require(path).inode, FileType.SYMBOLIC_LINK, 0777);
     node.target = FileName.of(target);
@@ -214,19 +214,19 @@ public final class FakeStore implements BackingStore {
     require(path).modified = time;
   }
 
-  /** Has stat answer another size than there is; -1 for the truth. */
+  /** Makes stat return a wrong size; -1 for the true one. */
   public synchronized void lieAboutSize(String path, long size) {
     require(path).claimedSize = size;
   }
 
-  /** Says that there is a hole in a file, which is then taken to use fewer blocks. */
+  /** Puts a hole in a file, which then reports fewer blocks. */
   public synchronized void hole(String path, long from, long to) {
     Node node = require(path);
     node.holeFrom = from;
     node.holeTo = to;
   }
 
-  /** Has the files lie in so many sequences, in the order of their paths; 0 for none. */
+  /** Stores the files in this many sequences, in the order of their paths; 0 for none. */
   public void pack(int sequences) {
     sequenceCount = sequences;
   }
@@ -235,9 +235,9 @@ public final class FakeStore implements BackingStore {
     return now;
   }
 
-  // What was asked.
+  // Requests so far.
 
-  /** Bytes of content that were read of a file so far. */
+  /** Bytes of content read from a file so far. */
   public synchronized long bytesRead(String path) {
     return require(path).bytesRead.get();
   }
@@ -448,7 +448,7 @@ public final class FakeStore implements BackingStore {
   @Override
   public void close() {}
 
-  /** All paths, parents first, of the tree as it is. */
+  /** All current paths, parents first. */
   public synchronized Collection<FileName> paths() {
     List<FileName> paths = new ArrayList<>(List.of(FileName.of("")));
     for (int i = 0; i < paths.size(); i++) {
@@ -458,7 +458,7 @@ public final class FakeStore implements BackingStore {
     return paths;
   }
 
-  /** What a reader of a file must get: a range, less where it reaches past the end. */
+  /** The bytes that a reader of a file must get: a range, truncated at the end of the file. */
   public synchronized byte[] expected(FileName path, long offset, int size) {
     Node node = require(path);
     return content(node.seed, offset, (int) Math.max(0, Math.min(size, node.size - offset)));
@@ -534,7 +534,7 @@ public final class FakeStore implements BackingStore {
       }
     }
 
-    /** A real descriptor might be another file's by now. */
+    /** A real descriptor might belong to another file by now. */
     private void checkOpen() {
       if (closed) {
         throw new IllegalStateException(path + " was closed while it was used");

@@ -12,9 +12,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Predicate;
 
-/** A source in which things go wrong when a test says so, around one in which they do not. */
+/** Wraps a source and makes it fail when a test says so. */
 public final class FaultyStore implements BackingStore {
-  /** What the source is asked. */
+  /** The kinds of requests. */
   public enum Point {
     STATUS,
     LIST,
@@ -27,14 +27,16 @@ public final class FaultyStore implements BackingStore {
     STATFS
   }
 
-  /** What it answers, if it does. */
+  /** How a request is answered, if at all. */
   public enum Answer {
     WHOLE,
     /** A read ends early, in the middle of the file; a listing fails after half of the names. */
     CUT
   }
 
-  /** Called before each request, without locks: may fail, and may block as a source that hangs. */
+  /**
+   * Called before each request, without locks; may fail, and may block like a source that hangs.
+   */
   @FunctionalInterface
   public interface Faults {
     Answer at(Point point, FileName path) throws FsException;
@@ -53,9 +55,9 @@ public final class FaultyStore implements BackingStore {
   }
 
   /**
-   * Faults of every kind, by any thread.
+   * Faults of every kind, on any thread.
    *
-   * @param perThousand how many requests of a thousand meet one
+   * @param perThousand how many requests of a thousand fail
    */
   public static Faults random(long seed, int perThousand) {
     Random random = new Random(seed);
@@ -72,13 +74,12 @@ public final class FaultyStore implements BackingStore {
   }
 
   /**
-   * That a name does not exist is an answer like another where attributes are asked for, and no
-   * answer of a file that is open.
+   * ENOENT is a normal answer where attributes are requested, and not possible for an open file.
    */
   private static List<Errno> errnosOf(Point point) {
     return switch (point) {
       case STATUS, FILE_STATUS, READ, STATFS -> List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT);
-      // Where data lies is advice: what cannot be asked for is taken for data.
+      // The location of data is advice: where it is unavailable, everything counts as data.
       case LIST, READ_LINK, OPEN, SEEK, XATTRS ->
           List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT, Errno.ENOENT);
     };
@@ -88,12 +89,12 @@ public final class FaultyStore implements BackingStore {
     faults = next;
   }
 
-  /** Files that went stale stay so until they are opened anew. */
+  /** Ends all faults; files that became stale stay so until they are opened again. */
   public void clearFaults() {
     faults = NONE;
   }
 
-  /** Has every request of a kind fail. */
+  /** Makes every request of a kind fail. */
   public void failAt(Point failing, Errno errno) {
     faults =
         (point, path) -> {
@@ -104,7 +105,7 @@ public final class FaultyStore implements BackingStore {
         };
   }
 
-  /** With what requests failed since the last call, by threads of these names. */
+  /** The errors injected since the last call into requests of threads with these names. */
   public Set<Errno> takeInjected(Predicate<String> threads) {
     Set<Errno> errnos = EnumSet.noneOf(Errno.class);
     for (Injection next = injections.poll(); next != null; next = injections.poll()) {
@@ -186,7 +187,7 @@ public final class FaultyStore implements BackingStore {
     store.close();
   }
 
-  /** Once it is stale it stays so, as a file of a server that was replaced. */
+  /** A file that, once stale, stays so, like a file of a server that was replaced. */
   private final class FaultyFile implements SourceFile {
     private final FileName path;
     private final SourceFile file;

@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** A tier in which things go wrong when a test says so, around one in which they do not. */
+/** Wraps a tier and makes it fail when a test says so. */
 public final class FaultyTier implements Tier {
-  /** Where something may go wrong. */
+  /** The steps that may fail. */
   public enum Point {
     OPEN,
     HAS,
@@ -20,18 +20,18 @@ public final class FaultyTier implements Tier {
     WRITE,
     COMMIT,
     MOVE,
-    /** Of what is written; nothing can go wrong there, but it may take long. */
+    /** Of a writer; it cannot fail, but may take long. */
     CLOSE
   }
 
-  /** What is to happen there. */
+  /** What happens at a step. */
   public enum Fault {
     NONE,
     /** An IOException; from CREATE, no room. */
     FAIL,
     /** The end of the file comes early; a copy that is opened is not there. */
     SHORT,
-    /** A byte is another; the file of a copy that is opened is gone. */
+    /** A byte is changed; the file of a copy that is opened is gone. */
     CORRUPT,
     /** The disk is full; for WRITE. */
     FULL
@@ -59,12 +59,12 @@ public final class FaultyTier implements Tier {
     faults = (point, number) -> Fault.NONE;
   }
 
-  /** Has every step of a kind fail. */
+  /** Makes every step of a kind fail. */
   public void failAt(Point failing) {
     faults = (point, number) -> point == failing ? Fault.FAIL : Fault.NONE;
   }
 
-  /** How many copies are in the making: of those that were given up, too. */
+  /** How many copies are unfinished, including abandoned ones. */
   public int openWriters() {
     return openWriters.get();
   }
@@ -179,7 +179,7 @@ public final class FaultyTier implements Tier {
       openWriters.incrementAndGet();
     }
 
-    /** The faulty one: copies are recorded as the tier's that is in the list. */
+    /** Returns the wrapper: copies are recorded for the tier that is in the list. */
     @Override
     public Tier tier() {
       return FaultyTier.this;

@@ -14,12 +14,12 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 
-/** Random operations on a pool whose power goes at any of them. */
+/** Random operations on a pool; the power fails at any of them. */
 final class PoolCrashTest {
   private static final int SIZE = 4 << 20;
   private static final int BUNDLE = 64 << 10;
 
-  /** What was recorded, and of what the copy is. */
+  /** The recorded extents, and the content of each copy. */
   private final Map<Extent, Long> recorded = new HashMap<>();
 
   private FakeMemory memory = new FakeMemory(SIZE);
@@ -72,7 +72,7 @@ final class PoolCrashTest {
       case 3 -> {
         if (!recorded.isEmpty()) {
           Extent extent = any(random);
-          // As an eviction: the record may go before or after the copy.
+          // Like an eviction: the record may be removed before or after the copy.
           recorded.remove(extent);
           tier.remove(1, extent, extent.size());
         }
@@ -82,7 +82,7 @@ final class PoolCrashTest {
         if (writer != null) {
           writer.write(0, ByteBuffer.wrap(FakeStore.content(-1, 0, random.nextInt(10_000))));
           if (crashes && random.nextBoolean()) {
-            // Committed, and not recorded before the process ends.
+            // Committed, but not recorded before the process ends.
             unrecorded(tier, writer);
           }
           writer.close();
@@ -138,13 +138,13 @@ final class PoolCrashTest {
     Tier.Usage usage = Objects.requireNonNull(tier.usage());
     tier.close();
     memory = memory.again();
-    // What was committed and not recorded stays until the records are gone through.
+    // Copies that were committed and not recorded stay until the records are compared.
     PoolTier next = open(usage, random);
     Recount.of(next, number -> false, recorded.keySet());
     return next;
   }
 
-  /** The power goes in the middle of an operation; what is recorded by then counts. */
+  /** The power fails during an operation; the records at that moment count. */
   private final class Cut {
     @Nullable FakeMemory left;
     Map<Extent, Long> known = Map.of();
@@ -166,7 +166,7 @@ final class PoolCrashTest {
       recorded.clear();
       recorded.putAll(cut.known);
     } else {
-      // The process alone is killed, or the power goes between two operations.
+      // Only the process is killed, or the power fails between two operations.
       memory = random.nextBoolean() ? memory.again() : memory.afterPowerCut(random);
     }
     PoolTier next = open(null, random);
@@ -176,7 +176,7 @@ final class PoolCrashTest {
     return next;
   }
 
-  /** Every record is of a copy with the right bytes, and nothing lies in two places. */
+  /** Every record has a copy with the right bytes, and no two copies overlap. */
   private void check(PoolTier tier) throws IOException {
     for (Map.Entry<Extent, Long> copy : recorded.entrySet()) {
       Extent extent = copy.getKey();
@@ -189,7 +189,7 @@ final class PoolCrashTest {
             .isEqualTo(FakeStore.content(copy.getValue(), 0, (int) extent.size()));
       }
     }
-    // What was being moved when the power went may lie in the spare bundle.
+    // A copy that was being moved when the power failed may be in the spare bundle.
     assertThat(tier.status().usedBytes())
         .isLessThanOrEqualTo(tier.status().capacityBytes() + BUNDLE);
   }

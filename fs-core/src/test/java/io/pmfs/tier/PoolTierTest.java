@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 final class PoolTierTest extends TierContract {
   private static final int MIB = 1 << 20;
 
-  /** Of which 6 MiB are data, and a bundle takes 64 KiB. */
+  /** 6 MiB of this are data; a bundle has 64 KiB. */
   private static final int SIZE = 8 * MIB;
 
   private static final int BUNDLE = 64 << 10;
@@ -46,7 +46,7 @@ final class PoolTierTest extends TierContract {
     return open(memory, "dataset", Long.MAX_VALUE, usage);
   }
 
-  /** What a new session finds. */
+  /** Reopens the pool like a new session. */
   private PoolTier reopen(PoolTier tier, Tier.@Nullable Usage usage) throws IOException {
     tier.close();
     memory = memory.again();
@@ -321,7 +321,7 @@ final class PoolTierTest extends TierContract {
 
     assertThatThrownBy(() -> tier.has(1, alone, alone.size()))
         .isInstanceOf(IOException.class)
-        .hasMessageContaining("not this pool any more");
+        .hasMessageContaining("no longer holds this pool");
     assertThat(tier.hasFailed()).isTrue();
     assertThat(tier.create(1, 10)).isNull();
     tier.close();
@@ -337,7 +337,7 @@ final class PoolTierTest extends TierContract {
       writer.close();
     }
     assertThat(extents).hasSizeGreaterThan(500);
-    // Of the first 40 bundles one copy of eight is left.
+    // One copy in eight is left of the first 40 bundles.
     for (int i = 0; i < 320; i++) {
       if (i % 8 != 0) {
         tier.remove(1, extents.get(i), extents.get(i).size());
@@ -372,7 +372,7 @@ final class PoolTierTest extends TierContract {
   void create_tableFull_hasNoRoom() throws Exception {
     PoolTier tier = open(Tier.Usage.NONE);
     List<Extent> extents = new ArrayList<>();
-    // One entry for 32 KiB of the pool, and one of them for the spare bundle.
+    // There is one entry per 32 KiB of the pool; the spare bundle has one of them.
     for (int i = 0; i < SIZE / (32 << 10) - 1; i++) {
       extents.add(store(tier, content(i, 10), false));
     }
@@ -465,13 +465,13 @@ final class PoolTierTest extends TierContract {
               m.slice(0, 8192).put(new byte[8192]);
               m.slice(MIB - 1, 1).put((byte) 1);
             },
-            "is a pool that is damaged",
+            "is a damaged pool",
             m -> {
               for (long place : PoolSuperblock.PLACES) {
                 m.slice(place + 100, 1).put((byte) 1);
               }
             },
-            "is a pool of format 2, and this version knows 1",
+            "is a pool of format 2, and this version reads 1",
             m -> {
               for (long place : PoolSuperblock.PLACES) {
                 m.slice(place, 512).order(ByteOrder.LITTLE_ENDIAN).putInt(8, 2);
@@ -517,7 +517,7 @@ final class PoolTierTest extends TierContract {
     shorter.slice(0, SIZE - 4096).put(memory.again().slice(0, SIZE - 4096));
     assertThatThrownBy(() -> open(shorter, "dataset", Long.MAX_VALUE, null))
         .isInstanceOf(PoolException.class)
-        .hasMessageContaining("8384512 bytes of the 8388608");
+        .hasMessageContaining("8384512 bytes instead of the 8388608");
     assertThatThrownBy(() -> open(new FakeMemory(MIB), "dataset", Long.MAX_VALUE, null))
         .isInstanceOf(PoolException.class)
         .hasMessageContaining("too few");

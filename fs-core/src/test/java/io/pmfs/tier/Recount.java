@@ -7,7 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.function.LongPredicate;
 
-/** Counts a tier's copies as who keeps the records does. */
+/** Counts a tier's copies like the code that keeps the records. */
 final class Recount {
   private Recount() {}
 

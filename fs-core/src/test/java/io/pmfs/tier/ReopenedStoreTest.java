@@ -51,7 +51,7 @@ final class ReopenedStoreTest {
     assertThat(time.offer("", 30, TimeUnit.SECONDS)).isTrue();
   }
 
-  /** A source that is away for some attempts, each time with the next of these reasons. */
+  /** A source that is unavailable for several attempts, with these errors in turn. */
   private ReopenedStore.Opener awayFor(List<Errno> reasons) {
     List<Errno> rest = new ArrayList<>(reasons);
     return () -> {
@@ -85,8 +85,8 @@ final class ReopenedStoreTest {
       Await.until("it is there", store::isThere);
       assertThat(store.absence()).isNull();
       Await.until("two lines", () -> lines.size() == 2);
-      assertThat(lines.get(0)).startsWith("is away: EIO: /source");
-      assertThat(lines.get(1)).isEqualTo("is there again");
+      assertThat(lines.get(0)).startsWith("is unavailable: EIO: /source");
+      assertThat(lines.get(1)).isEqualTo("is available again");
     }
   }
 
@@ -167,7 +167,7 @@ final class ReopenedStoreTest {
         latch.await();
         break;
       } catch (InterruptedException e) {
-        interrupted = true; // a system call that hangs does not end either
+        interrupted = true; // a hanging system call would not end either
       }
     }
     if (interrupted) {

@@ -21,10 +21,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What every tier must do. Room is counted in units of 4 KiB. */
 public abstract class TierContract {
-  /** A tier without copies that takes some, of that capacity; the test closes it. */
+  /** An empty tier of this capacity that accepts copies; the test closes it. */
   protected abstract Tier newTier(long capacityBytes) throws Exception;
 
-  /** A tier of enough room. */
+  /** A tier with enough room. */
   private Tier newTier() throws Exception {
     return newTier(64 << 20);
   }
@@ -37,10 +37,10 @@ public abstract class TierContract {
     return Objects.requireNonNull(tier.create(number, size), "no room");
   }
 
-  /** Where the copies are that are not files, as records say it. */
+  /** The extents of copies that are not files, as in the records. */
   private final Map<Long, Extent> places = new ConcurrentHashMap<>();
 
-  /** Puts a whole copy, as a file or with an allocation of its own. */
+  /** Stores a whole copy, as a file or with its own allocation. */
   protected void put(Tier tier, long number, byte[] content) throws IOException {
     CopyWriter writer = create(tier, number, content.length);
     try {
@@ -51,7 +51,7 @@ public abstract class TierContract {
     }
   }
 
-  /** Commits a copy in place of the one there was, as who keeps the records does. */
+  /** Commits a copy, replacing the existing one, like the code that keeps the records. */
   private void commit(Tier tier, long number, CopyWriter writer) throws IOException {
     synchronized (places) {
       Extent extent = writer.commit();
@@ -400,7 +400,7 @@ public abstract class TierContract {
     }
   }
 
-  /** Tasks on a few threads, whose failures {@link #join} throws. */
+  /** Runs tasks on a few threads; {@link #join} throws their failures. */
   protected static final class Threads implements AutoCloseable {
     private final ExecutorService threads;
     private final List<Future<?>> running = new ArrayList<>();

@@ -1,12 +1,12 @@
 package io.pmfs.fuse;
 
 /**
- * A request of the kernel that was answered.
+ * A request from the kernel that was answered.
  *
- * @param asked what it asked for
+ * @param asked what the request asked for
  * @param errno as the caller sees it; 0 for success
  * @param bytes of contents, of a listing or of a link's target in the answer; -1 if the operation
- *     has none of these or it is not known
- * @param nanos how long it took
+ *     has none of these or the size is not known
+ * @param nanos how long the request took
  */
 public record AnsweredRequest(AskedRequest asked, int errno, long bytes, long nanos) {}

@@ -14,28 +14,29 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The files that the kernel reads without us, by inode. A copy is registered when its file is first
- * opened and stays registered, for the next open, until it goes or others push it out; what is open
- * stays readable when the copy is deleted. Before a registration is used again the copy is looked
- * at, since others may have cut it short.
+ * The files that the kernel reads without the daemon, by inode. A copy is registered when its file
+ * is first opened. It stays registered for later opens until the copy is removed or other
+ * registrations displace it. An open file stays readable after its copy is deleted. Before a
+ * registration is used again the copy is checked, because another program may have truncated it.
  *
- * <p>The kernel wants all opens of an inode to agree, and looks up the id at each of them: as long
- * as one is open through us, so is the next, and as long as one is open on a backing file, the next
- * is on the same one, whose registration therefore stays although its copy may be gone.
+ * <p>The kernel requires that all opens of an inode agree, and looks up the id at each open. While
+ * an inode is open through the daemon, every further open goes through the daemon. While it is open
+ * on a backing file, every further open uses the same backing file, whose registration therefore
+ * stays although its copy may be gone.
  *
- * <p>A process that goes on with the session of another takes over what that one had open, from the
- * ledger. Whether those copies are still there it does not know, so their registrations go with the
- * last close; those that were not open go at once.
+ * <p>A process that takes over another process's session takes over the open registrations from the
+ * ledger. It does not know whether their copies still exist, so it removes each one at the last
+ * close. Registrations that were not open are removed immediately.
  *
  * <p>INVARIANT: an id that was handed out stays registered until {@link #release} was called as
- * often as {@link #open}. The ledger may count an open twice, if its process died before it
- * answered, and never a close. No system call, and nothing of the file system, is called with the
- * lock held: a copy may go, and say so, while it is being looked for.
+ * often as {@link #open}. If its process died before it answered, the ledger may count an open
+ * twice; it never counts a close twice. No system call and no method of the file system is called
+ * with the lock held: a copy may be removed, and reported as removed, while it is being looked up.
  */
 final class BackingFiles {
   private static final Logger log = LoggerFactory.getLogger(BackingFiles.class);
 
-  /** Stands for: read through us. The kernel's ids start at 1. */
+  /** The file is read through the daemon. The kernel's ids start at 1. */
   static final int NONE = 0;
 
   private static final int NO_SLOT = -1;
@@ -47,7 +48,7 @@ final class BackingFiles {
      * Registers a regular file of exactly that size.
      *
      * @return its id; {@link #NONE} if there is no such file
-     * @throws FsException if the kernel does not take it
+     * @throws FsException if the kernel does not accept the file
      */
     int register(Path file, long size) throws FsException;
 
@@ -64,7 +65,7 @@ final class BackingFiles {
     private int opens;
     private boolean gone;
 
-    /** The size is 0 where it is not known, and for what is read through us. */
+    /** The size is 0 if it is not known and for files that are read through the daemon. */
     Backing(int id, int slot, long size, int opens, boolean gone) {
       this.id = id;
       this.slot = slot;
@@ -81,13 +82,13 @@ final class BackingFiles {
   private final @Nullable ReadModeChoice choice;
   private final LongAdder left = new LongAdder();
 
-  /** Opens of copies that are no files of their own, since the start. */
+  /** Opens, since the start, of copies that are not separate files. */
   private final LongAdder notFiles = new LongAdder();
 
   private final LongAdder leftBytes = new LongAdder();
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Registered and not open, the longest so first. */
+  /** Registered but not open, longest idle first. */
   private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
 
   private long copiesGone; // GUARDED_BY(this)
@@ -96,9 +97,9 @@ final class BackingFiles {
   /**
    * The backing files of one session.
    *
-   * @param ledger for the next process on the same session, and from the one before; null if the
+   * @param ledger passes open files on to the next process that serves the session; null if the
    *     session ends with this process
-   * @param choice whether there are to be any; null if that was asked for
+   * @param choice decides whether backing files are used; null if the user asked for them
    */
   BackingFiles(
       PmfsFileSystem fileSystem,
@@ -108,7 +109,7 @@ final class BackingFiles {
     this(fileSystem, registry, ledger, choice, REGISTERED);
   }
 
-  /** Keeps at most so many files registered that are not open. */
+  /** Keeps at most {@code registeredMax} files registered that are not open. */
   BackingFiles(
       PmfsFileSystem fileSystem,
       Registry registry,
@@ -137,7 +138,7 @@ final class BackingFiles {
     }
   }
 
-  /** What comes of opening files, as far as is known by now. */
+  /** The read mode in effect, as far as it is known yet. */
   ReadMode readMode() {
     if (unavailable != null) {
       return ReadMode.PAGE_CACHE;
@@ -149,7 +150,10 @@ final class BackingFiles {
     return chosen == null ? ReadMode.AUTO : chosen.mode();
   }
 
-  /** Why it is so, or what it lacks; empty if it was asked for and is so. */
+  /**
+   * Why this mode is in effect, or why passthrough is not; empty if the user asked for it and it
+   * is.
+   */
   String readModeReason() {
     if (unavailable != null) {
       return "no passthrough: " + unavailable;
@@ -161,15 +165,15 @@ final class BackingFiles {
     return chosen == null ? "chosen when copies are read again" : chosen.reason();
   }
 
-  /** Where most copies that were opened are none that the kernel could read. */
+  /** A note if the kernel cannot read most of the copies that were opened; else empty. */
   private String notInEffect() {
     long others = notFiles.sum();
     long all = others + left.sum();
     return others <= all / 2
         ? ""
-        : "hardly in effect: %,d of %,d opened copies are compressed, or lie in a bundle or a pool;"
+        : "hardly in effect: %,d of %,d opened copies are compressed, in a bundle or in a pool;"
                 .formatted(others, all)
-            + " pmfs evict, then pmfs stage makes files of those in bundles";
+            + " to turn copies in bundles into files, run pmfs evict, then pmfs stage";
   }
 
   void setUnavailable(String why) {
@@ -184,7 +188,10 @@ final class BackingFiles {
     }
   }
 
-  /** Opens a file: the id of its backing file, or {@link #NONE} to read it through us. */
+  /**
+   * Opens a file; returns the id of its backing file, or {@link #NONE} to read it through the
+   * daemon.
+   */
   int open(long inode) throws FsException {
     if (isIdle(inode) && !isWhole(inode)) {
       copyGone(inode);
@@ -203,7 +210,7 @@ final class BackingFiles {
     synchronized (this) {
       chosen = openKnown(inode);
       if (chosen == null) {
-        // If copies went meanwhile, this may be one of them: good for this open, but not kept.
+        // If a copy was removed meanwhile, it may be this one: good for this open, but not kept.
         int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
         boolean isKnownLater = ledger == null || slot != NO_SLOT;
         chosen =
@@ -220,7 +227,7 @@ final class BackingFiles {
         }
       }
     }
-    // Another opener was faster, or the next process would know nothing of it.
+    // Another thread opened it first, or the next process would not know about it.
     unregister(id);
     return chosen.id;
   }
@@ -249,7 +256,7 @@ final class BackingFiles {
     return known;
   }
 
-  /** Called with the lock held; returns how often it is open then. */
+  /** Called with the lock held; returns the number of opens afterwards. */
   private int count(Backing backing, int more) {
     backing.opens += more;
     if (ledger != null) {
@@ -258,7 +265,7 @@ final class BackingFiles {
     return backing.opens;
   }
 
-  /** Closes what was opened once. */
+  /** Undoes one {@link #open}. */
   void release(long inode) {
     int out = NONE;
     synchronized (this) {
@@ -285,7 +292,7 @@ final class BackingFiles {
     return forget(eldest);
   }
 
-  /** Called with the lock held; returns the id that is to be unregistered. */
+  /** Called with the lock held; returns the id to unregister. */
   private int forget(Backing backing) {
     if (ledger != null) {
       ledger.remove(backing.slot);
@@ -344,10 +351,10 @@ final class BackingFiles {
   private void refused(FsException e) {
     switch (e.errno()) {
       case EPERM -> setUnavailable("the daemon lacks CAP_SYS_ADMIN");
-      case ELOOP -> setUnavailable("the tier lies on a stacked file system");
-      // For now: the next file may find some.
-      case ENOMEM, ENFILE, EMFILE, EINTR -> log.warn("no passthrough of a file: {}", e.errno());
-      default -> setUnavailable("the kernel refuses a backing file with " + e.errno());
+      case ELOOP -> setUnavailable("the tier is on a stacked file system");
+      // Only for now: the next file may succeed.
+      case ENOMEM, ENFILE, EMFILE, EINTR -> log.warn("no passthrough for a file: {}", e.errno());
+      default -> setUnavailable("the kernel refused a backing file: " + e.errno());
     }
   }
 
@@ -357,22 +364,22 @@ final class BackingFiles {
     }
   }
 
-  /** An open was answered with a copy's file. */
+  /** Counts an open that was answered with a copy's file. */
   void countLeft() {
     left.increment();
   }
 
-  /** How many were. */
+  /** How many opens were answered with a copy's file. */
   long left() {
     return left.sum();
   }
 
-  /** The sizes of their files, each as often as it was opened. */
+  /** The total size of the files so opened; a file counts once for each open. */
   long leftBytes() {
     return leftBytes.sum();
   }
 
-  /** Before the device is closed. */
+  /** Call before closing the device. */
   void close() {
     Map<Long, Backing> all;
     synchronized (this) {

@@ -18,17 +18,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which inodes have which backing ids, in a mapped file that survives this process: the kernel
- * keeps both, and a daemon that takes over the session must go on with them. Slots of 16 bytes:
- * inode number, backing id, how often it is open; an inode of 0 is a free slot. It grows by pieces
- * as files are open. Lives as long as a session, so no other program reads its format.
+ * Records in a mapped file which inodes have which backing ids. The file survives this process: the
+ * kernel keeps both, and a daemon that takes over the session must continue with them. Slots of 16
+ * bytes: inode number, backing id, open count; an inode of 0 marks a free slot. The file grows in
+ * pieces as files are opened. It exists as long as the session, so no other program reads its
+ * format.
  */
 final class BackingLedger implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(BackingLedger.class);
 
   static final int PIECE_SLOTS = 16 * 1024;
 
-  /** Four million open files. */
+  /** Room for four million open files. */
   static final int PIECES_MAX = 256;
 
   private static final int SLOT_BYTES = 16;
@@ -44,7 +45,7 @@ final class BackingLedger implements AutoCloseable {
   private final List<MappedByteBuffer> pieces = new ArrayList<>(); // GUARDED_BY(this)
   private final BitSet used = new BitSet(); // GUARDED_BY(this)
 
-  /** Opens the file, or makes it. */
+  /** Opens the file, or creates it. */
   BackingLedger(Path path) throws IOException {
     file = FileChannel.open(path, CREATE, READ, WRITE);
     for (long size = file.size(); pieces.size() * (long) PIECE_BYTES < size; ) {
@@ -61,7 +62,7 @@ final class BackingLedger implements AutoCloseable {
     return pieces.size() * PIECE_SLOTS;
   }
 
-  /** Maps the next piece, which is written first: a mapping would not say that the disk is full. */
+  /** Maps the next piece. Writes it first, because a mapping does not report a full disk. */
   private void map() throws IOException {
     long begin = pieces.size() * (long) PIECE_BYTES;
     ByteBuffer zeros = ByteBuffer.allocate((int) Math.max(0, begin + PIECE_BYTES - file.size()));
@@ -73,7 +74,7 @@ final class BackingLedger implements AutoCloseable {
     pieces.add(piece);
   }
 
-  /** What was put and not removed. */
+  /** All entries that were put and not removed. */
   synchronized List<Entry> entries() {
     List<Entry> entries = new ArrayList<>();
     used.stream()
@@ -87,7 +88,7 @@ final class BackingLedger implements AutoCloseable {
     return entries;
   }
 
-  /** Notes an id that is open once; returns its slot, or -1 if there is no room for more. */
+  /** Records an id with one open; returns its slot, or -1 if there is no room. */
   synchronized int put(long inode, int id) {
     int slot = used.nextClearBit(0);
     if (slot >= slots() && !grow()) {
@@ -96,7 +97,7 @@ final class BackingLedger implements AutoCloseable {
     used.set(slot);
     MappedByteBuffer piece = piece(slot);
     int at = at(slot);
-    // A slot counts once it has an inode.
+    // A slot is in use once it has an inode.
     piece.putInt(at + ID, id);
     piece.putInt(at + OPENS, 1);
     VarHandle.releaseFence();
@@ -112,12 +113,12 @@ final class BackingLedger implements AutoCloseable {
       map();
       return true;
     } catch (IOException e) {
-      log.debug("the ledger of backing files: {}", e.toString());
+      log.debug("cannot write the ledger of backing files: {}", e.toString());
       return false;
     }
   }
 
-  /** Notes how often an id is open. */
+  /** Records how often an id is open. */
   synchronized void setOpens(int slot, int opens) {
     if (slot >= 0) {
       piece(slot).putInt(at(slot) + OPENS, opens);
@@ -143,13 +144,13 @@ final class BackingLedger implements AutoCloseable {
     return slot % PIECE_SLOTS * SLOT_BYTES;
   }
 
-  /** Nothing is noted from now on that would need more room. */
+  /** From now on, records nothing that needs more room. */
   @Override
   public synchronized void close() {
     try {
       file.close();
     } catch (IOException e) {
-      log.debug("the ledger of backing files: {}", e.toString());
+      log.debug("cannot close the ledger of backing files: {}", e.toString());
     }
   }
 }

@@ -6,124 +6,134 @@ import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** How requests arrive from the kernel: mounts, serves and unmounts one file system. Used once. */
+/**
+ * Mounts, serves and unmounts one file system: the path by which the kernel's requests arrive. Used
+ * once.
+ */
 public interface Bridge {
   /**
-   * A name that a daemon may look up in its root to see whether its mount answers: too long for any
-   * file, so that nobody asks the source. It is nobody's request and counts nowhere.
+   * An extended attribute that no file has: for its value the kernel asks the daemon, and the
+   * daemon nobody else. So a look whether a mount answers is no request to its source.
+   */
+  String PROBE = "user.pmfs.probe";
+
+  /**
+   * The name that a daemon looks up in its root to see whether its mount answers. It is too long
+   * for any file, so the source is not asked. The request does not count in any statistic.
    */
   String HEARTBEAT = "x".repeat(300);
 
-  /** What it is called in status, for example {@code jnr}. */
+  /** The bridge's name in status, for example {@code jnr}. */
   String name();
 
-  /** What the kernel answers without us, as far as is known by now. */
+  /** What the kernel answers without the daemon, as far as it is known yet. */
   ReadMode readMode();
 
-  /** Why it is so, in a few words. */
+  /** Why that mode is in effect, in a few words. */
   String readModeReason();
 
-  /** How long the requests took that came since the start. */
+  /** How long the requests since the start took. */
   RequestLatencies latencies();
 
-  /** Has somebody told of every request that is answered. Before {@link #mount}. */
+  /** Calls the listener for every answered request. Call before {@link #mount}. */
   void tell(RequestListener listener);
 
   /**
-   * Requests that began so long ago and have no answer yet, the longest first. None while {@link
-   * #latencies} are switched off, and none ever of a bridge that does not know: the one over
-   * libfuse, whose requests are its own threads' calls.
+   * Requests that began at least {@code leastNanos} ago and are not answered yet, oldest first.
+   * Empty while {@link #latencies} are switched off. Always empty for a bridge that does not know
+   * its requests: the bridge over libfuse, which receives them as calls on libfuse's threads.
    */
   default List<AskedRequest> waiting(long leastNanos) {
     return List.of();
   }
 
-  /** How many opens since the start were answered with a copy's file, which the kernel reads. */
+  /** How many opens since the start were answered with a copy's file for the kernel to read. */
   default long opensLeftToKernel() {
     return 0;
   }
 
-  /** The sizes of these files together: what the kernel reads if each is read once and whole. */
+  /**
+   * The total size of these files: what the kernel reads if it reads each one once and completely.
+   */
   default long bytesLeftToKernel() {
     return 0;
   }
 
   /**
-   * Mounts and returns once a request through the mount was answered.
+   * Mounts; returns once a request through the mount was answered.
    *
-   * @throws MountException if it could not, or not in time; then nothing is left mounted
+   * @throws MountException if mounting failed or timed out; then nothing is left mounted
    */
   void mount(Duration timeout) throws MountException;
 
-  /** Whether the mount stays when this process dies, for another one to go on with. */
+  /** Whether the mount survives this process, so that another process can continue with it. */
   default boolean outlivesProcess() {
     return false;
   }
 
-  /** Whether a request could be taken now. */
+  /** Whether a worker is free to take a request. */
   default boolean hasIdleWorker() {
     return true;
   }
 
-  /** How many requests were answered, in whatever way. */
+  /** How many requests were answered, with success or failure. */
   default long answered() {
     return 0;
   }
 
-  /** Whether the session, which has not ended, needs another process to be served. */
+  /** Whether another process has to serve the session, which has not ended. */
   default boolean hasFailed() {
     return false;
   }
 
   /**
-   * Stops taking requests, for good, when those in progress are answered; the mount stays, and what
-   * comes waits for another process. Says whether it did within the time; false also if the session
-   * cannot outlive this process.
+   * Permanently stops taking requests and waits until those in progress are answered. The mount
+   * stays, and new requests wait for another process. Returns whether this completed in time; false
+   * also if the session cannot outlive this process.
    */
   default boolean freeze(Duration timeout) throws InterruptedException {
     return false;
   }
 
   /**
-   * Has the kernel forget what it keeps of an inode, attributes and contents, so that it asks
-   * again.
+   * Makes the kernel forget an inode's cached attributes and contents, so that it asks again.
    *
-   * <p>DEADLOCK: waits for requests in progress; so not from a thread that answers one, and not
-   * with a lock held that such a thread may want.
+   * <p>DEADLOCK: waits for requests in progress. Do not call it from a thread that answers
+   * requests, or with a lock held that such a thread may need.
    *
-   * @return false if the kernel knew nothing of it, or cannot be told through this bridge: then
-   *     what it keeps stays until the time is over for which it was told to
+   * @return false if the kernel did not know the inode, or this bridge cannot notify it: then the
+   *     kernel keeps what it has until its validity time is over
    */
   boolean invalidateInode(long inode) throws FsException;
 
-  /** The same for a name in a directory, and for its absence. */
+  /** The same for a name in a directory, or for the absence of that name. */
   boolean invalidateEntry(long directory, FileName name) throws FsException;
 
   /**
-   * Unmounts; the session ends when the kernel lets go of it.
+   * Unmounts. The session ends when the kernel releases it.
    *
-   * @param lazy to detach a mount that is in use: whoever has files open keeps them until the
-   *     daemon is gone
-   * @throws MountException if it is busy or may not be unmounted; the session goes on
+   * @param lazy detaches a mount that is in use: open files stay readable until the daemon ends
+   * @throws MountException if the mount is busy or unmounting is not permitted; the session
+   *     continues
    */
   void unmount(boolean lazy) throws MountException;
 
   /**
-   * Whether the mount point leads to this session: it may be detached, with files open, or lie
-   * under another mount.
+   * Whether the mount point leads to this session. It does not if the mount is detached with files
+   * open, or lies under another mount.
    */
   default boolean isAtMountpoint() {
     return true;
   }
 
-  /** The number of the session's mount, as mountinfo has it; null if it is not known. */
+  /** The device number of the session's mount, as in mountinfo; null if not known. */
   default @Nullable String device() {
     return null;
   }
 
   /**
-   * Waits until the session has ended, by whatever unmount, or {@link #hasFailed}; says whether it
-   * did within the time.
+   * Waits until the session has ended, whoever unmounted it, or {@link #hasFailed}; returns whether
+   * that happened in time.
    */
   boolean awaitEnd(Duration timeout) throws InterruptedException;
 }

@@ -7,19 +7,19 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes the processor's cache lines back to memory, as the JDK does for its own mappings of
- * persistent memory (JEP 352). The launcher opens jdk.internal.misc, which has it.
+ * persistent memory (JEP 352). The launcher opens jdk.internal.misc, which provides this.
  */
 final class CacheLines {
   private static final @Nullable MethodHandle WRITE_BACK = find();
 
   private CacheLines() {}
 
-  /** Why it is impossible here; null if it is possible. */
+  /** Why this is impossible on this machine; null if it is possible. */
   static @Nullable String obstacle() {
     return WRITE_BACK != null
         ? null
-        : "this Java cannot write cache lines back to persistent memory: it takes x86-64 or AArch64,"
-            + " and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED, as scripts/pmfs has it";
+        : "this Java cannot write cache lines back to persistent memory: this needs x86-64 or AArch64,"
+            + " and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED (scripts/pmfs sets it)";
   }
 
   private static @Nullable MethodHandle find() {
@@ -46,7 +46,10 @@ final class CacheLines {
     }
   }
 
-  /** Returns when a range is in memory, and before anything that is written later is. */
+  /**
+   * Writes a range back to memory. Returns when the range is in memory, before anything that is
+   * written later.
+   */
   static void writeBack(long address, long size) {
     MethodHandle writeBack = WRITE_BACK;
     if (writeBack == null) {

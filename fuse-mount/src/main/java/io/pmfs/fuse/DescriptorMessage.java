@@ -27,7 +27,7 @@ final class DescriptorMessage {
   static final int CONTROL_TYPE = 12;
   static final int CONTROL_DESCRIPTOR = 16;
 
-  /** Room for one descriptor, as CMSG_SPACE has it. */
+  /** Room for one descriptor: CMSG_SPACE(sizeof(int)). */
   static final int CONTROL_SPACE = 24;
 
   private static final int NONE = -1;
@@ -35,7 +35,7 @@ final class DescriptorMessage {
 
   private DescriptorMessage() {}
 
-  /** A pair of connected sockets that programs started later do not inherit. */
+  /** A pair of connected sockets that child processes do not inherit. */
   static int[] sockets() throws FsException {
     int[] pair = new int[2];
     if (LIBC.socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -44,7 +44,7 @@ final class DescriptorMessage {
     return pair;
   }
 
-  /** Waits for the descriptor; -1 if the other end is closed without one. */
+  /** Waits for the descriptor; -1 if the other end closes without sending one. */
   static int receive(int socket) throws FsException {
     int control = MESSAGE_SIZE + VECTOR_SIZE;
     int data = control + CONTROL_SPACE;

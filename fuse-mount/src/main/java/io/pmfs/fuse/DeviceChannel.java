@@ -7,8 +7,8 @@ import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
 /**
- * Requests through read and writev on /dev/fuse. The kernel takes an answer only by the descriptor
- * that its request was read from.
+ * Requests through read and writev on /dev/fuse. The kernel accepts an answer only on the
+ * descriptor from which the request was read.
  */
 final class DeviceChannel implements KernelChannel, AutoCloseable {
   private static final LibC LIBC = LibC.INSTANCE;
@@ -24,9 +24,9 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
   }
 
   /**
-   * Another descriptor of the same session. Requests that were read from it and not answered end
-   * with ECONNABORTED when it is closed, be it by the end of this process, while the session goes
-   * on as long as any descriptor of it is open.
+   * Another descriptor of the same session. When it is closed, also by the end of this process,
+   * requests that were read from it and not answered end with ECONNABORTED. The session continues
+   * as long as any of its descriptors is open.
    */
   static DeviceChannel cloneOf(int session) throws FsException {
     int device = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);
@@ -86,7 +86,7 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
     Errno errno = Posix.errno();
     return switch (errno) {
       case EINTR, EAGAIN -> true;
-      // ENOENT: whoever asked was interrupted, or a notice is of something unknown; ENODEV: the
+      // ENOENT: the caller was interrupted, or a notice is about something unknown; ENODEV: the
       // session has ended.
       case ENOENT, ENODEV -> false;
       default -> throw new FsException(errno, "/dev/fuse");

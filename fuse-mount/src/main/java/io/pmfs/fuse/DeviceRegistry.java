@@ -27,7 +27,7 @@ final class DeviceRegistry implements BackingFiles.Registry {
 
   @Override
   public int register(Path path, long size) throws FsException {
-    // Whatever took the place of a copy must not hang us.
+    // Whatever has replaced a copy must not block this thread.
     int flags = Posix.O_CLOEXEC | Posix.O_NOFOLLOW | Posix.O_NONBLOCK;
     int file = LIBC.openat(Posix.AT_FDCWD, Posix.terminated(path.toString()), flags);
     if (file < 0) {
@@ -55,7 +55,7 @@ final class DeviceRegistry implements BackingFiles.Registry {
     return isRegular(Posix.AT_FDCWD, name, Posix.AT_SYMLINK_NOFOLLOW, size);
   }
 
-  /** The kernel reads what is there: a copy that was cut short must not get there. */
+  /** The kernel reads the file as it is, so a truncated copy must not be registered. */
   private static boolean isRegular(int directory, byte[] path, int flags, long size) {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     if (LIBC.statx(directory, path, flags, Posix.STATX_BASIC_STATS, statx) != 0) {

@@ -22,16 +22,16 @@ import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A directory tree of any mounted file system as the source of a dataset, through system calls of
- * our own: the JDK's files know no names that are not text, no errno, no link counts with inode
- * numbers, and only the user's extended attributes.
+ * A directory tree on any mounted file system as the source of a dataset, through direct system
+ * calls. The JDK's file API supports only names that are text, reports no errno and no link counts
+ * with inode numbers, and reads only the user's extended attributes.
  *
  * <p>The root is held open, so the source stays the same when its path is renamed or mounted over.
  */
 public final class DirectoryStore implements BackingStore {
   /**
-   * Paths are resolved in steps below this length: the system takes 4,095 bytes at once (PATH_MAX),
-   * a tree may be deeper.
+   * Paths are resolved in steps below this length: a system call accepts 4,095 bytes (PATH_MAX),
+   * but a tree may be deeper.
    */
   private static final int STEP_BYTES = 4000;
 
@@ -51,7 +51,7 @@ public final class DirectoryStore implements BackingStore {
   private final String identity;
 
   /**
-   * As many as there were listings at once: freed for each, that would be left to the collector.
+   * One buffer for each concurrent listing. Kept, because the collector would have to free them.
    */
   private final Queue<Pointer> listings = new ConcurrentLinkedQueue<>();
 
@@ -83,8 +83,8 @@ public final class DirectoryStore implements BackingStore {
   }
 
   /**
-   * Which directory this is, whatever its path, device or content are by now: two with different
-   * texts are different ones.
+   * Identifies this directory, whatever its path, device or content is now. Different texts mean
+   * different directories.
    */
   public String identity() {
     return identity;
@@ -156,8 +156,8 @@ public final class DirectoryStore implements BackingStore {
   }
 
   /**
-   * The names in a buffer of struct linux_dirent64: inode 8, offset 8, record length 2, type 1,
-   * name up to a NUL.
+   * Parses the names in a buffer of struct linux_dirent64: inode 8, offset 8, record length 2, type
+   * 1, name up to a NUL.
    */
   private static List<FileName> names(Pointer buffer, long count) {
     List<FileName> names = new ArrayList<>();
@@ -189,15 +189,14 @@ public final class DirectoryStore implements BackingStore {
   @Override
   public SourceFile open(FileName path) throws FsException {
     try (Place place = resolve(path)) {
-      // Without O_NONBLOCK, a path that became a FIFO would hang us.
+      // Without O_NONBLOCK, opening a path that became a FIFO would block.
       int flags = Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
       int file = LIBC.openat(place.directory, place.path, flags);
       if (file < 0) {
         throw Posix.failure(path);
       }
-      // Blocks of a file are read by many threads and look random to the kernel, which then asks a
-      // network file system for little at a time: see docs/decisions/0020. It is no more than
-      // advice.
+      // Many threads read blocks of a file. The kernel takes this for random access and would send
+      // small requests to a network file system: see docs/decisions/0020. This is only advice.
       LIBC.posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
       return new OpenFile(path, file);
     }
@@ -205,8 +204,8 @@ public final class DirectoryStore implements BackingStore {
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    // There is no system call for attributes below an open directory (but in Linux 6.13); the path
-    // that the root was opened by may be another directory by now, our own mount even.
+    // Before Linux 6.13 no system call reads attributes below an open directory. The path by which
+    // the root was opened may lead to another directory by now, even to our own mount.
     try (Place place = resolve(path)) {
       FileName directory = FileName.of("/proc/self/fd/" + place.directory);
       FileName rest =
@@ -235,7 +234,7 @@ public final class DirectoryStore implements BackingStore {
         FileName name = FileName.of(Arrays.copyOfRange(list, start, at));
         start = at + 1;
         long length = LIBC.lgetxattr(absolute, Posix.terminated(name), value, value.length);
-        // One that is gone meanwhile, or that we may list but not read, is as if it were not there.
+        // A file that was removed meanwhile, or that we may list but not read, counts as absent.
         if (length >= 0) {
           attributes.put(name, Arrays.copyOf(value, Math.toIntExact(length)));
         }
@@ -258,7 +257,9 @@ public final class DirectoryStore implements BackingStore {
     LIBC.close(root);
   }
 
-  /** Where a path is: a directory and what remains below it, short enough for one system call. */
+  /**
+   * Resolves a path to a directory and a remaining path that is short enough for one system call.
+   */
   private Place resolve(FileName path) throws FsException {
     byte[] rest = path.bytes();
     Place place = new Place(root, false);
@@ -317,7 +318,7 @@ public final class DirectoryStore implements BackingStore {
 
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
-      // The address is that of the buffer's position.
+      // The address points at the buffer's position.
       long address = Pointer.wrap(Posix.RUNTIME, destination).address();
       int first = destination.position();
       while (destination.hasRemaining()) {
@@ -348,7 +349,7 @@ public final class DirectoryStore implements BackingStore {
       return seek(offset, Posix.SEEK_HOLE);
     }
 
-    /** Moves the file's own position, which nothing here uses. */
+    /** Moves the file offset, which nothing here uses. */
     private long seek(long offset, int whence) throws FsException {
       long found = LIBC.lseek(file, offset, whence);
       if (found < 0) {

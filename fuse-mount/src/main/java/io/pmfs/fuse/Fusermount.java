@@ -15,11 +15,11 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Mounting for users: the set-user-id program of libfuse opens /dev/fuse, mounts it and sends the
+ * Mounts for users: libfuse's set-user-id program opens /dev/fuse, mounts it and sends the
  * descriptor over the socket that _FUSE_COMMFD names.
  */
 final class Fusermount {
-  /** That of libfuse 3 first; each serves the other's file systems too. */
+  /** The program of libfuse 3 comes first; each can mount file systems of the other version. */
   static final List<String> PROGRAMS = List.of("fusermount3", "fusermount");
 
   private static final Duration KILL_PATIENCE = Duration.ofSeconds(1);
@@ -32,7 +32,7 @@ final class Fusermount {
     this(options, PROGRAMS);
   }
 
-  /** The first of these programs that is there is used. */
+  /** Uses the first of these programs that exists. */
   Fusermount(MountOptions options, List<String> programs) {
     this.options = options;
     this.programs = programs;
@@ -42,7 +42,7 @@ final class Fusermount {
    * Mounts.
    *
    * @return the descriptor of the session, on /dev/fuse
-   * @throws MountException with what the program said; then nothing is mounted
+   * @throws MountException with the program's output; then nothing is mounted
    */
   int mount(Duration timeout) throws MountException {
     for (String program : programs) {
@@ -57,7 +57,7 @@ final class Fusermount {
     throw failure(
         Reason.UNAVAILABLE,
         String.join(" and ", programs)
-            + " not found; install the package fuse3, or set PATH to where it is",
+            + " not found; install the package fuse3, or add its directory to PATH",
         null);
   }
 
@@ -83,7 +83,7 @@ final class Fusermount {
     return await(answer, child, program, timeout);
   }
 
-  /** Ends when the program does. */
+  /** Returns when the program has ended. */
   private int answer(Spawn child, String program, int socket) throws FsException, MountException {
     int device;
     try {
@@ -109,7 +109,7 @@ final class Fusermount {
           return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
           if (late) {
-            throw failure(Reason.FAILED, program + " does not return", e);
+            throw failure(Reason.FAILED, program + " does not end, even after SIGKILL", e);
           }
           late = true;
           child.kill();
@@ -122,7 +122,7 @@ final class Fusermount {
     } catch (ExecutionException e) {
       if (late) {
         throw failure(
-            Reason.FAILED, program + " did not return within " + timeout.toSeconds() + " s", e);
+            Reason.FAILED, program + " did not finish within " + timeout.toSeconds() + " s", e);
       }
       if (e.getCause() instanceof MountException refusal) {
         throw refusal;
@@ -131,19 +131,22 @@ final class Fusermount {
     }
   }
 
-  /** One line, with a remedy where the program has none. */
+  /** Turns the program's output into one line, with a remedy if the program gives none. */
   private MountException refusal(String program, int status, String said) {
     List<String> lines = said.lines().map(String::strip).filter(line -> !line.isEmpty()).toList();
     if (lines.isEmpty()) {
       return failure(
-          Reason.FAILED, program + " ended with status " + status + " and said nothing", null);
+          Reason.FAILED, program + " ended with status " + status + " and no output", null);
     }
     String line = String.join("; ", lines);
     if (line.contains("mount failed: Operation not permitted")) {
-      // Not set-user-id, or set-user-id programs are ineffective here.
+      // The program is not set-user-id, or set-user-id has no effect here.
       return failure(
           Reason.UNAVAILABLE,
-          line + "; " + program + " must be set-user-id root, and containers must let it be",
+          line
+              + "; "
+              + program
+              + " must be set-user-id root, and containers must allow set-user-id programs",
           null);
     }
     boolean device = line.contains("/dev/fuse") || line.contains("device not found");
@@ -163,10 +166,10 @@ final class Fusermount {
   }
 
   /**
-   * Ends the session of a mount of ours whatever is in progress: readers that wait get an error.
-   * The kernel gives each user the switch for it.
+   * Ends the session of one of our mounts whatever is in progress: waiting readers get an error.
+   * The kernel lets a user abort the user's own mounts.
    *
-   * @param device the mount's number as mountinfo has it
+   * @param device the mount's device number, as in mountinfo
    */
   static void abort(String device) throws IOException {
     String number = device.substring(device.indexOf(':') + 1);

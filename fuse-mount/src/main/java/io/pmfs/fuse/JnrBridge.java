@@ -22,15 +22,15 @@ import org.slf4j.LoggerFactory;
 import ru.serce.jnrfuse.FuseException;
 
 /**
- * jnr-fuse over libfuse 2: runs wherever that library does. The kernel's inodes become paths in
- * libfuse and inodes again here, requests carry 128 KiB at most, and the page cache answers what
- * was read before: OPEN is answered ENOSYS once, after which the kernel opens files by itself and
- * keeps their data.
+ * jnr-fuse over libfuse 2: runs wherever that library does. libfuse turns the kernel's inodes into
+ * paths, and this bridge turns the paths back into inodes. Requests carry at most 128 KiB. The page
+ * cache answers repeated reads: OPEN is answered ENOSYS once, after which the kernel opens files by
+ * itself and keeps their data.
  */
 public final class JnrBridge implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(JnrBridge.class);
 
-  /** The largest read that libfuse 2 asks for; see docs/benchmarking.md. */
+  /** The largest read that libfuse 2 requests; see docs/benchmarking.md. */
   private static final int MAX_READ_BYTES = 128 * 1024;
 
   private static final long PROBE_INTERVAL_MS = 5;
@@ -46,11 +46,12 @@ public final class JnrBridge implements Bridge {
   /**
    * Loads libfuse.
    *
-   * @throws MountException if it is not there
+   * @throws MountException if libfuse is not installed
    */
   public JnrBridge(PmfsFileSystem fileSystem, MountOptions options) throws MountException {
     if (!Charset.defaultCharset().equals(ISO_8859_1)) {
-      // jnr-fuse decodes paths with the default charset, and only this one keeps every byte.
+      // jnr-fuse decodes paths with the default charset, and only this charset preserves every
+      // byte.
       throw new IllegalStateException("the JVM must run with -Dfile.encoding=ISO-8859-1");
     }
     this.options = options;
@@ -77,7 +78,7 @@ public final class JnrBridge implements Bridge {
 
   @Override
   public String readModeReason() {
-    return "libfuse 2 offers no other";
+    return "libfuse 2 supports no other mode";
   }
 
   @Override
@@ -141,8 +142,8 @@ public final class JnrBridge implements Bridge {
   }
 
   /**
-   * jnr-fuse turns the path into bytes with the default charset; this one has a char for each byte
-   * of ours.
+   * jnr-fuse encodes the path with the default charset. This path has one char for each byte of the
+   * real one.
    */
   private static Path bytesOf(Path path) {
     return Path.of(bytesOf(path.toString()));
@@ -173,7 +174,7 @@ public final class JnrBridge implements Bridge {
     return new String[] {"-o", String.join(",", list)};
   }
 
-  /** Looks through the mount point until another file system answers there, or the session ends. */
+  /** Looks up the mount point until another file system answers there, or the session ends. */
   private void probe(Object before, CountDownLatch answered) {
     try {
       while (ended.getCount() > 0) {
@@ -202,7 +203,10 @@ public final class JnrBridge implements Bridge {
     }
   }
 
-  /** libfuse 2's high-level interface keeps its node numbers to itself: it cannot be told. */
+  /**
+   * The high-level interface of libfuse 2 does not expose its node numbers, so the kernel cannot be
+   * notified.
+   */
   @Override
   public boolean invalidateInode(long inode) {
     return false;

@@ -29,14 +29,14 @@ import ru.serce.jnrfuse.struct.Statvfs;
 import ru.serce.jnrfuse.struct.Timespec;
 
 /**
- * libfuse's operations, each a translation to the file system's and back: paths to inodes, failures
- * to negative errno. Whatever our code throws, the request is answered. What is not here, libfuse
- * answers ENOSYS; what would change anything, the kernel answers EROFS.
+ * libfuse's operations. Each one translates paths to inodes and failures to negative errno. A
+ * request is answered whatever our code throws. libfuse answers ENOSYS for operations that are not
+ * implemented here; the kernel answers EROFS for every change.
  */
 final class JnrOperations extends FuseStubFS {
   private static final Logger log = LoggerFactory.getLogger(JnrOperations.class);
 
-  /** Directories whose inode is found without walking down from the root. */
+  /** How many directories are found without walking down from the root. */
   private static final int KNOWN_DIRECTORIES = 10_000;
 
   /** Positions in a listing start after . and .. . */
@@ -49,7 +49,7 @@ final class JnrOperations extends FuseStubFS {
   private volatile @Nullable RequestListener listener;
 
   /**
-   * Names do not move while mounted, so a path leads to the same directory for the whole session.
+   * Names do not change while mounted, so a path leads to the same directory for the whole session.
    */
   private final Cache<String, Long> directories =
       CacheBuilder.newBuilder().maximumSize(KNOWN_DIRECTORIES).build();
@@ -67,8 +67,8 @@ final class JnrOperations extends FuseStubFS {
   }
 
   /**
-   * Called by jnr-fuse when the JVM ends and when mounting failed; {@link JnrBridge} does it in its
-   * own order.
+   * jnr-fuse calls this when the JVM ends and when mounting failed; {@link JnrBridge} unmounts in
+   * its own order instead.
    */
   @Override
   public void umount() {}
@@ -95,7 +95,8 @@ final class JnrOperations extends FuseStubFS {
             fill(stat, fileSystem.inode(entry.inode()));
             return 0;
           } catch (FsException e) {
-            // libfuse has the kernel keep each ENOENT, and the source's may pass.
+            // libfuse makes the kernel cache each ENOENT, but an ENOENT from the source may be
+            // temporary.
             throw e.errno() == Errno.ENOENT ? new FsException(Errno.ESTALE, path, e) : e;
           }
         });
@@ -204,7 +205,7 @@ final class JnrOperations extends FuseStubFS {
 
   private static final int BY_DIRECTORY = FileStat.S_IFDIR;
 
-  /** Hands entries to libfuse until it has enough. */
+  /** Passes entries to libfuse until its buffer is full. */
   private static final class Filler {
     private final Pointer buffer;
     private final FuseFillDir filler;
@@ -250,7 +251,10 @@ final class JnrOperations extends FuseStubFS {
         -1,
         size,
         () -> {
-          byte[] bytes = fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
+          byte[] bytes =
+              name.equals(Bridge.PROBE)
+                  ? null
+                  : fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
           return bytes == null ? -Errno.ENODATA.number() : give(bytes, value, size);
         });
   }
@@ -307,7 +311,7 @@ final class JnrOperations extends FuseStubFS {
     if (known != null) {
       return known;
     }
-    // Down from the root, not recursively up: a path may have thousands of names.
+    // Walks down from the root in a loop, not up recursively: a path may have thousands of names.
     long directory = PmfsFileSystem.ROOT;
     for (String name : path.substring(1).split("/", -1)) {
       directory = fileSystem.find(directory, FileName.ofLatin1(name)).inode();
@@ -347,7 +351,7 @@ final class JnrOperations extends FuseStubFS {
     return answer(operation, path, null, -1, -1, body);
   }
 
-  /** The one place where a failure becomes a number: the mount survives a bug. */
+  /** Turns every failure into an errno, in this one place: the mount survives a bug. */
   private int answer(
       Opcode operation,
       String path,

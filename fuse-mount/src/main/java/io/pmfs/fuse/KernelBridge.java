@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The FUSE protocol on /dev/fuse: inodes as the kernel names them, listings with attributes, reads
- * of up to 1 MiB that are sent from where their bytes lie. Mounts by mount(2) as root, by
- * fusermount as anybody else.
+ * The FUSE protocol on /dev/fuse: inodes as the kernel numbers them, listings with attributes, and
+ * reads of up to 1 MiB that are sent without copying where possible. Mounts by mount(2) as root, by
+ * fusermount for other users.
  */
 public final class KernelBridge implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(KernelBridge.class);
@@ -26,7 +26,7 @@ public final class KernelBridge implements Bridge {
   public static final long ALL_KERNEL_FLAGS = -1;
 
   /**
-   * Workers that read-ahead cannot take: names are answered while all reads wait for the source.
+   * Workers that read-ahead cannot occupy: names are answered while all reads wait for the source.
    */
   private static final int KEPT_FOR_NAMES = 8;
 
@@ -49,7 +49,7 @@ public final class KernelBridge implements Bridge {
   private volatile boolean answered;
   private volatile boolean failed;
 
-  /** Notices are sent with the read lock held, the device is closed with the write lock. */
+  /** Notices are sent with the read lock held; the device is closed with the write lock held. */
   private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
 
   private @Nullable KernelNotices notices; // GUARDED_BY(deviceLock)
@@ -57,12 +57,13 @@ public final class KernelBridge implements Bridge {
   /**
    * A bridge that is not mounted yet.
    *
-   * @param readMode what to offer the kernel; it may decline
-   * @param workerCount how many requests may be in progress at once: as many as may wait for the
-   *     source
-   * @param session a connection that others keep; null to make one that ends with this process
-   * @param kernelFlags flags of INIT that count if the kernel offers them: {@link
-   *     #ALL_KERNEL_FLAGS}, or fewer to do as with an older one
+   * @param readMode the mode to offer to the kernel, which may decline it
+   * @param workerCount how many requests may be in progress at once, which also limits how many may
+   *     wait for the source
+   * @param session a connection that another process keeps open; null to open one that ends with
+   *     this process
+   * @param kernelFlags the INIT flags to accept if the kernel offers them: {@link
+   *     #ALL_KERNEL_FLAGS}, or fewer to behave as with an older kernel
    */
   public KernelBridge(
       PmfsFileSystem fileSystem,
@@ -166,7 +167,8 @@ public final class KernelBridge implements Bridge {
     workers = started;
     started.start(resumed);
     if (resumed) {
-      // Without a probe: a thread of ours that waits for our answer cannot be killed (Heartbeat).
+      // Without a probe: a thread of this process that waits for this process's answer cannot be
+      // killed (Heartbeat).
       answered = true;
       return;
     }
@@ -205,12 +207,12 @@ public final class KernelBridge implements Bridge {
   }
 
   /**
-   * This process can serve no more: another does, or the session ends whatever is in progress. It
-   * must not stay without.
+   * This process can no longer serve. Either another process serves the session, or the session
+   * ends, whatever is in progress. It must not stay without a server.
    */
   private void fail() {
     failed = true;
-    // A session that was taken over has readers, and a supervisor, before this process answers.
+    // A session that was taken over has readers and a supervisor even before this process answers.
     if (session == null || !(answered || session.resumed())) {
       abort();
     }
@@ -238,7 +240,11 @@ public final class KernelBridge implements Bridge {
       return new BackingFiles(fileSystem, new DeviceRegistry(device), ledger, choice);
     } catch (IOException e) {
       throw new MountException(
-          Reason.FAILED, given + ": the ledger of backing files: " + e.getMessage(), e);
+          Reason.FAILED,
+          (given == null ? "" : given.ledger() + ": ")
+              + "cannot open the ledger of backing files: "
+              + e.getMessage(),
+          e);
     }
   }
 
@@ -290,7 +296,7 @@ public final class KernelBridge implements Bridge {
     return tell(by -> by.invalidateEntry(directory, name));
   }
 
-  /** A message to the kernel. */
+  /** Sends one message to the kernel. */
   @FunctionalInterface
   private interface Notice {
     boolean send(KernelNotices by) throws FsException;
@@ -298,7 +304,7 @@ public final class KernelBridge implements Bridge {
 
   private boolean tell(Notice notice) throws FsException {
     if (KernelWorkers.isWorker()) {
-      throw new IllegalStateException("a thread that answers requests may not send notices");
+      throw new IllegalStateException("a thread that answers requests must not send notices");
     }
     deviceLock.readLock().lock();
     try {

@@ -2,7 +2,9 @@ package io.pmfs.fuse;
 
 import io.pmfs.tier.FsException;
 
-/** How requests are fetched and answers given, whatever they mean. Safe for use by many threads. */
+/**
+ * Fetches requests and sends answers, without interpreting either. Safe for use by many threads.
+ */
 interface KernelChannel {
   /**
    * Waits for the next request.
@@ -12,19 +14,20 @@ interface KernelChannel {
   int receive(long buffer, int size) throws FsException;
 
   /**
-   * Sends one answer, or a notice: a header and what follows it.
+   * Sends one answer or notice: a header and what follows it.
    *
-   * @param vectors address of so many struct iovec
-   * @return false if the kernel no longer waits for it, or knows nothing of what it is about
+   * @param vectors address of {@code count} struct iovec
+   * @return false if the kernel no longer waits for the answer, or does not know the object of the
+   *     notice
    */
   boolean send(long vectors, int count) throws FsException;
 
   /**
-   * Sends one answer that lies in a pipe, and empties it. The kernel may take the pages over
-   * instead of copying them.
+   * Sends one answer from a pipe, and empties the pipe. The kernel may take over the pages instead
+   * of copying them.
    *
    * @param size of the answer with its header, in bytes
-   * @return false if the kernel no longer waits for it
+   * @return false if the kernel no longer waits for the answer
    */
   boolean sendPiped(int pipe, int size) throws FsException;
 }

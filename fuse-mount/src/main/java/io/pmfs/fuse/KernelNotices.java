@@ -8,12 +8,12 @@ import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
 /**
- * What the kernel is told unasked (enum fuse_notify_code). A notice is an answer to request 0 whose
- * error is a code. Safe for use by many threads.
+ * Messages to the kernel that it did not ask for (enum fuse_notify_code). A notice is an answer to
+ * request 0 whose error field holds a code. Safe for use by many threads.
  *
- * <p>DEADLOCK: the kernel takes locks for a notice (a file's pages, a directory) that it holds
- * while it waits for an answer. So none is sent by a thread that answers requests, nor with a lock
- * held that such a thread may want.
+ * <p>DEADLOCK: to process a notice, the kernel takes locks (of a file's pages, of a directory) that
+ * it holds while it waits for an answer. So a notice must not be sent by a thread that answers
+ * requests, or with a lock held that such a thread may need.
  */
 final class KernelNotices {
   private static final int VECTOR_SIZE = 16;
@@ -25,19 +25,19 @@ final class KernelNotices {
   }
 
   /**
-   * Has the kernel send again all requests that were taken and not answered, with bit 63 of their
+   * Makes the kernel resend all requests that were taken and not answered, with bit 63 of their
    * unique numbers set (FUSE_NOTIFY_RESEND, since 6.9).
    *
-   * @throws FsException EINVAL if it does not know how to
+   * @throws FsException EINVAL if the kernel does not support this
    */
   boolean resend() throws FsException {
     return send(KernelProtocol.NOTIFY_RESEND, message(0));
   }
 
   /**
-   * Has the kernel forget attributes and all cached data of an inode.
+   * Makes the kernel forget attributes and all cached data of an inode.
    *
-   * @return false if it knows no such inode
+   * @return false if the kernel does not know the inode
    */
   boolean invalidateInode(long inode) throws FsException {
     ByteBuffer message = message(KernelProtocol.NOTIFY_INODE_SIZE);
@@ -48,9 +48,9 @@ final class KernelNotices {
   }
 
   /**
-   * Has the kernel forget what a name in a directory stands for, or that it stands for nothing.
+   * Makes the kernel forget the inode of a name in a directory, or that the name does not exist.
    *
-   * @return false if it knows no such directory, or nothing of that name there
+   * @return false if the kernel does not know the directory, or has nothing cached for that name
    */
   boolean invalidateEntry(long directory, FileName name) throws FsException {
     ByteBuffer message = message(KernelProtocol.NOTIFY_ENTRY_SIZE + name.size() + 1);
@@ -63,7 +63,7 @@ final class KernelNotices {
 
   private static final int BODY = VECTOR_SIZE + KernelProtocol.OUT_HEADER_SIZE;
 
-  /** Room for a struct iovec, a header and so many bytes, all zero. */
+  /** A zeroed buffer with room for a struct iovec, a header and {@code bodySize} bytes. */
   private static ByteBuffer message(int bodySize) {
     return ByteBuffer.allocateDirect(BODY + bodySize).order(ByteOrder.nativeOrder());
   }

@@ -18,13 +18,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What requests mean: each is a translation to the file system's operations and back. Node numbers
- * of the protocol are inode numbers, which persist, so that FORGET needs no bookkeeping. Whatever
- * our code throws, a request that wants an answer gets one. Safe for use by many workers, each with
- * a request and a reply of its own.
+ * Translates each request into operations of the file system, and their results into replies. Node
+ * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping. Every
+ * request that expects an answer gets one, whatever our code throws. Safe for use by many workers,
+ * each with its own request and reply.
  */
 final class KernelOperations {
   private static final Logger log = LoggerFactory.getLogger(KernelOperations.class);
+  private static final FileName PROBE = FileName.of(Bridge.PROBE);
 
   /** Listing offsets start after . and .. . */
   private static final int DOTS = 2;
@@ -33,7 +34,10 @@ final class KernelOperations {
 
   private static final long MAX_NODE = 1L << 46;
 
-  /** From the threshold on, readers ask one by one instead of ahead, without a limit. */
+  /**
+   * Above the congestion threshold, readers send one request at a time instead of reading ahead:
+   * never reached.
+   */
   private static final short NEVER_CONGESTED = (short) 0xffff;
 
   private final PmfsFileSystem fileSystem;
@@ -51,10 +55,10 @@ final class KernelOperations {
    *
    * @param validSeconds how long the kernel may keep names and attributes
    * @param backing for passthrough; null for the page-cache mode
-   * @param offerable flags of INIT that count if the kernel offers them: all but in tests
-   * @param backgroundMax how many requests the kernel may have in progress for which nobody waits
-   *     alone, which nearly all reads are
-   * @param latencies is told how long each request took
+   * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
+   * @param backgroundMax how many background requests, which nearly all reads are, the kernel may
+   *     have in progress
+   * @param latencies records how long each request took
    */
   KernelOperations(
       PmfsFileSystem fileSystem,
@@ -71,7 +75,7 @@ final class KernelOperations {
     this.validSeconds = validSeconds;
   }
 
-  /** Has somebody told of every request from now on. */
+  /** Calls the listener for every request from now on. */
   void tell(RequestListener somebody) {
     listener = somebody;
   }
@@ -81,26 +85,26 @@ final class KernelOperations {
     return negotiated;
   }
 
-  /** Whether a flag counts if the kernel offers it. */
+  /** Whether a flag is accepted if the kernel offers it. */
   boolean isOfferable(long flag) {
     return (offerable & flag) != 0;
   }
 
-  /** Whether the kernel can send requests again to another process. */
+  /** Whether the kernel can resend requests to another process. */
   boolean canResend() {
     return (taken & KernelProtocol.HAS_RESEND) != 0;
   }
 
   /**
-   * Goes on with a session that another process negotiated. What it took nobody knows any more, but
-   * a kernel that can send again (6.9) also has all the rest.
+   * Continues a session that another process negotiated. Which flags that process accepted is
+   * unknown, but a kernel that can resend requests (6.9) also supports all other flags.
    */
   void resume(boolean canResend) {
     taken = canResend ? WANTED : 0;
     negotiated = true;
   }
 
-  /** Answers one request, in one place for all failures. */
+  /** Answers one request, and handles every failure in this one place. */
   void handle(KernelRequest request, KernelReply reply) throws FsException {
     Opcode opcode = request.opcode();
     long begin = request.isLookup(HEARTBEAT) ? RequestLatencies.NEVER : latencies.begin();
@@ -165,14 +169,14 @@ final class KernelOperations {
       case STATX -> statx(request, reply);
       case INIT -> init(request, reply);
       case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
-      // Answered once each: from then on the kernel opens files and directories by itself and keeps
-      // their contents.
+      // Each is answered once: from then on the kernel opens files and directories by itself and
+      // keeps their contents.
       case OPEN -> open(request, reply);
       case OPENDIR -> opendir(reply);
       case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
         reply.send(0);
-        // Not before: a request whose answer is lost with this process is sent to the next one.
+        // Not earlier: a request whose answer is lost with this process is resent to the next one.
         if (backing != null) {
           backing.release(request.node());
         }
@@ -204,14 +208,14 @@ final class KernelOperations {
     int minor = request.intAt(KernelProtocol.INIT_MINOR);
     if (major < KernelProtocol.MAJOR
         || (major == KernelProtocol.MAJOR && minor < KernelProtocol.OLDEST_MINOR)) {
-      throw new FsException(Errno.EPROTO, "the kernel speaks FUSE " + major + "." + minor);
+      throw new FsException(Errno.EPROTO, "unsupported FUSE version " + major + "." + minor);
     }
     ByteBuffer out = reply.body();
     KernelProtocol.zero(out, KernelReply.BODY, KernelProtocol.INIT_OUT_SIZE);
     out.putInt(KernelReply.BODY, KernelProtocol.MAJOR);
     out.putInt(KernelReply.BODY + 4, KernelProtocol.MINOR);
     if (major > KernelProtocol.MAJOR) {
-      // The kernel asks again in our version.
+      // The kernel asks again in this version.
       reply.send(KernelProtocol.INIT_OUT_SIZE);
       return;
     }
@@ -222,10 +226,10 @@ final class KernelOperations {
     offered &= offerable;
     long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
     if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
-      backing.setUnavailable("this kernel does not offer it (6.9 and later do)");
+      backing.setUnavailable("this kernel does not support it (6.9 and later do)");
     }
     log.info(
-        "FUSE {}.{}, offered {}, taken {}",
+        "FUSE {}.{}, flags offered {}, accepted {}",
         major,
         minor,
         Long.toHexString(offered),
@@ -234,8 +238,8 @@ final class KernelOperations {
     out.putInt(KernelReply.BODY + 12, (int) flags);
     out.putShort(KernelReply.BODY + 16, (short) backgroundMax);
     out.putShort(KernelReply.BODY + 18, NEVER_CONGESTED);
-    // Nothing is ever written; the kernel wants at least a page, and a request buffer larger than
-    // this.
+    // Nothing is ever written, but the kernel requires at least one page, and a request buffer
+    // larger than this.
     out.putInt(KernelReply.BODY + 20, 4096);
     out.putInt(KernelReply.BODY + 24, 1);
     out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
@@ -261,8 +265,8 @@ final class KernelOperations {
           | KernelProtocol.HAS_RESEND;
 
   /**
-   * ENOSYS tells the kernel to open files by itself from now on; else it must ask, and be told,
-   * each time.
+   * ENOSYS makes the kernel open files by itself from now on. Otherwise it must ask, and get an
+   * answer, each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
     if (backing == null || backing.readMode() == ReadMode.PAGE_CACHE) {
@@ -295,7 +299,9 @@ final class KernelOperations {
     }
   }
 
-  /** Kernels before 5.1 do not open directories by themselves: ENOSYS would be the opener's. */
+  /**
+   * Kernels before 5.1 do not open directories by themselves: they would pass ENOSYS to the caller.
+   */
   private void opendir(KernelReply reply) throws FsException {
     if ((taken & KernelProtocol.NO_OPENDIR_SUPPORT) != 0) {
       throw new FsException(Errno.ENOSYS, "opendir");
@@ -321,7 +327,7 @@ final class KernelOperations {
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
   }
 
-  /** Numbers are given out one after the other: one beyond these was never ours. */
+  /** Inode numbers are assigned in sequence: a number above the last one was never assigned. */
   private static long directory(KernelRequest request) throws FsException {
     long node = request.node();
     if (node < 1 || node > MAX_NODE) {
@@ -350,13 +356,15 @@ final class KernelOperations {
     long offset = request.longAt(KernelProtocol.READ_OFFSET);
     int size = request.intAt(KernelProtocol.READ_SIZE);
     if (size < 0 || size > reply.bodyLimit()) {
-      throw new FsException(Errno.EINVAL, "a read of " + Integer.toUnsignedString(size) + " bytes");
+      throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
     fileSystem.read(request.node(), offset, size, reply);
     reply.sendCollected();
   }
 
-  /** The kernel asks for data and holes only, whatever the read mode; the rest it knows. */
+  /**
+   * The kernel asks only for data and holes, in every read mode, and handles other seeks itself.
+   */
   private void lseek(KernelRequest request, KernelReply reply) throws FsException {
     long offset = request.longAt(KernelProtocol.LSEEK_OFFSET);
     int whence = request.intAt(KernelProtocol.LSEEK_WHENCE);
@@ -364,7 +372,7 @@ final class KernelOperations {
         switch (whence) {
           case Posix.SEEK_DATA -> fileSystem.seekData(request.node(), offset);
           case Posix.SEEK_HOLE -> fileSystem.seekHole(request.node(), offset);
-          default -> throw new FsException(Errno.EINVAL, "a whence of " + whence);
+          default -> throw new FsException(Errno.EINVAL, "invalid whence: " + whence);
         };
     reply.body().putLong(KernelReply.BODY, found);
     reply.send(KernelProtocol.LSEEK_OUT_SIZE);
@@ -374,7 +382,7 @@ final class KernelOperations {
     long offset = request.longAt(KernelProtocol.READ_OFFSET);
     int size = request.intAt(KernelProtocol.READ_SIZE);
     if (size < 0 || offset < 0) {
-      throw new FsException(Errno.EINVAL, "a listing of " + size + " bytes from " + offset);
+      throw new FsException(Errno.EINVAL, "invalid listing: " + size + " bytes from " + offset);
     }
     Listing listing = new Listing(reply, Math.min(size, reply.bodyLimit()), plus);
     long directory = directory(request);
@@ -393,7 +401,7 @@ final class KernelOperations {
   private static final FileName DOT = FileName.of(".");
   private static final FileName DOT_DOT = FileName.of("..");
 
-  /** Directory entries, as many as fit. */
+  /** Collects as many directory entries as fit. */
   private final class Listing {
     private final KernelReply reply;
     private final ByteBuffer out;
@@ -408,7 +416,7 @@ final class KernelOperations {
       this.prefix = plus ? KernelProtocol.ENTRY_OUT_SIZE : 0;
     }
 
-    /** With READDIRPLUS, a node number of zero says that this is no lookup. */
+    /** In READDIRPLUS, a node number of zero means that the entry is not a lookup. */
     boolean addDots(long inode, FileName name, long nextOffset) {
       if (size + prefix + KernelProtocol.direntSize(name.size()) > limit) {
         return false;
@@ -429,7 +437,7 @@ final class KernelOperations {
           Inode inode = fileSystem.inode(entry.inode());
           KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
         } catch (FsException e) {
-          // The name is there all the same; whoever looks it up gets the failure.
+          // List the name nevertheless; a lookup of it gets the failure.
           KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
         }
       }
@@ -456,7 +464,8 @@ final class KernelOperations {
   private void getxattr(KernelRequest request, KernelReply reply) throws FsException {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
-    byte[] value = fileSystem.extendedAttributes(request.node()).get(name);
+    byte[] value =
+        name.equals(PROBE) ? null : fileSystem.extendedAttributes(request.node()).get(name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }
@@ -492,7 +501,7 @@ final class KernelOperations {
     reply.send(bytes.length);
   }
 
-  /** A request buffer of the size that the kernel wants: FUSE_MIN_READ_BUFFER, 8 KiB. */
+  /** A request buffer of the size that the kernel requires: FUSE_MIN_READ_BUFFER, 8 KiB. */
   static ByteBuffer requestBuffer() {
     return ByteBuffer.allocateDirect(8192).order(ByteOrder.nativeOrder());
   }

@@ -9,14 +9,15 @@ import java.time.Instant;
 
 /**
  * Numbers and layouts of the FUSE kernel protocol, version 7 (linux/fuse.h). All fields are in the
- * machine's byte order; offsets of requests count from the start of the header, offsets of replies
- * from the start of what follows it.
+ * machine's byte order. Offsets in requests count from the start of the header; offsets in replies
+ * count from the end of the header.
  */
 final class KernelProtocol {
   static final int MAJOR = 7;
 
   /**
-   * What we speak: 7.23 brought the INIT reply of 64 bytes, later versions are negotiated by flags.
+   * The version we support: 7.23 introduced the INIT reply of 64 bytes; flags negotiate later
+   * features.
    */
   static final int MINOR = 45;
 
@@ -99,7 +100,7 @@ final class KernelProtocol {
   static final int NOTIFY_INODE_SIZE = 24;
   static final int NOTIFY_ENTRY_SIZE = 16;
 
-  // Flags of OPEN's answer.
+  // Flags in the answer to OPEN.
   static final int FOPEN_KEEP_CACHE = 1 << 1;
   static final int FOPEN_CACHE_DIR = 1 << 3;
   static final int FOPEN_PASSTHROUGH = 1 << 7;
@@ -115,7 +116,7 @@ final class KernelProtocol {
 
   private KernelProtocol() {}
 
-  /** Writes a struct fuse_entry_out: a name's inode and how long the kernel may keep both. */
+  /** Writes a struct fuse_entry_out: the inode of a name and how long the kernel may keep both. */
   static void putEntry(ByteBuffer out, int at, Inode inode, long validSeconds) {
     out.putLong(at, inode.number());
     out.putLong(at + 8, 0);
@@ -127,8 +128,8 @@ final class KernelProtocol {
   }
 
   /**
-   * Writes a struct fuse_entry_out that says: there is no such name, and there will be none for so
-   * long.
+   * Writes a struct fuse_entry_out that means: there is no such name, and the kernel may remember
+   * that for {@code validSeconds}.
    */
   static void putNoEntry(ByteBuffer out, int at, long validSeconds) {
     zero(out, at, ENTRY_OUT_SIZE);
@@ -162,7 +163,7 @@ final class KernelProtocol {
     out.putInt(at + 84, 0);
   }
 
-  /** Writes a struct fuse_statx_out with the basic fields; times of birth are not kept. */
+  /** Writes a struct fuse_statx_out with the basic fields; birth times are not recorded. */
   static void putStatx(ByteBuffer out, int at, Inode inode, long validSeconds) {
     zero(out, at, STATX_OUT_SIZE);
     out.putLong(at, validSeconds);
@@ -204,7 +205,7 @@ final class KernelProtocol {
     out.putInt(at + 48, (int) statistics.fragmentSize());
   }
 
-  /** The bytes that a struct fuse_dirent takes, padded. */
+  /** The padded size of a struct fuse_dirent. */
   static int direntSize(int nameSize) {
     return (DIRENT_SIZE + nameSize + 7) & ~7;
   }

@@ -10,16 +10,16 @@ import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
 /**
- * A worker's answer to its current request: a header, then bytes in the worker's own buffer, or
- * memory of a tier that is sent from where it lies. Answers at most once.
+ * A worker's answer to its current request: a header, followed by bytes in the worker's own buffer,
+ * or by memory of a tier, which is sent without copying. Answers at most once.
  */
 final class KernelReply implements ReadSink, AutoCloseable {
-  /** Where what follows the header is built. */
+  /** Where the data after the header is built. */
   static final int BODY = KernelProtocol.OUT_HEADER_SIZE;
 
   private static final int FIRST_BODY_BYTES = 128 * 1024;
 
-  /** Fewer are cheaper to copy. */
+  /** Copying is cheaper for smaller answers. */
   private static final int LEAST_PIPED_BYTES = 32 * 1024;
 
   private static final int VECTOR_SIZE = 16;
@@ -43,7 +43,10 @@ final class KernelReply implements ReadSink, AutoCloseable {
     this.vectorsAddress = Pointer.wrap(Posix.RUNTIME, vectors).address();
   }
 
-  /** Direct memory is filled with zeros when it is taken: no more of it than the requests need. */
+  /**
+   * Grows the buffer. Allocating direct memory fills it with zeros: allocate no more than requests
+   * need.
+   */
   private void grow(int bodySize) {
     out = ByteBuffer.allocateDirect(BODY + bodySize).order(ByteOrder.nativeOrder());
     outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
@@ -60,30 +63,30 @@ final class KernelReply implements ReadSink, AutoCloseable {
     return answered;
   }
 
-  /** What was answered: 0 for success. EIO if no answer could be given. */
+  /** The errno that was answered: 0 for success, EIO if the request could not be answered. */
   int errno() {
     return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
   }
 
-  /** How many bytes followed the header of what was answered. */
+  /** How many bytes followed the header of the answer. */
   int bodySize() {
     return out.getInt(KernelProtocol.OUT_LENGTH) - BODY;
   }
 
-  /** For requests that want none. */
+  /** For requests that expect no answer. */
   void noAnswer() {
     answered = true;
   }
 
   /**
-   * The worker's buffer, to be filled from {@link #BODY} on: {@value #FIRST_BODY_BYTES} bytes or as
-   * many as were asked for.
+   * The worker's buffer, to be filled from {@link #BODY} on: {@value #FIRST_BODY_BYTES} bytes, or
+   * more if more were requested.
    */
   ByteBuffer body() {
     return out;
   }
 
-  /** The worker's buffer with room for so many bytes, at most {@link #bodyLimit}. */
+  /** The worker's buffer with room for {@code size} bytes, at most {@link #bodyLimit}. */
   ByteBuffer body(int size) {
     if (size > out.capacity() - BODY) {
       grow(KernelProtocol.MAX_READ_BYTES);
@@ -91,12 +94,12 @@ final class KernelReply implements ReadSink, AutoCloseable {
     return out;
   }
 
-  /** The most that may follow the header. */
+  /** The most bytes that may follow the header. */
   int bodyLimit() {
     return KernelProtocol.MAX_READ_BYTES;
   }
 
-  /** Answers with so many bytes of the body. */
+  /** Answers with the first {@code bodySize} bytes of the body. */
   void send(int bodySize) throws FsException {
     header(0, bodySize);
     vector(0, outAddress, BODY + bodySize);
@@ -109,7 +112,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     sendVectors(1);
   }
 
-  /** Answers a read with what was collected, if it was not sent already. */
+  /** Answers a read with the collected bytes, unless it was answered already. */
   void sendCollected() throws FsException {
     if (!answered) {
       send(collected);
@@ -139,7 +142,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     collected += piece.size();
   }
 
-  /** Sends an answer that lies in one place from there, if that is worth it. */
+  /** Sends an answer that consists of one piece without copying it, if that is worthwhile. */
   private boolean sendWhole(ReadResult piece) throws IOException {
     if (piece instanceof ReadResult.Mapping mapping) {
       return sendMapped(mapping);
@@ -164,9 +167,10 @@ final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /**
-   * Memory goes by a pipe, which takes hold of its pages before the kernel is told anything: where
-   * writev fails to read them, the kernel ends the request with EIO (fuse_dev_do_write), and the
-   * reader has it. What is too little for a pipe is copied.
+   * Sends memory through a pipe, which takes a reference to its pages before the kernel receives
+   * anything. If writev cannot read the memory, the kernel ends the request with EIO
+   * (fuse_dev_do_write), and the reader gets that error. An answer that is too small for a pipe is
+   * copied.
    */
   private boolean sendMapped(ReadResult.Mapping mapping) throws IOException {
     ByteBuffer memory = mapping.memory();
@@ -191,7 +195,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     try {
       taken = channel.sendPiped(pipe.output(), BODY + size);
     } catch (FsException e) {
-      throw new IOException("the kernel did not take the answer: " + e.getMessage(), e);
+      throw new IOException("the kernel did not accept the answer: " + e.getMessage(), e);
     } finally {
       if (!taken) {
         pipe.close();
@@ -201,7 +205,9 @@ final class KernelReply implements ReadSink, AutoCloseable {
     collected = size;
   }
 
-  /** The whole answer lies in somebody's memory: the kernel copies it from there. */
+  /**
+   * Sends an answer that lies entirely in memory of another owner: the kernel copies it from there.
+   */
   private void sendFrom(ByteBuffer memory) throws IOException {
     int size = memory.remaining();
     header(0, size);
@@ -210,7 +216,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     try {
       sendVectors(size == 0 ? 1 : 2);
     } catch (FsException e) {
-      throw new IOException("the kernel did not take the answer: " + e.getMessage(), e);
+      throw new IOException("the kernel did not accept the answer: " + e.getMessage(), e);
     }
     collected = size;
   }

@@ -11,35 +11,36 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A worker's view of the request in its buffer. Every access is bounded by what was received.
+ * A worker's view of the request in its buffer. Every access is bounded by the number of bytes
+ * received.
  *
- * <p>Other threads may look at it while the worker waits for an answer to it. INVARIANT: the buffer
- * is not filled again before its begin is taken back. The worker passes the {@link RequestGate}
- * between these two, whose counter is the fence; so whoever finds the same begin before and after
- * has read one request.
+ * <p>Other threads may inspect the request while the worker waits for its answer. INVARIANT: the
+ * worker resets {@code beginNanos} before it fills the buffer again. Between these two steps it
+ * passes the {@link RequestGate}, whose counter is the fence. So a thread that reads the same
+ * {@code beginNanos} before and after has read one request.
  */
 final class KernelRequest {
   private static final Logger log = LoggerFactory.getLogger(KernelRequest.class);
 
   private final ByteBuffer in;
 
-  /** When the request that waits for its answer was begun; NEVER if none does. */
+  /** When the request in progress was begun; NEVER if there is none. */
   private final AtomicLong beginNanos = new AtomicLong(RequestLatencies.NEVER);
 
   /**
-   * A view of a buffer that is filled again for each request, its limit being the number of bytes
+   * A view of a buffer that is filled again for each request; its limit is the number of bytes
    * received.
    */
   KernelRequest(ByteBuffer in) {
     this.in = in;
   }
 
-  /** Whether there is a whole header, without which nothing can be answered. */
+  /** Whether the header is complete; without it nothing can be answered. */
   boolean hasHeader() {
     return in.limit() >= KernelProtocol.IN_HEADER_SIZE;
   }
 
-  /** Whether there are as many bytes as the header says. */
+  /** Whether all the bytes that the header announces were received. */
   boolean isWhole() {
     return in.getInt(KernelProtocol.IN_LENGTH) == in.limit();
   }
@@ -72,19 +73,19 @@ final class KernelRequest {
     return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_PID));
   }
 
-  /** From now on it waits for its answer; {@link RequestLatencies#NEVER} if it is not timed. */
+  /** Marks the request as in progress; {@link RequestLatencies#NEVER} if it is not timed. */
   void begin(long nanos) {
     beginNanos.setRelease(nanos);
   }
 
-  /** It waits no more. */
+  /** Marks the request as no longer in progress. */
   void end() {
     beginNanos.setRelease(RequestLatencies.NEVER);
   }
 
   /**
-   * What is asked for, if that has waited so long for its answer at a time; else null. For any
-   * thread, at any time.
+   * What is asked for, if at that time the request has been in progress for the given time; else
+   * null. For any thread, at any time.
    */
   @Nullable AskedRequest waiting(long leastNanos, long now) {
     long begin = beginNanos.getAcquire();
@@ -97,11 +98,11 @@ final class KernelRequest {
       VarHandle.acquireFence();
       return begin == beginNanos.getPlain() ? asked : null;
     } catch (IndexOutOfBoundsException e) {
-      return null; // it is another one by now
+      return null; // it is another request by now
     }
   }
 
-  /** What is asked for, as far as the request is whole. */
+  /** What is asked for, as far as the request was received. */
   private AskedRequest asked(Opcode opcode, long begin) {
     FileName name = null;
     long offset = -1;
@@ -122,19 +123,19 @@ final class KernelRequest {
         default -> {}
       }
     } catch (FsException e) {
-      log.trace("{}: {}", opcode, e.getMessage()); // answered as such; there is no more to tell
+      log.trace("{}: {}", opcode, e.getMessage()); // the caller gets this error; nothing to add
     }
     return new AskedRequest(
         opcode.word(), uid(), gid(), pid(), node(), null, name, offset, size, begin);
   }
 
-  /** What was asked, and how it was answered. */
+  /** The request and its answer. */
   AnsweredRequest answered(Opcode opcode, KernelReply reply, long begin, long nanos) {
     int errno = reply.errno();
     long bytes = -1;
     if (errno == 0) {
       switch (opcode) {
-        // An answer without an inode says that there is no such name, for the kernel to keep.
+        // An answer without an inode tells the kernel to remember that there is no such name.
         case LOOKUP ->
             errno = reply.body().getLong(KernelReply.BODY) == 0 ? Errno.ENOENT.number() : 0;
         case READ, READDIR, READDIRPLUS, READLINK -> bytes = reply.bodySize();
@@ -158,7 +159,7 @@ final class KernelRequest {
     return in.getLong(offset);
   }
 
-  /** Whether it asks for that name, in whatever directory. */
+  /** Whether it looks up that name, in any directory. */
   boolean isLookup(ByteBuffer name) {
     return opcode() == Opcode.LOOKUP
         && in.limit() == KernelProtocol.IN_HEADER_SIZE + name.limit() + 1
@@ -180,6 +181,6 @@ final class KernelRequest {
   }
 
   static FsException truncated() {
-    return new FsException(Errno.EINVAL, "a request that is cut short");
+    return new FsException(Errno.EINVAL, "truncated request");
   }
 }

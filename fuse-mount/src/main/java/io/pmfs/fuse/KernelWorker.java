@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches a request, answers it, and so on until the session ends. What goes wrong with one request
- * does not end a worker. A request that cannot be answered would leave its reader waiting for ever,
- * and so would a session that no worker can fetch from: then another process is to serve it.
+ * Fetches and answers requests until the session ends. A failure of one request does not end a
+ * worker. A request that cannot be answered would leave its reader waiting for ever, and so would a
+ * session from which no worker can fetch: then another process must serve the session.
  */
 final class KernelWorker implements Runnable {
   private static final Logger log = LoggerFactory.getLogger(KernelWorker.class);
@@ -34,8 +34,8 @@ final class KernelWorker implements Runnable {
   /**
    * A worker of a session.
    *
-   * @param gate that all workers of the session share
-   * @param ended runs when the session has
+   * @param gate shared by all workers of the session
+   * @param ended runs when the session has ended
    * @param failed runs if a request cannot be answered, or none can be fetched
    */
   KernelWorker(
@@ -52,7 +52,7 @@ final class KernelWorker implements Runnable {
     this.reply = new KernelReply(channel);
   }
 
-  /** What it works on. */
+  /** The request that this worker handles. */
   KernelRequest request() {
     return request;
   }
@@ -64,7 +64,7 @@ final class KernelWorker implements Runnable {
     }
   }
 
-  /** Answers what comes before anything else: INIT, twice if the kernel is of a later protocol. */
+  /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
   void negotiate() {
     work(() -> !operations.isNegotiated());
   }
@@ -93,15 +93,15 @@ final class KernelWorker implements Runnable {
     }
   }
 
-  /** The size of a request, or one of the numbers below zero. */
+  /** The size of a request, or one of the negative codes below. */
   private int receive() {
     try {
       int size = channel.receive(inAddress, in.capacity());
       return size < 0 ? SESSION_ENDED : size;
     } catch (FsException e) {
-      log.error("no request can be fetched: {}", e.getMessage());
+      log.error("cannot fetch requests: {}", e.getMessage());
     } catch (RuntimeException | Error e) {
-      log.error("no request can be fetched", e);
+      log.error("cannot fetch requests", e);
     }
     return FAILED;
   }
@@ -113,7 +113,7 @@ final class KernelWorker implements Runnable {
       if (request.hasHeader()) {
         answer();
       } else {
-        log.error("a request of {} bytes has no header and is passed over", size);
+        log.error("ignoring a request of {} bytes, which has no complete header", size);
       }
     } finally {
       gate.exit();
@@ -127,10 +127,7 @@ final class KernelWorker implements Runnable {
       return;
     } catch (FsException e) {
       log.error(
-          "{} of inode {} cannot be answered: {}",
-          request.opcode(),
-          request.node(),
-          e.getMessage());
+          "cannot answer {} of inode {}: {}", request.opcode(), request.node(), e.getMessage());
     } catch (RuntimeException | Error e) {
       log.error("{} of inode {}", request.opcode(), request.node(), e);
       if (isFailed()) {
@@ -140,7 +137,7 @@ final class KernelWorker implements Runnable {
     failed.run();
   }
 
-  /** Whether what the request asked for has an answer after all, if only that it failed. */
+  /** Whether the request could at least be answered with an error. */
   private boolean isFailed() {
     try {
       if (!reply.isAnswered()) {
@@ -148,7 +145,7 @@ final class KernelWorker implements Runnable {
       }
       return true;
     } catch (FsException | RuntimeException | Error e) {
-      log.error("{} of inode {} cannot be answered", request.opcode(), request.node(), e);
+      log.error("cannot answer {} of inode {}", request.opcode(), request.node(), e);
       return false;
     }
   }

@@ -17,20 +17,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads that answer the requests of one session. The first one negotiates and then starts the
- * others.
+ * The threads that answer the requests of one session. The first thread negotiates and then starts
+ * the others.
  *
- * <p>All read from the session's descriptor, whose unanswered requests stay with it when this
- * process dies: another one has the kernel send them again. Where the kernel cannot do that, and
- * the session outlives this process, each thread has a descriptor of its own: what it had taken
- * then ends with this process, by an error, instead of never.
+ * <p>All read from the session's descriptor. When this process dies, unanswered requests stay with
+ * that descriptor, and the next process makes the kernel resend them. If the kernel cannot resend,
+ * and the session outlives this process, each thread has its own descriptor: the requests that it
+ * had taken then end with an error when this process ends, instead of never.
  */
 final class KernelWorkers {
   private static final Logger log = LoggerFactory.getLogger(KernelWorkers.class);
 
   private static final long POLL_MS = 2;
 
-  /** What is not there is asked of us each time. */
+  /** The kernel does not cache that an attribute is absent, so each query reaches the daemon. */
   private static final String NO_ATTRIBUTE = "pmfs.none";
 
   private final int device;
@@ -45,7 +45,7 @@ final class KernelWorkers {
   private final AtomicInteger running = new AtomicInteger();
   private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
 
-  /** Tells workers from others. */
+  /** Distinguishes workers from other threads. */
   private static final class Worker extends Thread {
     Worker(Runnable body, int number) {
       super(body, "fuse-" + number);
@@ -54,11 +54,11 @@ final class KernelWorkers {
   }
 
   /**
-   * Workers of a session that are not started yet.
+   * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
-   * @param outlived whether the session goes on when this process ends
-   * @param failed runs once, if the session goes on and cannot be served here any more
+   * @param outlived whether the session continues when this process ends
+   * @param failed runs once, if the session continues but this process can no longer serve it
    * @param ended runs once, when the session has ended
    */
   KernelWorkers(
@@ -76,12 +76,12 @@ final class KernelWorkers {
     this.ended = ended;
   }
 
-  /** Whether the caller is one that answers requests. */
+  /** Whether the calling thread is a worker. */
   static boolean isWorker() {
     return Thread.currentThread() instanceof Worker;
   }
 
-  /** Starts; a resumed session was negotiated by another process. */
+  /** Starts the workers. A resumed session was negotiated by another process. */
   void start(boolean resumed) {
     start(() -> begin(resumed), 1);
   }
@@ -101,7 +101,7 @@ final class KernelWorkers {
   }
 
   private void end() {
-    // What waits for workers that were told to fetch no more waits for another process.
+    // The workers were told to fetch no more: waiting requests wait for another process.
     if (running.decrementAndGet() > 0 || gate.isClosing()) {
       return;
     }
@@ -113,7 +113,7 @@ final class KernelWorkers {
     }
   }
 
-  /** A request cannot be answered here, or none can be had. */
+  /** A request cannot be answered, or no request can be fetched. */
   private void fail() {
     if (!hasFailed.getAndSet(true)) {
       failed.run();
@@ -142,7 +142,7 @@ final class KernelWorkers {
     serve(own);
   }
 
-  /** Has the kernel send again what the process before this one had taken and not answered. */
+  /** Makes the kernel resend the requests that the previous process had taken and not answered. */
   private void resume() {
     boolean resent = false;
     try {
@@ -151,10 +151,10 @@ final class KernelWorkers {
         resent = true;
       }
       log.info(
-          "going on with a session that was open; what was in flight {}",
-          resent ? "is sent again by the kernel" : "has ended with errors");
+          "continuing an open session; requests in flight {}",
+          resent ? "are resent by the kernel" : "have ended with errors");
     } catch (FsException e) {
-      log.warn("the kernel cannot send again what was in flight ({})", e.errno());
+      log.warn("the kernel cannot resend requests in flight ({})", e.errno());
     }
     operations.resume(resent);
   }
@@ -168,7 +168,7 @@ final class KernelWorkers {
     }
   }
 
-  /** Serves by a descriptor of one's own, or by the session's. */
+  /** Serves from the worker's own descriptor, or from the session's. */
   private void serve(@Nullable DeviceChannel own) {
     if (own == null) {
       worker(new DeviceChannel(device)).run();
@@ -186,7 +186,7 @@ final class KernelWorkers {
     return worker;
   }
 
-  /** Requests that have waited so long for their answer, the longest first. */
+  /** Requests in progress for at least {@code leastNanos}, oldest first. */
   List<AskedRequest> waiting(long leastNanos) {
     long now = System.nanoTime();
     List<AskedRequest> waiting = new ArrayList<>();
@@ -205,14 +205,14 @@ final class KernelWorkers {
     return gate.ended();
   }
 
-  /** Whether a request could be taken now. */
+  /** Whether a worker is free to take a request. */
   boolean hasIdle() {
     return gate.inProgress() < running.get();
   }
 
   /**
-   * Takes no more requests, for good, and waits until those in progress are answered; what comes
-   * waits for another process. Says whether it did within the time.
+   * Permanently takes no more requests, and waits until those in progress are answered; new
+   * requests wait for another process. Returns whether this completed in time.
    */
   boolean freeze(Path mountpoint, Duration timeout) throws InterruptedException {
     if (operations.canResend()) {
@@ -220,7 +220,8 @@ final class KernelWorkers {
     }
     long deadline = System.nanoTime() + timeout.toNanos();
     gate.close();
-    // Each waits in the kernel for one more request. The last of ours may wait for the successor.
+    // Each worker waits in the kernel for one more request, so send requests until all have ended.
+    // The last one may wait for the next process.
     Thread asker = new Thread(() -> ask(mountpoint, deadline), "last-requests");
     asker.setDaemon(true);
     asker.start();

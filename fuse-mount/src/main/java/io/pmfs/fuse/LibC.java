@@ -7,7 +7,8 @@ import jnr.ffi.annotations.Out;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The system calls we need that the JDK has not. Buffers are addresses; failures are -1 with errno.
+ * The system calls that we need and the JDK lacks. Buffers are addresses; failures are -1 with
+ * errno.
  */
 public interface LibC {
   LibC INSTANCE = LibraryLoader.create(LibC.class).load("c");
@@ -61,7 +62,7 @@ public interface LibC {
 
   int fcntl(int file, int command, long argument);
 
-  /** Without an offset, from or to where the file stands. */
+  /** Without offsets: reads and writes at the file's current position. */
   long splice(
       int in,
       @Nullable Pointer inOffset,
@@ -100,7 +101,7 @@ public interface LibC {
 
   int posix_spawn_file_actions_destroy(Pointer actions);
 
-  /** Returns an errno and sets none; so do its file actions. */
+  /** Returns an errno and does not set it; the same holds for the file actions. */
   int posix_spawnp(
       @Out int[] process,
       @In byte[] program,

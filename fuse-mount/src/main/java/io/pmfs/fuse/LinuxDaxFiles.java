@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Files on persistent memory by Linux's system calls. Descriptors are the JDK's, which it tells
- * only with {@code --add-opens}: without that nothing is known, allocated or mapped.
+ * Files on persistent memory, by Linux's system calls. The JDK gives access to descriptors only
+ * with {@code --add-opens}; without that, nothing is detected, allocated or mapped.
  */
 public final class LinuxDaxFiles implements DaxFiles {
   private static final Logger log = LoggerFactory.getLogger(LinuxDaxFiles.class);
@@ -36,21 +36,21 @@ public final class LinuxDaxFiles implements DaxFiles {
     return isDirect(Posix.descriptor(file));
   }
 
-  /** The same of a file that is open under a number; null as well if that is below zero. */
+  /** The same for an open file, by its descriptor; null also if the descriptor is negative. */
   static @Nullable Boolean isDirect(int descriptor) {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     if (descriptor < 0
         || LIBC.statx(descriptor, EMPTY_PATH, Posix.AT_EMPTY_PATH, 0, statx) != 0
         || (statx.getLongLong(STATX_ATTRIBUTES_MASK) & STATX_ATTR_DAX) == 0) {
-      // Kernels before 5.8 do not tell.
+      // Kernels before 5.8 do not report it.
       return null;
     }
     return (statx.getLongLong(STATX_ATTRIBUTES) & STATX_ATTR_DAX) != 0;
   }
 
   /**
-   * One huge page after the other, and the end given back: ext4 aligns requests of that size, and
-   * not those of files (docs/decisions/0022).
+   * Allocates one huge page after another and then frees the excess. ext4 aligns requests of that
+   * size, but not requests of a file's size (docs/decisions/0022).
    */
   @Override
   public void allocate(FileChannel file, long sizeBytes) throws IOException {
@@ -68,7 +68,7 @@ public final class LinuxDaxFiles implements DaxFiles {
       failure = allocate(descriptor, done, sizeBytes - done);
     }
     if (failure == Errno.ENOSPC) {
-      // As the JDK says it of a write.
+      // The same text as the JDK's for a write.
       throw new IOException("No space left on device");
     }
     if (failure == Errno.EDQUOT) {
@@ -117,10 +117,10 @@ public final class LinuxDaxFiles implements DaxFiles {
     @Override
     public ByteBuffer range(long offset, int count) {
       if (closed) {
-        throw new IllegalStateException("the file is not mapped any more");
+        throw new IllegalStateException("the file is no longer mapped");
       }
       if (offset < 0 || count < 0 || offset > size - count) {
-        throw new IndexOutOfBoundsException(count + " bytes at " + offset + " of " + size);
+        throw new IndexOutOfBoundsException(count + " bytes at offset " + offset + " of " + size);
       }
       return NativeMemory.view(address + offset, count);
     }

@@ -6,13 +6,13 @@ import org.jspecify.annotations.Nullable;
 public final class MountException extends Exception {
   private final Reason reason;
 
-  /** Why. */
+  /** The kind of failure. */
   public enum Reason {
     /** This machine or user cannot mount with this bridge. */
     UNAVAILABLE,
     /** The mount is in use. */
     BUSY,
-    /** Anything else. */
+    /** Any other failure. */
     FAILED
   }
 

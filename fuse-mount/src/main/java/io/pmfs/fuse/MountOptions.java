@@ -8,8 +8,8 @@ import java.time.Duration;
  *
  * @param mountpoint an absolute path
  * @param source what mount(8) shows as the device
- * @param allowOther whether users other than the one who mounts get in, as far as the files' modes
- *     let them
+ * @param allowOther whether other users than the one who mounts have access, as far as the files'
+ *     modes permit
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
  */

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Mounts and unmounts for a process that may not: asks its supervisor, which is root, over two
- * pipes. A request and each of its arguments end with NUL, an answer is a line; see
+ * Mounts and unmounts for a process that is not permitted to. Asks its supervisor, which is root,
+ * over two pipes. A request and each of its arguments end with NUL, an answer is a line; see
  * scripts/pmfs-for-user.
  */
 public final class Mounter {
@@ -26,7 +26,7 @@ public final class Mounter {
   private final int requests;
   private final int answers;
 
-  /** Takes the descriptors of the pipe to the supervisor and of that from it. */
+  /** Takes the descriptors of the pipe to the supervisor and of the pipe from the supervisor. */
   public Mounter(int requests, int answers) {
     this.requests = requests;
     this.answers = answers;
@@ -46,7 +46,7 @@ public final class Mounter {
     ask(lazy ? "unmount-lazily" : "unmount");
   }
 
-  /** Detaches the mount; readers that wait get an error. */
+  /** Detaches the mount; waiting readers get an error. */
   void abort() throws MountException {
     ask("abort");
   }
@@ -107,13 +107,14 @@ public final class Mounter {
         throw gone();
       }
     }
-    throw new MountException(Reason.FAILED, "the supervisor answers too much", null);
+    throw new MountException(Reason.FAILED, "the supervisor's answer is too long", null);
   }
 
   private static MountException gone() {
     return new MountException(
         Reason.UNAVAILABLE,
-        "the supervisor, which mounts and unmounts as root, is gone; use umount(8) or fusermount3 -u",
+        "the supervisor, which mounts and unmounts as root, has ended; use umount(8) or"
+            + " fusermount3 -u",
         null);
   }
 }

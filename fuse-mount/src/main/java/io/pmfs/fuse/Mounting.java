@@ -3,39 +3,39 @@ package io.pmfs.fuse;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** Who mounts and unmounts a session on /dev/fuse. Used by one thread at a time. */
+/** Mounts and unmounts a session on /dev/fuse. Used by one thread at a time. */
 interface Mounting {
   /**
    * Mounts.
    *
    * @return the descriptor of the session, which the caller closes
-   * @throws MountException if it could not; then nothing is mounted, and nothing left open
+   * @throws MountException if mounting failed; then nothing is mounted, and nothing left open
    */
   int mount(Duration timeout) throws MountException;
 
-  /** It is mounted, and {@code own} knows which it is. */
+  /** Called when the session is mounted and {@code own} knows its mount. */
   default void mounted() {}
 
   void unmount(boolean lazy) throws MountException;
 
-  /** Ends the session whatever is in progress: readers that wait get an error. */
+  /** Ends the session whatever is in progress: waiting readers get an error. */
   void abort() throws MountException;
 
-  /** Has the kernel read ahead as far as is good for us, if it may be set. */
+  /** Sets the kernel's read-ahead to the best value for pmfs, if permitted. */
   void setReadAhead();
 
-  /** Why this process may not hand files to the kernel; null as far as is known it may. */
+  /** Why this process may not register files for passthrough; null if no reason is known. */
   default @Nullable String noPassthrough() {
     return null;
   }
 
-  /** The session has ended. */
+  /** Called when the session has ended. */
   default void ended() {}
 
   /**
-   * For options, by whoever may.
+   * Chooses the implementation that this process is permitted to use.
    *
-   * @param own what is unmounted, and nothing else on its path
+   * @param own the mount to unmount; other mounts on its path are left alone
    */
   static Mounting of(MountOptions options, @Nullable SharedSession session, SessionMount own) {
     if (session == null) {

@@ -5,7 +5,7 @@ import io.pmfs.tier.Errno;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** By mount(2) and umount2(2), on a descriptor of ours or one that was given. */
+/** Mounts by mount(2) and umount2(2), on a new descriptor or a given one. */
 final class MountingByRoot implements Mounting {
   private static final LibC LIBC = LibC.INSTANCE;
   private static final int MS_RDONLY = 1;
@@ -63,11 +63,11 @@ final class MountingByRoot implements Mounting {
     Unmount.unmount(own, lazy);
   }
 
-  /** Later readers find what was below the mount. */
+  /** Later readers see the directory below the mount. */
   @Override
   public void abort() throws MountException {
     if (!own.isAtMountpoint()) {
-      throw new MountException(Reason.FAILED, "it is not at its mount point any more", null);
+      throw new MountException(Reason.FAILED, "it is no longer at its mount point", null);
     }
     int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
     if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {

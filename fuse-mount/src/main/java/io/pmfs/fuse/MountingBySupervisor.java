@@ -2,7 +2,7 @@ package io.pmfs.fuse;
 
 import java.time.Duration;
 
-/** By the supervisor, which is root, for a daemon that is not. */
+/** Mounts through the supervisor, which is root, for a daemon that is not. */
 final class MountingBySupervisor implements Mounting {
   private final MountOptions options;
   private final int device;

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** By fusermount, with a guard that unmounts if this process dies. */
+/** Mounts by fusermount, with a guard that unmounts if this process dies. */
 final class MountingByUser implements Mounting {
   private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
 
@@ -22,11 +22,11 @@ final class MountingByUser implements Mounting {
 
   @Override
   public int mount(Duration timeout) throws MountException {
-    // It goes on until this process ends: a program that hung may have mounted after all.
+    // The guard runs until this process ends: a program that hung may have mounted after all.
     try {
       guard = StaleMountGuard.start(options.mountpoint());
     } catch (IOException e) {
-      log.warn("if this daemon dies, its mount stays ({})", e.getMessage());
+      log.warn("if this daemon dies, its mount stays: no guard ({})", e.getMessage());
     }
     return new Fusermount(options).mount(timeout);
   }
@@ -50,7 +50,7 @@ final class MountingByUser implements Mounting {
     try {
       String device = own.device();
       if (device == null) {
-        throw new MountException(Reason.FAILED, "its connection is not known", null);
+        throw new MountException(Reason.FAILED, "its device number is not known", null);
       }
       Fusermount.abort(device);
     } catch (IOException e) {
@@ -66,7 +66,7 @@ final class MountingByUser implements Mounting {
 
   @Override
   public String noPassthrough() {
-    return "the kernel has it for root only";
+    return "the kernel allows it only for root";
   }
 
   @Override

@@ -48,7 +48,7 @@ enum Opcode {
   TMPFILE(51),
   STATX(52);
 
-  /** All numbers are less. */
+  /** All opcode numbers are smaller. */
   static final int NUMBERS = 53;
 
   private static final @Nullable Opcode[] BY_NUMBER = new @Nullable Opcode[NUMBERS];
@@ -66,7 +66,7 @@ enum Opcode {
     this.number = number;
   }
 
-  /** As FUSE calls it, in lower case. */
+  /** The name in FUSE, in lower case. */
   String word() {
     return word;
   }
@@ -80,7 +80,7 @@ enum Opcode {
     return number;
   }
 
-  /** The opcode of that number, or null for one that has no name here. */
+  /** The opcode with that number; null if it is not listed here. */
   static @Nullable Opcode of(int number) {
     return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
   }

@@ -11,8 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A pipe in which an answer is put together from a header and pages of a file, by reference
- * (splice(2)): the bytes pass no memory of ours. Belongs to one worker; kept as long as it lives.
+ * A pipe that assembles an answer from a header and the pages of a file, by reference (splice(2)):
+ * the bytes do not pass through the daemon's memory. Belongs to one worker and lives as long as the
+ * worker.
  *
  * <p>INVARIANT: empty between answers.
  */
@@ -25,20 +26,22 @@ final class Pipe implements AutoCloseable {
   private static final int SPLICE_F_NONBLOCK = 2;
 
   /**
-   * A request of 1 MiB with its header, if we may; else what everybody may have for as many workers
-   * (/proc/sys/fs/pipe-user-pages-soft).
+   * Room for a request of 1 MiB with its header, if permitted; else the size that every user may
+   * have for this many workers (/proc/sys/fs/pipe-user-pages-soft).
    */
   private static final int[] SIZES = {2 << 20, 512 << 10};
 
   /**
-   * The header takes a page's slot, and a range that starts within a page one more; pages have up
-   * to 64 KiB.
+   * The header takes a page's slot, and a range that starts within a page takes one more slot;
+   * pages have up to 64 KiB.
    */
   private static final int LOST_BYTES = 128 << 10;
 
   private static final int CLOSED = -1;
 
-  /** Whether this system, and what the tiers lie on, can splice: found out once for all workers. */
+  /**
+   * Whether this system and the tiers' file systems can splice: determined once for all workers.
+   */
   private static volatile boolean usable = true;
 
   private final int[] ends = {CLOSED, CLOSED};
@@ -48,7 +51,7 @@ final class Pipe implements AutoCloseable {
   private final long vectorAddress = Pointer.wrap(Posix.RUNTIME, vector).address();
   private int capacity;
 
-  /** The end to take an answer from. */
+  /** The end from which an answer is read. */
   int output() {
     return ends[0];
   }
@@ -57,8 +60,8 @@ final class Pipe implements AutoCloseable {
    * Puts an answer into the pipe.
    *
    * @param header address of its header
-   * @return false, and nothing is in it, if this system or the file's cannot do it or it would not
-   *     fit
+   * @return false, with nothing in the pipe, if this system or the file's file system cannot splice
+   *     or the answer does not fit
    * @throws IOException if the file could not be read; nothing is in the pipe then
    */
   boolean fill(long header, int headerSize, ReadResult.FileRange range) throws IOException {
@@ -68,7 +71,7 @@ final class Pipe implements AutoCloseable {
     int file = Posix.descriptor(range.file());
     if (file < 0) {
       log.warn(
-          "this Java tells no descriptors (--add-opens java.base/sun.nio.ch): copies are read");
+          "no access to descriptors (--add-opens java.base/sun.nio.ch): copies are not spliced");
       usable = false;
       return false;
     }
@@ -84,11 +87,12 @@ final class Pipe implements AutoCloseable {
   }
 
   /**
-   * The same with mapped memory, whose pages are held by the pipe from then on, whatever becomes of
-   * the file.
+   * The same with mapped memory. The pipe holds the pages from then on, whatever happens to the
+   * file.
    *
    * @param memory its address
-   * @return false also if it cannot be read: its file was cut short, or it is defective
+   * @return false also if the memory cannot be read: its file was truncated, or the memory is
+   *     defective
    */
   boolean fill(long header, int headerSize, long memory, int size) {
     if (!usable || !(isOpen() || open()) || size > capacity) {
@@ -153,8 +157,8 @@ final class Pipe implements AutoCloseable {
   }
 
   /**
-   * Lets go of the pages of an answer: the mount has the bytes in its own, and in memory twice half
-   * as many files fit.
+   * Drops the pages of an answer from the page cache: the mount caches the same bytes itself. Kept
+   * twice, only half as many files would fit into memory.
    */
   static void dropPages(ReadResult.FileRange range) {
     int file = Posix.descriptor(range.file());
@@ -169,7 +173,7 @@ final class Pipe implements AutoCloseable {
 
   private boolean open() {
     if (LIBC.pipe2(ends, Posix.O_CLOEXEC) != 0) {
-      log.warn("no pipe for answers: {}; they are copied", Posix.errno());
+      log.warn("cannot create a pipe for answers: {}; they are copied", Posix.errno());
       usable = false;
       return false;
     }
@@ -185,7 +189,7 @@ final class Pipe implements AutoCloseable {
     return false;
   }
 
-  /** With what is in it; the next answer opens another. */
+  /** Closes the pipe with its content; the next answer opens another. */
   @Override
   public void close() {
     for (int i = 0; i < ends.length; i++) {

@@ -50,10 +50,13 @@ public final class PoolFile implements MappedMemory {
   private static final int S_IFMT = 0170000;
   private static final int S_IFCHR = 0020000;
 
-  /** Buffers begin each GiB and are twice as long: every range up to 1 GiB lies within one. */
+  /**
+   * Buffers begin at each GiB and are 2 GiB long: every range of up to 1 GiB lies within one
+   * buffer.
+   */
   private static final long STRIDE = 1L << 30;
 
-  /** How what is written gets to where it lasts. */
+  /** How written data is made durable. */
   private enum Persistence {
     CACHE_LINES,
     PAGE_CACHE,
@@ -91,7 +94,7 @@ public final class PoolFile implements MappedMemory {
   }
 
   /**
-   * Makes an empty file of that size for a pool, of which every byte has its place.
+   * Creates an empty file of that size for a pool, with room allocated for every byte.
    *
    * @throws PoolException if there is no room for it; nothing is left then
    */
@@ -109,7 +112,7 @@ public final class PoolFile implements MappedMemory {
     }
   }
 
-  /** Gives a file that has no bytes a size. */
+  /** Sets the size of an empty file. */
   public static void resize(Path path, long sizeBytes) throws IOException {
     int file = openFile(path);
     try {
@@ -118,19 +121,19 @@ public final class PoolFile implements MappedMemory {
       if (!huge) {
         checkRoom(file, sizeBytes);
       }
-      check(LIBC.ftruncate(file, sizeBytes / unit * unit), "cannot be given its size");
+      check(LIBC.ftruncate(file, sizeBytes / unit * unit), "cannot be resized");
       fill(file, sizeBytes / unit * unit);
     } finally {
       LIBC.close(file);
     }
   }
 
-  /** Looks before a file system is filled to its last block by what it has no room for. */
+  /** Checks for room first, so that a pool that does not fit does not fill the file system. */
   private static void checkRoom(int file, long size) throws IOException {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     check(
         LIBC.statx(file, new byte[] {0}, Posix.AT_EMPTY_PATH, STATX_BLOCKS, statx),
-        "its file system does not say what it takes");
+        "its allocated size cannot be read");
     long taken = statx.getLongLong(STATX_BLOCKS_OFFSET) * STATX_BLOCK_BYTES;
     StoreStatistics disk = statistics(file);
     if ((size - taken) / disk.fragmentSize() > disk.blocksAvailable()) {
@@ -139,8 +142,9 @@ public final class PoolFile implements MappedMemory {
   }
 
   /**
-   * Has every byte of a file have its place: a store to one that has none ends the process. On DAX
-   * one huge page after the other, so that the kernel can map them whole (docs/decisions/0022).
+   * Allocates room for every byte of a file: a store to a byte without room ends the process. On
+   * DAX, allocates one huge page after another, so that the kernel can map them whole
+   * (docs/decisions/0022).
    */
   private static void fill(int file, long size) throws PoolException {
     long step =
@@ -151,15 +155,15 @@ public final class PoolFile implements MappedMemory {
         throw new PoolException(
             switch (errno) {
               case ENOSPC -> NO_ROOM.formatted(size);
-              case EOPNOTSUPP -> "its file system cannot reserve room for a file; put it elsewhere";
-              default -> "cannot be filled: " + errno;
+              case EOPNOTSUPP -> "its file system cannot allocate room; put it elsewhere";
+              default -> "room for it cannot be allocated: " + errno;
             });
       }
     }
   }
 
   /**
-   * Maps a device or file that is there.
+   * Maps an existing device or file.
    *
    * @throws PoolException if it is in use, or cannot be a pool
    * @throws IOException if it cannot be opened or mapped
@@ -210,10 +214,10 @@ public final class PoolFile implements MappedMemory {
         size,
         Persistence.CACHE_LINES,
         true,
-        new TierStatus.Dax(true, "dax device: its memory is mapped, and read without a copy"));
+        new TierStatus.Dax(true, "dax device: its memory is mapped, and read without copying"));
   }
 
-  /** What the kernel tells of a character device. */
+  /** The sysfs directory of a character device. */
   static Path deviceDirectory(Path path) throws IOException {
     long number = (Long) Files.getAttribute(path, "unix:rdev");
     long major = (number >>> 8 & 0xfff) | (number >>> 32 & 0xfffff000L);
@@ -265,8 +269,8 @@ public final class PoolFile implements MappedMemory {
             "emulated: a file on "
                 + type
                 + (memory
-                    ? ", which is memory that does not persist"
-                    : ", which is not mounted on persistent memory with dax")));
+                    ? ", whose memory is not persistent"
+                    : ", which is not mounted with dax on persistent memory")));
   }
 
   private static long pageBytes(int file) throws IOException {
@@ -275,7 +279,7 @@ public final class PoolFile implements MappedMemory {
 
   private static StoreStatistics statistics(int file) throws IOException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
-    check(LIBC.fstatvfs(file, result), "its file system does not say how large it is");
+    check(LIBC.fstatvfs(file, result), "the size of its file system cannot be read");
     return Posix.statistics(result);
   }
 
@@ -312,7 +316,7 @@ public final class PoolFile implements MappedMemory {
   public ByteBuffer slice(long offset, int count) {
     Objects.checkFromIndexSize(offset, count, size);
     int index = (int) (offset / STRIDE);
-    // At the end a range of no bytes may begin where there is no buffer.
+    // At the end of the pool, an empty range may begin behind the last buffer.
     ByteBuffer buffer = buffers[Math.min(index, buffers.length - 1)];
     long start = Math.min(index, buffers.length - 1) * STRIDE;
     return buffer.slice((int) (offset - start), count).order(ByteOrder.LITTLE_ENDIAN);
@@ -339,19 +343,19 @@ public final class PoolFile implements MappedMemory {
     Errno errno = Posix.errno();
     switch (errno) {
       case EINVAL -> {
-        log.info("this kernel does not tell whether memory can be read (Linux 5.14 does)");
+        log.info("this kernel cannot check whether memory is readable (Linux 5.14 and later can)");
         checks = false;
       }
       case EINTR, EAGAIN -> {}
       default ->
           throw new IOException(
-              "%d bytes at %d of the pool cannot be %s (%s): the memory is defective, or its file was"
+              "%d bytes at offset %d of the pool cannot be %s (%s): the memory is defective, or its"
                       .formatted(count, offset, write ? "written" : "read", errno)
-                  + " cut short");
+                  + " file was truncated");
     }
   }
 
-  /** Whether this kernel tells. */
+  /** Whether this kernel can check. */
   boolean checks() {
     return checks;
   }
@@ -376,7 +380,7 @@ public final class PoolFile implements MappedMemory {
   @Override
   public void close() {
     if (LIBC.munmap(address, size) != 0) {
-      log.warn("a pool stays mapped: {}", Posix.errno());
+      log.warn("cannot unmap a pool: {}", Posix.errno());
     }
     LIBC.close(file);
   }

@@ -17,8 +17,8 @@ import jnr.ffi.Runtime;
 import jnr.posix.JavaLibCHelper;
 
 /**
- * Numbers and layouts of Linux's system call interface, and the one place where errno becomes an
- * exception.
+ * Numbers and layouts of Linux's system call interface. Turns errno into an exception, in this one
+ * place.
  */
 final class Posix {
   static final Runtime RUNTIME = Runtime.getSystemRuntime();
@@ -59,7 +59,7 @@ final class Posix {
     return Errno.of(LastError.getLastError(RUNTIME));
   }
 
-  /** The number of an open file; below zero where the JDK does not tell ({@code --add-opens}). */
+  /** The descriptor of an open file; negative if the JDK gives no access ({@code --add-opens}). */
   static int descriptor(FileChannel file) {
     return JavaLibCHelper.getfdFromDescriptor(JavaLibCHelper.getDescriptorFromChannel(file));
   }
@@ -68,7 +68,7 @@ final class Posix {
     return new FsException(errno(), what.toString());
   }
 
-  /** The bytes of a name with the NUL that the system wants. */
+  /** The bytes of a name with the NUL that system calls require. */
   static byte[] terminated(FileName name) {
     byte[] bytes = name.bytes();
     return java.util.Arrays.copyOf(bytes, bytes.length + 1);
@@ -105,8 +105,8 @@ final class Posix {
   }
 
   /**
-   * Which file it is on any device: its inode number, and when it was born where that is known,
-   * since the roots of all ext4 file systems have the same number.
+   * Identifies the file on its device: its inode number, and its birth time if known, since the
+   * roots of all ext4 file systems have the same inode number.
    */
   static String identity(Pointer statx) {
     boolean hasBirth = (statx.getInt(0) & STATX_BTIME) != 0;
@@ -119,7 +119,7 @@ final class Posix {
     return Instant.ofEpochSecond(statx.getLongLong(offset), statx.getInt(offset + 8) & 0xffffffffL);
   }
 
-  /** A dev_t as glibc's makedev(3) composes it. */
+  /** Composes a dev_t as glibc's makedev(3) does. */
   private static long makedev(int major, int minor) {
     return ((major & 0xfffL) << 8)
         | ((major & 0xfffff000L) << 32)
@@ -127,7 +127,7 @@ final class Posix {
         | ((minor & 0xffffff00L) << 12);
   }
 
-  /** From struct statvfs as 64-bit glibc has it. */
+  /** Converts a struct statvfs as 64-bit glibc defines it. */
   static StoreStatistics statistics(Pointer statvfs) {
     return new StoreStatistics(
         statvfs.getLongLong(0),

@@ -8,13 +8,13 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Looks through a mount point until it is answered. */
+/** Looks up a mount point until the daemon answers. */
 final class Probe {
   private Probe() {}
 
   /**
-   * Returns when opening the mount point's directory was answered; unmounts and throws if not in
-   * time.
+   * Returns when an open of the mount point's directory was answered. If that takes too long,
+   * unmounts and throws.
    */
   static void await(Path mountpoint, Duration timeout, CountDownLatch ended, Bridge bridge)
       throws MountException {
@@ -27,7 +27,7 @@ final class Probe {
                 Files.getFileStore(mountpoint).getTotalSpace();
                 answered.countDown();
               } catch (IOException e) {
-                // Not answered: the caller says so when the time is over.
+                // Not answered: the caller reports that when the time is over.
               }
             },
             "probe");

@@ -11,22 +11,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Chooses the read mode of a session by what its copies are, once they are read again; until then
- * files are opened and read through us. Chosen once: the kernel does not ask again after it was
- * told to open files by itself. docs/benchmarking.md has what the limits are derived from. Safe for
- * use by many threads.
+ * Chooses the read mode of a session from the sizes of its copies, once they are read again; until
+ * then files are opened and read through the daemon. Chooses only once: the kernel does not ask
+ * again after it was told to open files by itself. docs/benchmarking.md derives the limits. Safe
+ * for use by many threads.
  */
 final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
 
-  /** From here on passthrough was as fast or faster whatever was in memory. */
+  /** From this size on, passthrough was as fast or faster, whatever was in memory. */
   static final long LARGE_FILE_BYTES = 512L << 10;
 
-  /** Up to so many halves of the memory, what is found in the page cache outweighs what is not. */
+  /**
+   * If the copies take at most this many halves of the memory, what the page cache holds outweighs
+   * what it does not.
+   */
   static final int HALVES_OF_MEMORY = 3;
 
-  // Copies that were opened: an eighth of all, so that a few files that a job opens over and over
-  // are not taken for its dataset.
+  // How many copies must have been opened: an eighth of all, so that a few files that a job opens
+  // repeatedly are not taken for its dataset.
   private static final long FEWEST_OPENS = 100;
   private static final long MOST_OPENS = 10_000;
   private static final int SHARE = 8;
@@ -37,28 +40,28 @@ final class ReadModeChoice {
   private final AtomicLong rawOpens = new AtomicLong();
   private volatile @Nullable Chosen chosen;
 
-  /** A read mode, and why. */
+  /** A read mode and the reason for it. */
   record Chosen(ReadMode mode, String reason) {}
 
   /**
-   * Nothing chosen yet.
+   * Starts without a choice.
    *
-   * @param availableMemory bytes that the page cache may take
+   * @param availableMemory bytes that the page cache may use
    */
   ReadModeChoice(PmfsFileSystem fileSystem, LongSupplier availableMemory) {
     this.fileSystem = fileSystem;
     this.availableMemory = availableMemory;
   }
 
-  /** What was chosen; null if nothing was yet. */
+  /** The chosen mode; null if none is chosen yet. */
   @Nullable Chosen chosen() {
     return chosen;
   }
 
   /**
-   * A file with a whole copy is opened; null if nothing is to be chosen yet.
+   * Call when a file with a whole copy is opened; null if it is too early to choose.
    *
-   * @param raw whether the kernel could read it without us
+   * @param raw whether the kernel could read the copy without the daemon
    */
   @Nullable Chosen copyOpened(boolean raw) {
     Chosen before = chosen;
@@ -87,7 +90,7 @@ final class ReadModeChoice {
     }
   }
 
-  /** For so many copies with so many bytes together. */
+  /** Chooses for that many copies with that many bytes in total. */
   static Chosen choose(long files, long bytes, long memory) {
     if (bytes / Math.max(1, files) >= LARGE_FILE_BYTES) {
       return new Chosen(
@@ -97,7 +100,7 @@ final class ReadModeChoice {
     boolean fits = bytes / HALVES_OF_MEMORY <= memory / 2;
     return new Chosen(
         fits ? ReadMode.PAGE_CACHE : ReadMode.PASSTHROUGH,
-        "%,d copies of %d KiB on average have %.1f GiB, %.1f GiB of memory are available"
+        "%,d copies of %d KiB on average take %.1f GiB; %.1f GiB of memory are available"
             .formatted(files, (bytes / Math.max(1, files)) >> 10, gib(bytes), gib(memory)));
   }
 
@@ -105,7 +108,7 @@ final class ReadModeChoice {
     return bytes / (double) (1L << 30);
   }
 
-  /** MemAvailable of proc_meminfo(5); as good as all there is if it cannot be read. */
+  /** MemAvailable of proc_meminfo(5); practically unlimited if it cannot be read. */
   static long availableMemory() {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {

@@ -6,9 +6,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * What workers pass before and after each request. Once shut it stays so: a request that was
- * fetched then is not begun, and the kernel sends it again to whoever goes on with the session.
- * Where the kernel cannot, the gate is closed instead: workers then fetch no more.
+ * The gate that workers pass before and after each request. Once shut it stays shut: a request that
+ * is fetched after that is not begun, and the kernel resends it to the process that continues the
+ * session. If the kernel cannot resend, the gate is closed instead: workers then fetch no more.
  */
 final class RequestGate {
   private static final long POLL_MS = 2;
@@ -19,11 +19,11 @@ final class RequestGate {
   private volatile boolean shut;
   private volatile boolean closing;
 
-  /** Before a request is begun; does not return if the gate is shut. */
+  /** Call before a request is begun; does not return if the gate is shut. */
   void enter() throws InterruptedException {
     inProgress.incrementAndGet();
-    // Counted before it looks: whoever shuts the gate waits for this request, or this thread sees
-    // it shut.
+    // Count first, then look: either the thread that shuts the gate waits for this request, or this
+    // thread sees the gate shut.
     if (shut) {
       inProgress.decrementAndGet();
       never.await();
@@ -40,7 +40,7 @@ final class RequestGate {
     return ended.sum();
   }
 
-  /** From now on a worker ends after its request, the one that it is waiting for included. */
+  /** From now on each worker ends after its request, including the request that it waits for. */
   void close() {
     closing = true;
   }
@@ -54,7 +54,10 @@ final class RequestGate {
     return inProgress.get();
   }
 
-  /** Shuts the gate and waits until no request is in progress; says whether that came in time. */
+  /**
+   * Shuts the gate and waits until no request is in progress; returns whether that happened in
+   * time.
+   */
   boolean shut(Duration timeout) throws InterruptedException {
     shut = true;
     long deadline = System.nanoTime() + timeout.toNanos();

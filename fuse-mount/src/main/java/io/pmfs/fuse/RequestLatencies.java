@@ -6,20 +6,21 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * How long requests of the kernel took, by operation: a histogram of fixed buckets, each twice as
- * wide as the one before. Safe for use by many threads; to record takes no lock and no memory.
+ * How long the kernel's requests took, by operation: a histogram of fixed buckets, each twice as
+ * wide as the one before. Safe for use by many threads; recording takes no lock and allocates
+ * nothing.
  */
 public final class RequestLatencies {
   /** The upper bound of the first bucket is 2 to this many nanoseconds: 4.1 µs. */
   private static final int FIRST_POWER = 12;
 
-  /** The last bound is 34 s; what takes longer is in one more bucket. */
+  /** The last bound is 34 s; slower requests count in one more bucket. */
   private static final int BOUNDS = 24;
 
-  /** When a request began that is not timed. */
+  /** The begin time of a request that is not timed. */
   static final long NEVER = Long.MIN_VALUE;
 
-  /** How long a request took that is not timed. */
+  /** The duration of a request that is not timed. */
   static final long UNTIMED = -1;
 
   private final AtomicReferenceArray<Row> rows = new AtomicReferenceArray<>(Opcode.NUMBERS);
@@ -41,10 +42,10 @@ public final class RequestLatencies {
   /**
    * The requests of one operation since the start.
    *
-   * @param operation as FUSE calls it, in lower case
-   * @param buckets how many took at most as long as the bound of the same index in {@link
-   *     #boundsSeconds} and longer than the one before; the last one those that took longer than
-   *     all bounds
+   * @param operation the name in FUSE, in lower case
+   * @param buckets how many requests took at most the bound with the same index in {@link
+   *     #boundsSeconds} and longer than the bound before; the last bucket counts requests that took
+   *     longer than all bounds
    */
   public record Operation(String operation, double sumSeconds, List<Long> buckets) {
     public Operation {
@@ -65,7 +66,7 @@ public final class RequestLatencies {
     return bounds;
   }
 
-  /** Stops or goes on recording and telling: to measure what that costs. */
+  /** Turns recording and reporting on or off: to measure what they cost. */
   public void record(boolean whether) {
     on = whether;
   }
@@ -75,7 +76,7 @@ public final class RequestLatencies {
     return on ? System.nanoTime() : NEVER;
   }
 
-  /** Records a request that began then; says how long it took, or {@link #UNTIMED}. */
+  /** Records a request that began at that time; returns how long it took, or {@link #UNTIMED}. */
   long end(Opcode opcode, long begin) {
     if (begin == NEVER) {
       return UNTIMED;
@@ -99,13 +100,13 @@ public final class RequestLatencies {
     return rows.get(opcode.number());
   }
 
-  /** The first whose bound is not less. */
+  /** The first bucket whose bound is at least that large. */
   private static int bucket(long nanoseconds) {
     int power = Long.SIZE - Long.numberOfLeadingZeros(Math.max(1, nanoseconds) - 1);
     return Math.min(BOUNDS, Math.max(0, power - FIRST_POWER));
   }
 
-  /** Those operations that were asked for, in the order of their numbers. */
+  /** The operations that were requested, in the order of their opcodes. */
   public List<Operation> snapshot() {
     List<Operation> operations = new ArrayList<>();
     for (Opcode opcode : Opcode.values()) {

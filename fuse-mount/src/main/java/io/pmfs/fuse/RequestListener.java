@@ -1,16 +1,16 @@
 package io.pmfs.fuse;
 
 /**
- * Is told of requests that were answered, by the thread that answered them: it must neither wait
- * nor throw. Safe for use by many threads.
+ * Receives requests that were answered. The thread that answered a request calls the listener,
+ * which must neither wait nor throw. Safe for use by many threads.
  */
 public interface RequestListener {
   /**
-   * Requests that took less are not told, and cost nothing but this call: {@link Long#MAX_VALUE} to
-   * be told of none. It may change at any time.
+   * Requests that took less time are not reported and cost nothing but this call: {@link
+   * Long#MAX_VALUE} to receive none. May change at any time.
    */
   long leastNanos();
 
-  /** Is told of one. What asks for no answer, such as FORGET, is not told. */
+  /** Receives one request. Requests that expect no answer, such as FORGET, are not reported. */
   void answered(AnsweredRequest request);
 }

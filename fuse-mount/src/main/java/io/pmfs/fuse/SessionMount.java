@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which mount is a session's: the one with its device number, which is the kernel's connection. The
- * path alone does not tell, as others mount there when this one is detached.
+ * Identifies a session's mount by its device number, which is the kernel's connection. The path
+ * alone is not enough: when this mount is detached, others may mount there.
  */
 final class SessionMount {
   private static final Path MOUNTS = Path.of("/proc/self/mountinfo");
@@ -23,7 +23,7 @@ final class SessionMount {
   /**
    * A session's mount.
    *
-   * @param device its number as mountinfo has it; null if it is not mounted yet, or not known
+   * @param device its device number, as in mountinfo; null if it is not mounted yet, or not known
    */
   SessionMount(Path mountpoint, @Nullable String device) {
     this.mountpoint = mountpoint;
@@ -34,12 +34,12 @@ final class SessionMount {
     return mountpoint;
   }
 
-  /** The number as mountinfo has it; null if it is not known. */
+  /** The device number, as in mountinfo; null if not known. */
   @Nullable String device() {
     return device;
   }
 
-  /** To be called when it was just mounted, or is taken over. */
+  /** Call when the session was just mounted, or is taken over. */
   void recognize(int descriptor) {
     String told = deviceOf(descriptor);
     if (told != null) {
@@ -50,12 +50,12 @@ final class SessionMount {
   }
 
   /**
-   * Whether the mount point leads there: it may be detached, with files open, or be under another
-   * mount. True if nothing is known.
+   * Whether the mount point leads to this mount. It does not if the mount is detached with files
+   * open, or lies under another mount. True if nothing is known.
    */
   boolean isAtMountpoint() {
     String known = device;
-    // The table may change while it is read, so an absence is looked for twice.
+    // The table may change while it is read, so check an absence twice.
     return known == null || shows(known) || shows(known);
   }
 
@@ -71,7 +71,7 @@ final class SessionMount {
     return new String(Files.readAllBytes(MOUNTS), ISO_8859_1);
   }
 
-  /** What the kernel says of a descriptor of /dev/fuse, from Linux 6.16 on; else null. */
+  /** What the kernel reports for a descriptor of /dev/fuse, from Linux 6.16 on; else null. */
   private static @Nullable String deviceOf(int descriptor) {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/fdinfo/" + descriptor))) {
@@ -85,7 +85,7 @@ final class SessionMount {
     return null;
   }
 
-  /** The device of the topmost mount at a path, or null if there is none or nothing is known. */
+  /** The device number of the topmost mount at a path; null if there is none or it is not known. */
   static @Nullable String deviceAt(Path path) {
     try {
       return deviceAt(path, table());
@@ -94,7 +94,7 @@ final class SessionMount {
     }
   }
 
-  /** The same in a table, proc(5), whose characters are bytes. */
+  /** The same from a table (proc(5)) with one char for each byte. */
   static @Nullable String deviceAt(Path path, String table) {
     String escaped = escaped(path);
     String found = null;
@@ -107,7 +107,7 @@ final class SessionMount {
     return found;
   }
 
-  /** As the kernel writes it, a char for each byte. */
+  /** Escapes the path as the kernel does, with one char for each byte. */
   static String escaped(Path path) {
     return new String(path.toString().getBytes(UTF_8), ISO_8859_1)
         .replace("\\", "\\134")

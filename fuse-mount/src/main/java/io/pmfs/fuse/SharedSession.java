@@ -4,14 +4,15 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection to the kernel that outlives this process, because somebody else holds its descriptor
- * too.
+ * A connection to the kernel that outlives this process, because another process also holds its
+ * descriptor.
  *
  * @param descriptor an open /dev/fuse
- * @param resumed whether it is mounted and negotiated already, by a process that is gone
- * @param ledger where to keep what the next process must know
- * @param device the number of the mount, as mountinfo has it, if it is mounted and that is known
- * @param mounter who mounts for this process; null if it may itself
+ * @param resumed whether a process that has ended already mounted and negotiated it
+ * @param ledger the file for what the next process must know
+ * @param device the device number of the mount, as in mountinfo, if it is mounted and the number is
+ *     known
+ * @param mounter mounts for this process; null if this process may mount itself
  */
 public record SharedSession(
     int descriptor,

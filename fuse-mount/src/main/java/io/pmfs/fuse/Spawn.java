@@ -15,11 +15,12 @@ import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 
 /**
- * A short-lived child process that is given a descriptor, which ProcessBuilder would close. Also
- * inherits what the JDK opened without close-on-exec, so it is not for programs that stay.
+ * A short-lived child process that receives a descriptor, which ProcessBuilder would close. It also
+ * inherits the descriptors that the JDK opened without close-on-exec, so it is not for programs
+ * that keep running.
  */
 final class Spawn {
-  /** The number under which the child finds its descriptor. */
+  /** The descriptor's number in the child. */
   static final int GIVEN = 3;
 
   /** More than sizeof(posix_spawn_file_actions_t) of any C library: 80 in glibc. */
@@ -38,7 +39,7 @@ final class Spawn {
   }
 
   /**
-   * Starts a program found in PATH, with our environment and one variable more.
+   * Starts a program found in PATH, with this process's environment and one more variable.
    *
    * @param arguments the first is the program
    * @throws FsException ENOENT if there is no such program
@@ -80,7 +81,7 @@ final class Spawn {
     }
   }
 
-  /** Ours as bytes, as the JDK decodes them with one charset or another. */
+  /** This process's environment as bytes, which the JDK decodes with one charset or another. */
   private static List<byte[]> environment(String variable) throws FsException {
     List<byte[]> entries = new ArrayList<>();
     try {
@@ -97,7 +98,7 @@ final class Spawn {
     return entries;
   }
 
-  /** An array of pointers to strings, with the null pointer at its end, in one piece of memory. */
+  /** A null-terminated array of pointers to strings, in one piece of memory. */
   private static Pointer vector(List<byte[]> strings) {
     int pointers = (strings.size() + 1) * Long.BYTES;
     int size = pointers + strings.stream().mapToInt(string -> string.length).sum();
@@ -112,7 +113,7 @@ final class Spawn {
     return memory;
   }
 
-  /** What it writes on standard output and standard error until it closes them; at most 4 KiB. */
+  /** The program's standard output and standard error until it closes them; at most 4 KiB. */
   String output() {
     ByteArrayOutputStream said = new ByteArrayOutputStream();
     Pointer buffer = Memory.allocateDirect(Posix.RUNTIME, OUTPUT_MAX);
@@ -130,7 +131,10 @@ final class Spawn {
     return said.toString(UTF_8);
   }
 
-  /** Waits for its end: its exit status, or 128 and the signal that killed it, as a shell says. */
+  /**
+   * Waits until the child ends. Returns its exit status, or 128 plus the signal that killed it, as
+   * a shell does.
+   */
   int waitFor() {
     int[] status = new int[1];
     while (LIBC.waitpid(process, status, 0) < 0) {

@@ -15,12 +15,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A small process that unmounts if this one dies: it waits for the end of a pipe that only we hold
- * open.
+ * A small process that unmounts if this one dies: it waits for the end of a pipe that only this
+ * process holds open.
  *
- * <p>fusermount's own option auto_unmount does not do it. It looks whether opening the mount point
- * fails, which the kernel does by itself here (no_opendir), and before libfuse 3.15 it looks as
- * root, who gets in to no mount of a user.
+ * <p>fusermount's option auto_unmount does not work here. It checks whether opening the mount point
+ * fails, but with no_opendir the kernel answers that open by itself. Before libfuse 3.15 it also
+ * checks as root, who has no access to a user's mount.
  */
 final class StaleMountGuard implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(StaleMountGuard.class);
@@ -28,10 +28,10 @@ final class StaleMountGuard implements AutoCloseable {
   private static final long CLOSE_SECONDS = 2;
 
   /**
-   * At the end of standard input statfs is asked, which the kernel passes on to whoever serves:
-   * only a mount without a daemon is unmounted. A line of input says the device of ours; then
-   * another mount on the path is left alone. The mount point comes in octal, so that no charset
-   * touches it, and once more as mountinfo, proc(5), has it.
+   * At the end of standard input, the script calls statfs, which the kernel passes on to the
+   * daemon: only a mount without a daemon is unmounted. A line of input gives the device number of
+   * our mount; then another mount on the path is left alone. The mount point is passed in octal, so
+   * that no charset changes it, and again as mountinfo (proc(5)) shows it.
    */
   private static final String SCRIPT =
       """
@@ -59,7 +59,7 @@ final class StaleMountGuard implements AutoCloseable {
     this.process = process;
   }
 
-  /** Starts watching over a mount point that is mounted, or about to be. */
+  /** Starts to watch a mount point that is mounted, or is about to be. */
   static StaleMountGuard start(Path mountpoint) throws IOException {
     return new StaleMountGuard(
         new ProcessBuilder(command(mountpoint))
@@ -69,7 +69,7 @@ final class StaleMountGuard implements AutoCloseable {
             .start());
   }
 
-  /** In a session of its own: what kills our process group leaves it alone. */
+  /** Runs in a session of its own: a signal to our process group does not reach it. */
   static List<String> command(Path mountpoint) {
     return List.of(
         "setsid",
@@ -89,14 +89,14 @@ final class StaleMountGuard implements AutoCloseable {
     return escaped.toString();
   }
 
-  /** It is mounted, with this device number: from now on nothing else is unmounted. */
+  /** The session is mounted with this device number: from now on nothing else is unmounted. */
   void recognize(String device) {
     try {
       OutputStream input = process.getOutputStream();
       input.write((device + "\n").getBytes(US_ASCII));
       input.flush();
     } catch (IOException e) {
-      log.debug("the guard of the mount was gone: {}", e.getMessage());
+      log.debug("the guard of the mount had already ended: {}", e.getMessage());
     }
   }
 
@@ -104,7 +104,7 @@ final class StaleMountGuard implements AutoCloseable {
     return process.toHandle();
   }
 
-  /** The session has ended: unmounts what may be left of it, after an abort, and ends. */
+  /** The session has ended: unmounts what an abort may have left, and ends the guard. */
   @Override
   public void close() {
     try {
@@ -113,7 +113,7 @@ final class StaleMountGuard implements AutoCloseable {
         process.destroyForcibly();
       }
     } catch (IOException e) {
-      log.debug("the guard of the mount was gone: {}", e.getMessage());
+      log.debug("the guard of the mount had already ended: {}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -5,7 +5,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The process's descriptors 1 and 2, which the JVM itself writes to: thread dumps, fatal errors.
+ * The process's descriptors 1 and 2, to which the JVM itself writes thread dumps and fatal errors.
  */
 public final class StandardStreams {
   private static final Logger log = LoggerFactory.getLogger(StandardStreams.class);
@@ -15,7 +15,7 @@ public final class StandardStreams {
 
   private StandardStreams() {}
 
-  /** Has both appended to a file that is there. */
+  /** Makes both append to an existing file. */
   public static void redirectTo(Path path) {
     LibC libc = LibC.INSTANCE;
     int file =

@@ -6,17 +6,18 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.pmfs.fuse.MountException.Reason;
 import io.pmfs.tier.Errno;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.Charset;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Unmounting: by the system call for root, by the set-user-id fusermount for everybody else. */
+/** Unmounts: by the system call for root, by the set-user-id fusermount for other users. */
 final class Unmount {
   private static final long TIMEOUT_SECONDS = 30;
 
-  /** Looking up a name, as our own heartbeat does, keeps a mount busy for a moment. */
+  /** Looking up a name, as the daemon's own heartbeat does, keeps a mount busy for a moment. */
   private static final int ATTEMPTS = 5;
 
   private static final long PAUSE_MS = 50;
@@ -24,8 +25,8 @@ final class Unmount {
   private Unmount() {}
 
   /**
-   * Unmounts a session; one that is no longer at its mount point is left alone, as is what is
-   * there.
+   * Unmounts a session. If the session is no longer at its mount point, leaves it and whatever is
+   * mounted there alone.
    */
   static void unmount(SessionMount session, boolean lazy) throws MountException {
     for (int attempt = 1; ; attempt++) {
@@ -54,7 +55,7 @@ final class Unmount {
       int flags = Posix.UMOUNT_NOFOLLOW | (lazy ? Posix.MNT_DETACH : 0);
       if (LibC.INSTANCE.umount2(Posix.terminated(mountpoint.toString()), flags) != 0) {
         Errno errno = Posix.errno();
-        // EINVAL: it is no mount point any more, which is what was asked for.
+        // EINVAL: no longer a mount point, which is the desired result.
         if (errno != Errno.EINVAL) {
           throw new MountException(
               errno == Errno.EBUSY ? Reason.BUSY : Reason.FAILED,
@@ -94,17 +95,19 @@ final class Unmount {
   private static void run(Path mountpoint, List<String> command)
       throws IOException, MountException {
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String output = new String(process.getInputStream().readAllBytes(), UTF_8).strip();
     try {
+      // It says a line at most, which a pipe has room for; a child of it may hold the pipe open.
       if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
-        throw new MountException(Reason.FAILED, command.get(0) + " does not return", null);
+        throw new MountException(Reason.FAILED, command.get(0) + " did not finish in time", null);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
     }
     if (process.exitValue() != 0) {
+      InputStream said = process.getInputStream();
+      String output = new String(said.readNBytes(said.available()), UTF_8).strip();
       throw new MountException(
           output.contains("busy") ? Reason.BUSY : Reason.FAILED,
           mountpoint + " cannot be unmounted: " + output,

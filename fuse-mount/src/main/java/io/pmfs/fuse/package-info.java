@@ -1,6 +1,6 @@
 /**
- * The kernel boundary: bridges that bring the kernel's requests to the file system, and the system
- * calls on the source.
+ * The boundary to the kernel: bridges that pass the kernel's requests to the file system, and the
+ * system calls that read the source.
  */
 @NullMarked
 package io.pmfs.fuse;

@@ -70,7 +70,7 @@ final class FusermountTest {
 
   @Test
   void mount_programSaysNothing_saysItsStatus() throws Exception {
-    assertThat(failure(program("f", "exit 3"))).hasMessageEndingWith("status 3 and said nothing");
+    assertThat(failure(program("f", "exit 3"))).hasMessageEndingWith("status 3 and no output");
     assertThat(failure(program("g", "kill -9 $$"))).hasMessageContaining("status 137");
   }
 
@@ -105,7 +105,7 @@ final class FusermountTest {
 
     MountException failure = failure(false, Duration.ofSeconds(2), program);
 
-    assertThat(failure).hasMessageEndingWith("did not return within 2 s");
+    assertThat(failure).hasMessageEndingWith("did not finish within 2 s");
     assertThat(Path.of("/proc", Files.readString(pid).strip())).doesNotExist();
   }
 

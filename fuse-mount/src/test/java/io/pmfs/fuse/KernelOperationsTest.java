@@ -205,6 +205,15 @@ final class KernelOperationsTest {
         .isEqualTo(Errno.ENODATA);
   }
 
+  /** Of an inode that the file system would refuse, had it been asked. */
+  @Test
+  void getxattr_ofTheProbe_asksTheFileSystemNothing() {
+    byte[] probe = KernelMessages.xattr(100, Bridge.PROBE);
+    assertThat(errno(Opcode.GETXATTR, 987_654_321L, probe)).isEqualTo(Errno.ENODATA);
+    assertThat(errno(Opcode.GETXATTR, 987_654_321L, KernelMessages.xattr(100, XATTR)))
+        .isEqualTo(Errno.ESTALE);
+  }
+
   @Test
   void listxattr_bySize_answersSizeNamesOrErange() throws Exception {
     org.junit.jupiter.api.Assumptions.assumeTrue(hasXattr, "no user.* attributes here");

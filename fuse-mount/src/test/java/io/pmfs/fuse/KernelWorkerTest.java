@@ -6,6 +6,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -43,6 +44,9 @@ final class KernelWorkerTest {
           @Override
           public int receive(long buffer, int size) throws FsException {
             Throwable next = left.size() > 1 ? left.remove() : left.getFirst();
+            if (next instanceof FsException e && e.errno() == Errno.ENODATA) {
+              return 0;
+            }
             if (next instanceof FsException e && e.errno() == Errno.ENODEV) {
               return -1;
             }
@@ -73,6 +77,11 @@ final class KernelWorkerTest {
     return new FsException(errno, "the test");
   }
 
+  /** Stands for a request that came, and needs no answer. */
+  private static FsException request() {
+    return failure(Errno.ENODATA);
+  }
+
   @Test
   void run_sessionEnds_saysSo() {
     run(failure(Errno.ENODEV));
@@ -88,6 +97,21 @@ final class KernelWorkerTest {
         new NoClassDefFoundError("x"),
         failure(Errno.ENOMEM),
         failure(Errno.ENODEV));
+
+    assertThat(ended).hasValue(1);
+    assertThat(failed).hasValue(0);
+  }
+
+  /** In the life of a daemon there may be many. */
+  @Test
+  void run_errorsWithRequestsBetween_doNotAddUp() {
+    List<Throwable> received = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      received.addAll(List.of(failure(Errno.ENOMEM), request()));
+    }
+    received.add(failure(Errno.ENODEV));
+
+    run(received.toArray(Throwable[]::new));
 
     assertThat(ended).hasValue(1);
     assertThat(failed).hasValue(0);

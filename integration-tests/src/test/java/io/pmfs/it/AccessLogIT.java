@@ -3,7 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import io.pmfs.cli.requests.LogLine;
+import io.pmfs.daemon.requests.LogLine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

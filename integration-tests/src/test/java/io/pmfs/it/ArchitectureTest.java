@@ -6,12 +6,28 @@ import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nam
 import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,68 +41,148 @@ final class ArchitectureTest {
           .withImportOption(location -> !location.contains("-tests.jar"))
           .importPackages("io.pmfs");
 
-  /** Top first: a package imports only what stands after it. */
-  private static final List<String> LAYERS = List.of("cli", "fuse", "fs", "stage", "tier");
+  /**
+   * Who may import whom, each without the io.pmfs before it. A package imports only what stands
+   * below it, so that there is neither a way up nor a circle. docs/architecture.md has the same.
+   */
+  private static final String TABLE =
+      """
+      it              -> cli daemon.requests cluster fuse fs stage tier metadata compression
+      distribution    -> cli
+      benchmarks      -> fuse tier compression
+      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings pack fuse fs tier metadata
+      cli.doctor      -> cli.control daemon daemon.report settings cluster tier
+      cli.bugreport   -> pack
+      cli.control     -> daemon daemon.report daemon.requests settings fs metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests settings shards cluster fuse fs stage tier metadata
+      daemon.report   -> daemon.metrics daemon.requests settings cluster fuse fs stage tier metadata
+      daemon.metrics  -> cluster fuse fs stage tier
+      daemon.requests -> fuse tier metadata
+      settings        -> cluster fuse stage tier
+      pack            -> shards tier metadata compression
+      shards          -> tier metadata compression
+      cluster         -> fs stage tier metadata
+      fuse            -> fs tier metadata
+      fs              -> stage tier metadata
+      stage           -> tier metadata compression
+      tier            -> metadata
+      metadata        -> nothing
+      compression     -> nothing
+      """;
 
-  @ParameterizedTest
-  @ValueSource(
-      strings = {
-        "cli",
-        "fuse",
-        "packing",
-        "cluster",
-        "fs",
-        "stage",
-        "tier",
-        "metadata",
-        "compression"
-      })
-  void packages_areAllSeen(String name) {
-    assertThat(CLASSES.stream().filter(c -> c.getPackageName().startsWith("io.pmfs." + name)))
-        .as("classes of io.pmfs.%s on the class path", name)
-        .isNotEmpty();
-  }
+  private static final Path ROOT = Path.of("").toAbsolutePath().resolve("..").normalize();
+  private static final Pattern PACKAGE = Pattern.compile("(?m)^package io\\.pmfs\\.([\\w.]+);");
+  private static final Pattern IMPORT =
+      Pattern.compile("(?m)^import (?:static )?io\\.pmfs\\.([a-z]\\w*(?:\\.[a-z]\\w*)*)\\.[A-Z]");
 
-  @Test
-  void packages_areAllKnownHere() {
-    assertThat(CLASSES.stream().map(c -> c.getPackageName().split("\\.", -1)[2]).distinct())
-        .as("a new package needs its place in these rules")
-        .isSubsetOf(
-            "cli", "fuse", "packing", "cluster", "fs", "stage", "tier", "metadata", "compression");
-  }
+  /** What each package may import, top first. */
+  private final Map<String, Set<String>> allowed = new LinkedHashMap<>();
 
-  @Test
-  void imports_pointDown() {
-    for (int i = 1; i < LAYERS.size(); i++) {
-      String[] above =
-          LAYERS.subList(0, i).stream().map(n -> "io.pmfs." + n + "..").toArray(String[]::new);
-      noClasses()
-          .that()
-          .resideInAPackage("io.pmfs." + LAYERS.get(i) + "..")
-          .should()
-          .dependOnClassesThat()
-          .resideInAnyPackage(above)
-          .check(CLASSES);
+  /** What each package imports, by its sources and by its classes. */
+  private final Map<String, Set<String>> actual = new TreeMap<>();
+
+  @BeforeEach
+  void readTable() {
+    for (String row : TABLE.lines().toList()) {
+      String[] sides = row.split(" +-> ", 2);
+      allowed.put(
+          sides[0], sides[1].equals("nothing") ? Set.of() : Set.of(sides[1].split(" ", -1)));
     }
   }
 
-  @ParameterizedTest
-  @CsvSource({"metadata, compression", "compression, metadata"})
-  void lowestPackages_importNoOther(String name, String beside) {
-    noClasses()
-        .that()
-        .resideInAPackage("io.pmfs." + name + "..")
-        .should()
-        .dependOnClassesThat()
-        .resideInAnyPackage(
-            "io.pmfs.cli..",
-            "io.pmfs.fuse..",
-            "io.pmfs.packing..",
-            "io.pmfs.fs..",
-            "io.pmfs.stage..",
-            "io.pmfs.tier..",
-            "io.pmfs." + beside + "..")
-        .check(CLASSES);
+  @BeforeEach
+  void readImports() throws IOException {
+    for (Path file : sources()) {
+      String text = Files.readString(file, UTF_8);
+      Matcher own = PACKAGE.matcher(text);
+      if (own.find()) {
+        IMPORT.matcher(text).results().forEach(found -> add(own.group(1), found.group(1)));
+        add(own.group(1), own.group(1));
+      }
+    }
+    for (JavaClass type : CLASSES) {
+      for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+        String name = dependency.getTargetClass().getBaseComponentType().getPackageName();
+        if (name.startsWith("io.pmfs.")) {
+          add(shortOf(type.getPackageName()), shortOf(name));
+        }
+      }
+    }
+  }
+
+  private void add(String importer, String imported) {
+    Set<String> all = actual.computeIfAbsent(importer, name -> new TreeSet<>());
+    if (!imported.equals(importer)) {
+      all.add(imported);
+    }
+  }
+
+  private static String shortOf(String packageName) {
+    return packageName.substring("io.pmfs.".length());
+  }
+
+  /** Those of every module, also of modules that this one does not know. */
+  private static List<Path> sources() throws IOException {
+    List<Path> files = new ArrayList<>();
+    try (Stream<Path> modules = Files.list(ROOT)) {
+      for (Path module : modules.filter(one -> Files.exists(one.resolve("pom.xml"))).toList()) {
+        boolean isTests = module.endsWith("integration-tests");
+        Path sources = module.resolve(isTests ? "src/test/java" : "src/main/java");
+        try (Stream<Path> found = Files.walk(sources)) {
+          found.filter(file -> file.toString().endsWith(".java")).forEach(files::add);
+        }
+      }
+    }
+    return files;
+  }
+
+  @Test
+  void table_pointsDownOnly() {
+    List<String> order = List.copyOf(allowed.keySet());
+    List<String> wrong = new ArrayList<>();
+    allowed.forEach(
+        (importer, names) ->
+            names.stream()
+                .filter(name -> order.indexOf(name) <= order.indexOf(importer))
+                .forEach(name -> wrong.add(importer + " -> " + name)));
+    assertThat(wrong).as("imports of what stands above, or nowhere").isEmpty();
+  }
+
+  @Test
+  void table_hasEveryPackageAndNoOther() {
+    assertThat(actual.keySet())
+        .as("a new package needs its place in the table")
+        .containsExactlyInAnyOrderElementsOf(allowed.keySet());
+  }
+
+  /** Of the others, which are not on the class path here, there are the sources. */
+  @Test
+  void classes_ofTheProgram_areAllSeen() {
+    Set<String> seen = new TreeSet<>(Set.of("it", "distribution", "benchmarks"));
+    CLASSES.forEach(type -> seen.add(shortOf(type.getPackageName())));
+    assertThat(seen).isEqualTo(allowed.keySet());
+  }
+
+  @Test
+  void imports_areThoseOfTheTable() {
+    List<String> wrong = new ArrayList<>();
+    actual.forEach(
+        (importer, names) ->
+            names.stream()
+                .filter(name -> !allowed.getOrDefault(importer, Set.of()).contains(name))
+                .forEach(name -> wrong.add(importer + " -> " + name)));
+    assertThat(wrong).as("imports that the table does not have").isEmpty();
+  }
+
+  @Test
+  void table_isThatOfTheDocument() throws IOException {
+    assertThat(Files.readString(ROOT.resolve("docs/architecture.md"), UTF_8))
+        .contains("\n\n" + TABLE.indent(4) + "\n");
+  }
+
+  @Test
+  void packages_haveNoCycles() {
+    slices().matching("io.pmfs.(**)").should().beFreeOfCycles().check(CLASSES);
   }
 
   @ParameterizedTest
@@ -95,11 +191,10 @@ final class ArchitectureTest {
     "com.github.luben.zstd.., compression",
     "jnr.., fuse",
     "ru.serce.., fuse",
-    "org.apache.commons.compress.., packing",
     "com.kenai.., fuse",
     "picocli.., cli",
-    "org.tomlj.., cli",
-    "ch.qos.logback.., cli",
+    "org.tomlj.., settings",
+    "ch.qos.logback.., daemon",
     "org.bouncycastle.., cluster",
     "me.tongfei.., cli",
     "org.jline.., cli"
@@ -119,58 +214,35 @@ final class ArchitectureTest {
   void histograms_areKeptByTheClusterAndProfiles() {
     noClasses()
         .that()
-        .resideOutsideOfPackages("io.pmfs.cluster..", "io.pmfs.cli.requests..")
+        .resideOutsideOfPackages("io.pmfs.cluster..", "io.pmfs.daemon.requests..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("org.HdrHistogram..")
         .check(CLASSES);
   }
 
-  /** It makes lines and adds them up; whose they are is none of its business. */
-  @Test
-  void requests_knowNothingOfTheCommandLine() {
+  /** They are handed what they read; formats and logs are none of their business. */
+  @ParameterizedTest
+  @ValueSource(strings = {"daemon.metrics", "daemon.requests", "cli.bugreport"})
+  void whatIsHandedItsInput_knowsNoFormats(String name) {
     noClasses()
         .that()
-        .resideInAPackage("io.pmfs.cli.requests..")
+        .resideInAPackage("io.pmfs." + name)
         .should()
-        .dependOnClassesThat()
-        .resideInAnyPackage(
-            "io.pmfs.cli",
-            "io.pmfs.cli.metrics..",
-            "io.netty..",
-            "picocli..",
-            "ch.qos.logback..",
-            "com.google.gson..")
-        .check(CLASSES);
-  }
-
-  /** It is handed what it reads; commands, options and reports are none of its business. */
-  @Test
-  void metrics_knowNothingOfTheCommandLine() {
-    noClasses()
-        .that()
-        .resideInAPackage("io.pmfs.cli.metrics..")
-        .should()
-        .dependOnClassesThat()
-        .resideInAPackage("io.pmfs.cli")
-        .orShould()
         .dependOnClassesThat()
         .resideInAnyPackage("picocli..", "ch.qos.logback..", "com.google.gson..")
         .check(CLASSES);
   }
 
-  /** Beside the metrics: it is handed whom to ask, and writes what it gets. */
+  /** One writes tar files, the other reads them. */
   @Test
-  void bugreport_knowsNothingOfTheCommandLine() {
+  void tar_isReadByShardsAndWrittenByPack() {
     noClasses()
         .that()
-        .resideInAPackage("io.pmfs.cli.bugreport..")
+        .resideOutsideOfPackages("io.pmfs.shards..", "io.pmfs.pack..")
         .should()
         .dependOnClassesThat()
-        .resideInAnyPackage("io.pmfs.cli", "io.pmfs.cli.metrics..")
-        .orShould()
-        .dependOnClassesThat()
-        .resideInAnyPackage("picocli..", "ch.qos.logback..", "com.google.gson..", "io.netty..")
+        .resideInAPackage("org.apache.commons.compress..")
         .check(CLASSES);
   }
 
@@ -178,7 +250,7 @@ final class ArchitectureTest {
   void micrometer_isImportedByMetricsOnly() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("io.pmfs.cli.metrics..")
+        .resideOutsideOfPackage("io.pmfs.daemon.metrics..")
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("io.micrometer..", "io.prometheus..")
@@ -190,7 +262,14 @@ final class ArchitectureTest {
   void netty_isImportedByWhatSpeaksHttp() {
     noClasses()
         .that()
-        .resideOutsideOfPackages("io.pmfs.cli..", "io.pmfs.cluster..")
+        .resideOutsideOfPackages(
+            "io.pmfs.cli",
+            "io.pmfs.cli.control",
+            "io.pmfs.cli.doctor",
+            "io.pmfs.daemon",
+            "io.pmfs.daemon.metrics",
+            "io.pmfs.daemon.report",
+            "io.pmfs.cluster")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.netty..")
@@ -204,7 +283,8 @@ final class ArchitectureTest {
   void json_isWrittenByTheCommandLineAndPacks() {
     noClasses()
         .that()
-        .resideOutsideOfPackages("io.pmfs.cli..", "io.pmfs.packing..")
+        .resideOutsideOfPackages(
+            "io.pmfs.cli..", "io.pmfs.daemon..", "io.pmfs.settings..", "io.pmfs.pack..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("com.google.gson..")
@@ -215,7 +295,7 @@ final class ArchitectureTest {
   void environmentAndExit_areTouchedByTheCommandLineOnly() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("io.pmfs.cli..")
+        .resideOutsideOfPackages("io.pmfs.cli..", "io.pmfs.daemon..", "io.pmfs.settings..")
         .should()
         .callMethodWhere(
             target(owner(name("java.lang.System")))
@@ -224,32 +304,5 @@ final class ArchitectureTest {
         .callMethodWhere(
             target(owner(name("java.lang.Runtime"))).and(target(nameMatching("exit|halt"))))
         .check(CLASSES);
-  }
-
-  /** Beside the kernel boundary: it knows no mounts, and needs the backing store alone. */
-  @Test
-  void packing_importsTheLowestAndTierOnly() {
-    noClasses()
-        .that()
-        .resideInAPackage("io.pmfs.packing..")
-        .should()
-        .dependOnClassesThat()
-        .resideInAnyPackage("io.pmfs.cli..", "io.pmfs.fuse..", "io.pmfs.fs..", "io.pmfs.stage..")
-        .orShould()
-        .dependOnClassesThat()
-        .resideInAnyPackage("jnr..", "org.rocksdb..", "com.github.luben.zstd..")
-        .check(CLASSES);
-    noClasses()
-        .that()
-        .resideInAnyPackage("io.pmfs.fuse..", "io.pmfs.fs..", "io.pmfs.stage..", "io.pmfs.tier..")
-        .should()
-        .dependOnClassesThat()
-        .resideInAPackage("io.pmfs.packing..")
-        .check(CLASSES);
-  }
-
-  @Test
-  void packages_haveNoCycles() {
-    slices().matching("io.pmfs.(*)..").should().beFreeOfCycles().check(CLASSES);
   }
 }

@@ -273,6 +273,17 @@ final class ClusterBed implements AutoCloseable {
     return find("-type", "d").lines().count();
   }
 
+  /** What find(1) finds in the source, as strace(1) writes it. */
+  List<String> names(String... what) {
+    List<String> all = new ArrayList<>(List.of(what));
+    all.addAll(List.of("-printf", "%P\\n"));
+    // The one name that is not ASCII, as Latin-1 has it.
+    return find(all.toArray(String[]::new))
+        .lines()
+        .map(name -> name.replaceAll("caf.*", "caf\\\\351"))
+        .toList();
+  }
+
   private String find(String... what) {
     List<String> line = new ArrayList<>(List.of("find", dataset.root().toString()));
     line.addAll(List.of(what));

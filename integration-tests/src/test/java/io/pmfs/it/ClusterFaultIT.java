@@ -2,6 +2,9 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,6 +16,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Four nodes of which one fails under readers on all of them that compare every byte: no read fails
@@ -24,10 +29,8 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 final class ClusterFaultIT {
   private static final int READERS_PER_NODE = 2;
 
-  /**
-   * No node may keep a reader waiting for as long. Far above what the limits of peers add up to.
-   */
-  private static final Duration STALL = Duration.ofSeconds(60);
+  /** No fault of another node may keep a reader waiting for as long. */
+  private static final Duration STALL = Duration.ofSeconds(5);
 
   private static final List<String> OWNERS_ONLY = List.of("--remote-copies", "never");
 
@@ -168,6 +171,94 @@ final class ClusterFaultIT {
     bed.awaitMembers(4);
     readMore();
     assertAllWereRead();
+  }
+
+  /** It answers in time, and with what nobody may believe. */
+  @ParameterizedTest
+  @EnumSource(value = HostileMember.Mode.class, mode = EnumSource.Mode.EXCLUDE, names = "HONEST")
+  void member_thatSpoilsItsAnswers_costsNoReadAndIsAskedAgainLater(HostileMember.Mode mode)
+      throws Exception {
+    test += " " + mode;
+    for (Node node : others()) {
+      bed.mount(node, OWNERS_ONLY.toArray(String[]::new));
+    }
+    bed.awaitMembers(3);
+    try (Hostile member = new Hostile()) {
+      bed.awaitMembers(4);
+      readOn(others());
+      readMore();
+      assertThat(member.become(mode)).isZero();
+      readMore();
+      long deadline = System.nanoTime() + Duration.ofSeconds(8).toNanos();
+      while (System.nanoTime() < deadline) {
+        readMore();
+      }
+      assertThat(member.become(HostileMember.Mode.HONEST)).as("spoiled answers").isPositive();
+      long given = givenBy("hostile");
+      Await.until(
+          "it gives something again", ClusterBed.PATIENCE, () -> givenBy("hostile") > given);
+      readMore();
+      assertAllWereRead();
+    }
+  }
+
+  /** What the others got from a member. */
+  private long givenBy(String name) {
+    long sum = 0;
+    for (Node node : others()) {
+      Status status = node.mounted().status();
+      for (int i = 0; i < status.size("cluster.members"); i++) {
+        if (status.text("cluster.members." + i + ".node").equals(name)) {
+          sum += status.number("cluster.members." + i + ".bytes");
+        }
+      }
+    }
+    return sum;
+  }
+
+  /** A {@link HostileMember} in the place of the victim. */
+  private final class Hostile implements AutoCloseable {
+    private final Process process;
+    private final BufferedReader answers;
+
+    Hostile() throws IOException {
+      Path dataset;
+      try (Stream<Path> tier = Files.list(others().get(0).pmfs().tier())) {
+        dataset = tier.filter(d -> !d.endsWith("state")).findFirst().orElseThrow();
+      }
+      process =
+          victim()
+              .startTalking(
+                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                  "-Xmx256m",
+                  "-cp",
+                  System.getProperty(
+                      "surefire.test.class.path", System.getProperty("java.class.path")),
+                  HostileMember.class.getName(),
+                  "job/" + dataset.getFileName(),
+                  bed.dataset().root().toString(),
+                  victim().address(),
+                  bed.addresses(),
+                  bed.secret().toString());
+      answers = process.inputReader();
+      String line;
+      while ((line = answers.readLine()) != null && !line.equals("joined")) {
+        System.out.println(line);
+      }
+      assertThat(line).isEqualTo("joined");
+    }
+
+    /** How many answers it had spoiled before. */
+    long become(HostileMember.Mode mode) throws IOException {
+      process.outputWriter().write(mode + "\n");
+      process.outputWriter().flush();
+      return Long.parseLong(answers.readLine());
+    }
+
+    @Override
+    public void close() {
+      process.destroyForcibly();
+    }
   }
 
   @Test

@@ -6,6 +6,9 @@ import io.pmfs.it.ClusterBed.Asked;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -65,6 +68,46 @@ final class ClusterIT {
       // There was room for all of it on each.
       assertThat(bed.sum("tiers.0.copies")).isEqualTo(4L * COPIES);
     }
+  }
+
+  /** By what arrives at the source, and not by what the daemons count. */
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void firstEpoch_opensListsAndLooksAtEachNameOnceForAllNodes() {
+    try (ClusterBed bed = new ClusterBed(4, SIZES)) {
+      mountAll(bed);
+      List<Long> daemons = bed.nodes().stream().map(node -> node.mounted().daemon()).toList();
+      SourceCalls calls = new SourceCalls(bed.scratch(), bed.dataset().root(), daemons);
+      try (calls) {
+        bed.epoch();
+        bed.awaitStagingIdle();
+      }
+      List<String> directories = bed.names("-type", "d");
+      List<String> withContent = bed.names("-type", "f", "-size", "+0");
+      assertThat(calls.lists).isEqualTo(each(directories, 1));
+      assertThat(calls.opens).isEqualTo(each(withContent, 1));
+      assertThat(calls.links.keySet()).isEqualTo(Set.copyOf(bed.names("-type", "l")));
+      // A directory once more when it was listed, whether it changed meanwhile; the root is no
+      // name.
+      Map<String, Integer> stats = each(bed.names("-mindepth", "1"), 1);
+      directories.forEach(directory -> stats.merge(directory, 1, Integer::sum));
+      assertThat(calls.stats).isEqualTo(stats);
+      // A file once more when all of it was read, whether it changed meanwhile; one of several
+      // blocks also when the first of them was, whether it is the file.
+      assertThat(calls.openStats.keySet()).isEqualTo(Set.copyOf(withContent));
+      assertThat(calls.openStats.values()).allMatch(count -> count <= 2);
+      assertThat(calls.openStats.values().stream().filter(count -> count == 2).count())
+          .isLessThanOrEqualTo(bed.names("-type", "f", "-size", "+1024k").size());
+    }
+  }
+
+  private static Map<String, Integer> each(List<String> names, int count) {
+    Map<String, Integer> counts = new TreeMap<>();
+    names.forEach(name -> counts.put(name, count));
+    return counts;
   }
 
   @Test

@@ -75,11 +75,17 @@ final class Node {
 
   /** Starts a command; it ends with the nodes at the latest. */
   Process start(ProcessBuilder.Redirect output, String... line) {
+    return start(Command.builder(Map.of(), line(line)).redirectOutput(output));
+  }
+
+  /** The same with a command that the caller talks with. */
+  Process startTalking(String... line) {
+    return start(Command.builder(Map.of(), line(line)).redirectInput(ProcessBuilder.Redirect.PIPE));
+  }
+
+  private static Process start(ProcessBuilder builder) {
     try {
-      return Command.builder(Map.of(), line(line))
-          .redirectErrorStream(true)
-          .redirectOutput(output)
-          .start();
+      return builder.redirectErrorStream(true).start();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -37,7 +37,7 @@ final class PmTierIT {
   }
 
   private void assertRefused(Command command) {
-    command.expect(1);
+    command.expect(2);
     assertThat(command.errorLines()).as("%s", command).hasSize(1);
     assertThat(command.err())
         .contains(pmfs.tier().toString(), "--require-dax")

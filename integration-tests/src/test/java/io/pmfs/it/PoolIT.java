@@ -215,7 +215,8 @@ final class PoolIT {
       assertRefused(formatted, 1, "is in use by another mount");
     }
     Faults.truncate(pool, 12 * MIB);
-    assertRefused(refused("16M"), 1, "has 12582912 bytes of the 16777216 it was made with");
+    assertRefused(
+        refused("16M"), 1, "has 12582912 bytes instead of the 16777216 it was created with");
   }
 
   private static void assertRefused(Command command, int exit, String why) {
@@ -259,7 +260,7 @@ final class PoolIT {
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.status();
       assertThat(status.text("tiers.0.state")).isEqualTo("failed");
-      assertThat(status.text("tiers.0.reason")).contains("its file was cut short");
+      assertThat(status.text("tiers.0.reason")).contains("its file was truncated");
       assertThat(status.number("reads.errors")).isZero();
     }
   }

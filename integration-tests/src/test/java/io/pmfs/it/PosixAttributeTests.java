@@ -205,7 +205,12 @@ interface PosixAttributeTests extends PosixView {
     assertThat(bytes(seen, 16)).isEqualTo(bytes(source, 16)).isPositive();
     // Others write to that file system while we look.
     assertThat(bytes(seen, 24)).isBetween(bytes(source, 24) * 9 / 10, bytes(source, 24) * 11 / 10);
+    assertThat(bytes(seen, 32)).isBetween(bytes(source, 32) * 9 / 10, bytes(source, 32) * 11 / 10);
     assertThat(seen.getLong(40)).as("files").isEqualTo(source.getLong(40));
+    long used = source.getLong(40) - source.getLong(48);
+    assertThat(seen.getLong(40) - seen.getLong(48))
+        .as("files that are not free")
+        .isBetween(used * 9 / 10, used * 11 / 10);
     assertThat(seen.getLong(64)).as("longest name").isEqualTo(255);
   }
 

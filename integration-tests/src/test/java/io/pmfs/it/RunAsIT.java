@@ -433,7 +433,7 @@ final class RunAsIT {
     String mountpoint = pmfs.mountpoint().toString();
     String name = user.name();
     assertRefused("no such user", "--user", "no-such-user", source, mountpoint);
-    assertRefused("no name", "--user", "", source, mountpoint);
+    assertRefused("no user name", "--user", "", source, mountpoint);
     assertRefused("is root", "--user", "root", source, mountpoint);
     assertRefused("--bridge jnr", "--user", name, "--bridge", "jnr", source, mountpoint);
     assertRefused("not empty", "--user", name, source, source);

@@ -137,6 +137,39 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  /** A job whose command did not run must not end with 0. */
+  @Test
+  void run_commandWithoutDashes_runsWithItsOwnOptions() {
+    List<String> words = new ArrayList<>(List.of("run", "--source", dataset.root().toString()));
+    words.addAll(List.of("--keep-free", "0", "--tier", "ssd:" + pmfs.tier(), "--stage"));
+    words.addAll(List.of("sh", "-c", "test -d \"$PMFS_MOUNT\" && echo \"$@\"; exit 7", "sh"));
+    words.addAll(List.of("--stage", "--tier=x", "--", "--help"));
+    Command ran = pmfs.run(words.toArray(String[]::new));
+    ran.expect(7);
+    assertThat(ran.out()).isEqualTo("--stage --tier=x -- --help\n");
+    assertThat(ran.err()).contains("staged 5 files");
+    assertNothingLeft();
+  }
+
+  @Test
+  void run_wrongWords_areOneLineEach() {
+    String source = "--source=" + dataset.root();
+    assertRefused("pmfs: run: --source is missing", "run", "ls");
+    assertRefused("pmfs: run: --source is missing", "run", "--", "ls");
+    assertRefused("pmfs: Missing required parameter: 'COMMAND'", "run", source);
+    assertRefused("pmfs: run: 'sh' stands before --", "run", source, "--keep", "sh", "--", "true");
+    assertRefused(
+        "pmfs: --teir: unknown option; did you mean --tier?", "run", source, "--teir", "x", "true");
+    assertNothingLeft();
+  }
+
+  private void assertRefused(String line, String... words) {
+    Command refused = pmfs.run(words);
+    refused.expect(122);
+    assertThat(refused.out()).isEmpty();
+    assertThat(refused.err()).startsWith(line);
+  }
+
   @Test
   void run_withoutKeep_dropsItsCopiesAndItsMountpoint() {
     requireAll();

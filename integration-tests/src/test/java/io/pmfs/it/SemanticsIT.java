@@ -169,6 +169,21 @@ final class SemanticsIT {
     }
   }
 
+  // Also where the directory that it lies in was there before, and is everybody's to read.
+  @Test
+  void state_inADirectoryOfOthers_isPrivate() throws IOException {
+    Path open = pmfs.directory("shared-state");
+    Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxr-xr-x"));
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--state-dir", open.toString())) {
+      readAll(mount);
+      List<Path> files = Installation.files(open);
+      assertThat(files).isNotEmpty();
+      for (Path path : files) {
+        assertPrivate(path, open);
+      }
+    }
+  }
+
   /** A file is private by its own mode or by that of a directory above it. */
   private static void assertPrivate(Path path, Path below) throws IOException {
     for (Path p = path; p != null && p.startsWith(below); p = p.getParent()) {

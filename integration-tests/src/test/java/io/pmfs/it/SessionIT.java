@@ -291,7 +291,7 @@ final class SessionIT {
       Files.move(aside(), source());
       awaitUnreadIsServed(mount);
       String log = Files.readString(Path.of(mount.status().text("logFile")));
-      assertThat(log).contains("is away: ").contains("source: is there again");
+      assertThat(log).contains("is unavailable: ").contains("source: is available again");
     }
   }
 

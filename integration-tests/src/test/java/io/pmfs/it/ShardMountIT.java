@@ -188,6 +188,19 @@ final class ShardMountIT {
   }
 
   @Test
+  void membersThatNoFileSystemHolds_areLeftOutAndCountedInTheLog() throws Exception {
+    shell(
+        pmfs.scratch().root(),
+        "cd tree; tar -P -cf ../odd.tar one/d/1.cls one/../two/d/2.cls one/../two/d/3.cls");
+    Path odd = pmfs.scratch().root().resolve("odd.tar");
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, odd)) {
+      assertThat(shell(mount.mountpoint(), "find . -type f")).isEqualTo("./one/d/1.cls\n");
+      assertThat(Files.readString(Path.of(mount.status().text("logFile"))))
+          .contains("2 names that lead outside, or that no file system can have, for example ");
+    }
+  }
+
+  @Test
   void sourceThatCannotBeServed_isOneLineWithTheRemedy() throws Exception {
     shell(source, "head -c 100000 one.tar > cut.tar");
     String mountpoint = pmfs.mountpoint().toString();
@@ -196,7 +209,7 @@ final class ShardMountIT {
     assertThat(cut.errorLines())
         .singleElement()
         .asString()
-        .contains("cut.tar: not a sound tar file: at offset ");
+        .contains("cut.tar: not a valid tar file: at offset ");
 
     Files.delete(source.resolve("cut.tar"));
     Files.writeString(source.resolve("pmfs-pack.partial"), "");

@@ -13,7 +13,9 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -31,7 +33,7 @@ final class SlurmIT {
 
   private Scratch scratch;
   private Account user;
-  private OneNodeSlurm slurm;
+  private LocalSlurm slurm;
   private Dataset dataset;
   private Path base;
   private Path tier;
@@ -59,9 +61,18 @@ final class SlurmIT {
             launcher.resolveSibling("slurm").toString())
         .expect(0);
     configure("STRICT=no", "TIERS=(ssd:" + tier + ":80%)");
+    startSlurm(LocalSlurm.Kind.PLAIN);
+  }
+
+  /** In the place of the one that runs. */
+  private void startSlurm(LocalSlurm.Kind kind) throws IOException {
+    if (slurm != null) {
+      slurm.close();
+    }
     slurm =
-        new OneNodeSlurm(
-            scratch.directory("slurm"),
+        new LocalSlurm(
+            kind,
+            scratch.directory("slurm-" + kind),
             around("prolog.d/50-pmfs"),
             around("epilog.d/50-pmfs"),
             around("task_prolog"));
@@ -73,7 +84,12 @@ final class SlurmIT {
     Path wrapper = scratch.root().resolve(script.replace('/', '-'));
     Files.writeString(
         wrapper,
-        "#!/bin/bash\nexport PMFS_JOB_CONF=%s\nexec %s\n"
+        """
+        #!/bin/bash
+        export PMFS_JOB_CONF=%s
+        [ ! -e $PMFS_JOB_CONF.$SLURMD_NODENAME ] || PMFS_JOB_CONF+=.$SLURMD_NODENAME
+        exec %s
+        """
             .formatted(scratch.root().resolve("job.conf"), program));
     Files.setPosixFilePermissions(wrapper, PosixFilePermissions.fromString("rwxr-xr-x"));
     return wrapper;
@@ -106,8 +122,11 @@ final class SlurmIT {
       }
       if (scratch != null) {
         String settings = "rm -f /run/pmfs-job-$(printf %s \"$1\" | sha256sum | cut -c 1-16)";
-        String file = scratch.root().resolve("job.conf").toString();
-        Command.run("sh", "-c", settings, "-", file);
+        for (String name : names(scratch.root())) {
+          if (name.startsWith("job.conf")) {
+            Command.run("sh", "-c", settings, "-", scratch.root().resolve(name).toString());
+          }
+        }
         scratch.close();
       }
     }
@@ -156,6 +175,19 @@ final class SlurmIT {
     return slurm.jobState(job);
   }
 
+  /** Two nodes, each with places of its own on the disk that they share here. */
+  private void startTwoNodes() throws IOException {
+    startSlurm(LocalSlurm.Kind.TWO_NODES);
+    Path common = scratch.root().resolve("job.conf");
+    for (String node : slurm.nodes()) {
+      List<String> lines = new ArrayList<>(Files.readAllLines(common));
+      lines.add("BASE=" + base + "/" + node);
+      lines.add("RUNTIME=" + scratch.root().resolve("run-" + node));
+      lines.add("TIERS=(ssd:" + tier + "-" + node + ":80%)");
+      Files.write(Path.of(common + "." + node), lines);
+    }
+  }
+
   private void assertNothingLeft() {
     Await.until(
         () -> "the node idle: " + slurm.nodeState() + " " + slurm.nodeReason() + slurm.log(),
@@ -164,11 +196,15 @@ final class SlurmIT {
     assertThat(slurm.nodeReason()).isEmpty();
     assertThat(Mounts.below(base)).isEmpty();
     assertThat(processes()).isEmpty();
-    for (String name : List.of("jobs", "keys", "mnt", "locks")) {
-      assertThat(names(base.resolve(name))).as(name).isEmpty();
+    for (String node : Stream.concat(Stream.of(""), slurm.nodes().stream()).toList()) {
+      for (String name : List.of("jobs", "keys", "mnt", "locks")) {
+        assertThat(names(base.resolve(node).resolve(name))).as(node + " " + name).isEmpty();
+      }
+      String run = node.isEmpty() ? "run" : "run-" + node;
+      assertThat(names(scratch.root().resolve(run + "-" + user.uid()))).isEmpty();
+      assertThat(scratch.root().resolve(run + "-" + user.uid())).doesNotExist();
+      assertThat(names(scratch.root().resolve(run))).isEmpty();
     }
-    assertThat(scratch.root().resolve("run-" + user.uid())).doesNotExist();
-    assertThat(names(scratch.root().resolve("run"))).isEmpty();
   }
 
   private void assertNoCopies() {
@@ -179,7 +215,7 @@ final class SlurmIT {
     return Command.run("ps", "-eo", "pid=,stat=,args=")
         .out()
         .lines()
-        .filter(l -> l.contains(base + "/mnt") && !l.contains("<defunct>"))
+        .filter(l -> l.contains(base + "/") && !l.contains("<defunct>"))
         .toList();
   }
 
@@ -411,6 +447,8 @@ final class SlurmIT {
     configure("STRICT=yes", "TIERS=(ssd:" + tier + ":80%)");
     String node = slurm.slurm("sinfo", "-h", "-o", "%n").expect(0).out().strip();
     slurm.slurm("scontrol", "update", "nodename=" + node, "state=resume").expect(0);
+    // Slurm lets a job that it queued again wait for two minutes and more.
+    slurm.slurm("scontrol", "update", "jobid=" + job, "starttime=now");
     slurm.slurm("scontrol", "release", job);
     assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
     assertThat(output(job)).contains("ran");
@@ -480,9 +518,7 @@ final class SlurmIT {
   @ParameterizedTest
   @ValueSource(strings = {"end", "exit", "cancel"})
   void userBeginAndEnd_mountForSeveralSteps(String how) throws IOException {
-    Machine.requireCommand("fusermount3");
-    fuseMode = Posix.stat("/dev/fuse").permissions();
-    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c("/dev/fuse"), 0666)));
+    permitFuse();
     String begin = scratch.root().resolve("scripts/slurm/user/begin").toString();
     String steps =
         "export PMFS_RUNTIME_DIR=%s/own; ".formatted(home())
@@ -520,6 +556,209 @@ final class SlurmIT {
             Mounts.below(Path.of("/tmp")).stream()
                 .noneMatch(m -> m.toString().endsWith("-" + job)));
     assertNothingLeft();
+  }
+
+  /** Slurm counts and bounds what the job takes, and not what its mount takes. */
+  @Test
+  void memoryLimit_ofAJob_endsItAndNotTheMountThatOthersUse() throws IOException {
+    startSlurm(LocalSlurm.Kind.CGROUPS);
+    Path go = home().resolve("go");
+    String other =
+        submit(
+            asked(""),
+            "echo runs; while [ ! -e %s ]; do sleep 0.2; done; diff -r $PMFS_MOUNT %s && echo same"
+                .formatted(go, dataset.root()),
+            "--mem=100M");
+    awaitOutput(other, "runs");
+    String groups = Files.readString(Path.of("/proc/" + daemon() + "/cgroup"));
+    assertThat(groups).doesNotContain("job_" + other);
+    String job = submit(asked(""), "cat $PMFS_MOUNT/*/* >/dev/null; tail /dev/zero", "--mem=100M");
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("OUT_OF_MEMORY");
+    Files.createFile(go);
+    assertThat(awaitEnd(other)).as(output(other)).isEqualTo("COMPLETED");
+    assertThat(output(other)).contains("same");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  /** What the daemon of pmfs run takes counts in the job; it is killed like everything in it. */
+  @Test
+  void memoryLimit_ofAJobThatRunsPmfsItself_leavesNothing() throws IOException {
+    permitFuse();
+    startSlurm(LocalSlurm.Kind.CGROUPS);
+    Path mountpoint = home().resolve("data");
+    String run =
+        "PMFS_RUNTIME_DIR=%s/own %s/scripts/pmfs run --source %s --mountpoint %s --tier ssd:%s/t "
+                .formatted(home(), scratch.root(), dataset.root(), mountpoint, home())
+            + "--keep-free 0 -- ";
+    String job = submit("nothing", run + "tail /dev/zero", "--mem=900M");
+    assertThat(awaitEnd(job)).as(output(job)).isIn("OUT_OF_MEMORY", "FAILED");
+    String again =
+        submit(
+            "nothing", run + "diff -r %s %s".formatted(dataset.root(), mountpoint), "--mem=900M");
+    assertThat(awaitEnd(again)).as(output(again)).isEqualTo("COMPLETED");
+    Await.until("it is unmounted", LONG, () -> Mounts.below(home()).isEmpty());
+    assertNothingLeft();
+  }
+
+  @Test
+  void cluster_isMountedByTheProloguesOfTheJobsNodes() throws IOException {
+    startTwoNodes();
+    String status =
+        "PMFS_RUNTIME_DIR=%s/run-$SLURMD_NODENAME-%d %s/scripts/pmfs status $PMFS_MOUNT"
+            .formatted(scratch.root(), user.uid(), scratch.root());
+    String members =
+        "for i in $(seq 30); do %s | grep -c \"^node \" | grep -qx 2 && break; sleep 1; done; %s; "
+            .formatted(status, status);
+    String step =
+        "diff -r $PMFS_MOUNT %s && echo same on $SLURMD_NODENAME".formatted(dataset.root());
+    String job =
+        submit(
+            asked(",cluster"),
+            "srun sh -c '" + members + step + "'",
+            "--nodes=2",
+            "--ntasks=2",
+            "--ntasks-per-node=1",
+            "--time=3");
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("COMPLETED");
+    for (String node : slurm.nodes()) {
+      assertThat(output(job)).contains("same on " + node);
+    }
+    assertThat(home().resolve(".config/pmfs/job-secret")).isRegularFile();
+    assertNothingLeft();
+  }
+
+  /**
+   * By lines like those of docs/slurm.md, with programs that answer as the schedulers' own are
+   * documented to: neither scheduler is here.
+   */
+  @ParameterizedTest
+  @ValueSource(strings = {"pbs", "flux"})
+  void otherSchedulers_areAskedWhetherAJobHasEnded(String scheduler) throws IOException {
+    Path programs = scratch.directory("programs");
+    Path ended = scratch.root().resolve("ended");
+    program(
+        programs.resolve("qstat"),
+        "#!/bin/sh\n[ ! -e %s ] || s=F; printf 'Job Id: %%s\\n    job_state = %%s\\n' \"$3\" ${s:-R}\n"
+            .formatted(ended));
+    program(
+        programs.resolve("flux"),
+        "#!/bin/sh\n[ ! -e %s ] || s=INACTIVE; echo ${s:-RUN}\n".formatted(ended));
+    addToConfiguration("PATH=%s:/usr/sbin:/usr/bin:/sbin:/bin".formatted(programs));
+    Map<String, String> first = new HashMap<>();
+    first.put("PMFS_SCHEDULER", scheduler);
+    first.put("PMFS_SCHEDULER_JOB", scheduler.equals("pbs") ? "71.server" : "58120134656");
+    first.put("SLURM_JOB_ID", "71");
+    first.put("SLURM_JOB_UID", Long.toString(user.uid()));
+    first.put("SLURM_JOB_COMMENT", asked(""));
+    jobScript(first, "prolog");
+    assertThat(Mounts.below(base)).hasSize(1);
+
+    Map<String, String> second = new HashMap<>(first);
+    second.put("SLURM_JOB_ID", "72");
+    second.put("SLURM_JOB_COMMENT", "");
+    jobScript(second, "epilog");
+    assertThat(Mounts.below(base)).as("the first job runs").hasSize(1);
+    Files.createFile(ended);
+    jobScript(second, "epilog");
+    assertNothingLeft();
+
+    Files.delete(ended);
+    jobScript(first, "prolog");
+    assertThat(Mounts.below(base)).hasSize(1);
+    jobScript(first, "epilog");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  private void jobScript(Map<String, String> environment, String when) {
+    Map<String, String> all = new HashMap<>(environment);
+    all.put("PMFS_JOB_CONF", scratch.root().resolve("job.conf").toString());
+    String script = scratch.root().resolve("scripts/slurm/pmfs-job").toString();
+    Command.run(all, LONG, List.of(script, when)).expect(0);
+  }
+
+  /** As they are, but for where the dataset is and how large the nodes are. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "pytorch, 1",
+        "tensorflow, 1",
+        "pytorch-prolog, 1",
+        "cluster, 2",
+        "cluster-prolog, 2",
+        "several-steps, 2"
+      })
+  void example_trains(String nameAndNodes) throws IOException {
+    String name = nameAndNodes.replaceFirst(",.*", "");
+    int nodes = Integer.parseInt(nameAndNodes.replaceFirst(".*, ", ""));
+    permitFuse();
+    if (nodes > 1) {
+      startTwoNodes();
+    }
+    Path programs = scratch.directory("home/bin");
+    for (String program : List.of("python", "torchrun")) {
+      program(
+          programs.resolve(program),
+          """
+          #!/bin/sh
+          for word; do
+            case $before in --data | --data_dir) data=$word ;; esac
+            before=$word
+          done
+          : "${data:=$before}"
+          grep -q " $data " /proc/self/mountinfo && diff -r "$data" %s &&
+            echo "trained on $SLURMD_NODENAME"
+          """
+              .formatted(dataset.root()));
+    }
+    program(
+        programs.resolve("pmfs"),
+        "#!/bin/sh\nexec env PMFS_RUNTIME_DIR=%s/own %s/scripts/pmfs \"$@\"\n"
+            .formatted(home(), scratch.root()));
+    Path example = scratch.root().resolve("scripts/slurm/examples/" + name + ".sbatch");
+    String text =
+        Files.readString(example)
+            .replaceAll("/lustre/imagenet(-tfrecord)?", dataset.root().toString())
+            .replace("/opt/pmfs/scripts", scratch.root().resolve("scripts").toString())
+            .replace("/local/$USER", home().toString())
+            .replace(":80%", ":1G")
+            .replace("--nodes=4", "--nodes=" + nodes)
+            .replaceAll("#SBATCH --(gpus|cpus)-per-.*", "");
+    Path script = Files.writeString(home().resolve("script"), text);
+    Map<String, String> environment = new HashMap<>(slurm.environment());
+    environment.put("PATH", programs + ":" + System.getenv("PATH"));
+    environment.put("HOME", home().toString());
+    String job =
+        user.run(
+                environment,
+                "sbatch",
+                "--parsable",
+                "--chdir",
+                home().toString(),
+                "--output",
+                home() + "/%j.out",
+                script.toString())
+            .expect(0)
+            .out()
+            .strip();
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("COMPLETED");
+    int steps = name.equals("several-steps") ? 2 : 1;
+    assertThat(output(job).lines().filter(line -> line.startsWith("trained on")))
+        .hasSize(nodes * steps);
+    Await.until("it is unmounted", LONG, () -> Mounts.below(home()).isEmpty());
+    assertNothingLeft();
+  }
+
+  private static void program(Path file, String text) throws IOException {
+    Files.writeString(file, text);
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private void permitFuse() {
+    Machine.requireCommand("fusermount3");
+    fuseMode = Posix.stat("/dev/fuse").permissions();
+    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c("/dev/fuse"), 0666)));
   }
 
   @Test

@@ -171,14 +171,19 @@ final class StageIT {
   @Test
   void check_beforeAfterAndAfterAChange_saysWhatIsThere() {
     try (MountedPmfs mount = mount()) {
-      assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
+      Command missing = stage(mount, "--check").expect(4);
+      assertThat(missing.out()).contains("40 files missing or stale");
+      assertThat(missing.err()).contains(": there is no copy").doesNotContain("changed");
       stage(mount).expect(0);
       assertThat(stage(mount, "--check").expect(0).out()).contains("40 files in the tiers");
     }
-    write("source/" + dataset.items().get(7).name(), "changed");
+    Item changed = dataset.items().get(7);
+    write("source/" + changed.name(), "changed");
     try (MountedPmfs mount = mount()) {
-      assertThat(stage(mount, "--check").expect(4).out())
-          .contains("39 files in the tiers, 1 file missing or stale");
+      Command outdated = stage(mount, "--check").expect(4);
+      assertThat(outdated.out()).contains("39 files in the tiers, 1 file missing or stale");
+      assertThat(outdated.err())
+          .startsWith("pmfs: " + changed.name() + ": the file changed since it was copied");
       assertThat(stage(mount).expect(0).out()).contains("staged 1 file, 39 files already there");
     }
   }

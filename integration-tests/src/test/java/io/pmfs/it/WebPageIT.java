@@ -3,12 +3,14 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.awt.image.BufferedImage;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import javax.imageio.ImageIO;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -97,8 +99,43 @@ final class WebPageIT {
                 "--blink-settings=preferredColorScheme=" + scheme,
                 url)
             .expect(0);
-        assertThat(picture).isNotEmptyFile();
+        assertShows(picture, Integer.parseInt(size.replaceAll(",.*", "")), scheme.equals("0"));
       }
     }
+  }
+
+  /** A picture of the width that was asked for, in its scheme, with something to see all over. */
+  private static void assertShows(Path picture, int width, boolean isDark) throws IOException {
+    BufferedImage image = ImageIO.read(picture.toFile());
+    assertThat(image.getWidth()).as("width of %s", picture).isEqualTo(width);
+    int background = image.getRGB(1, 1);
+    if (isDark) {
+      assertThat(brightness(background)).as("brightness of %s", picture).isLessThan(80);
+    } else {
+      assertThat(brightness(background)).as("brightness of %s", picture).isGreaterThan(200);
+    }
+    int half = image.getHeight() / 2;
+    assertThat(shareOtherThan(background, image, 0, half))
+        .as("%s, above", picture)
+        .isGreaterThan(2);
+    assertThat(shareOtherThan(background, image, half, image.getHeight()))
+        .as("%s, below", picture)
+        .isGreaterThan(2);
+  }
+
+  /** 0 to 255. */
+  private static int brightness(int rgb) {
+    return ((rgb >> 16 & 255) + (rgb >> 8 & 255) + (rgb & 255)) / 3;
+  }
+
+  /** Percent of the pixels in some rows that are not of the background's colour. */
+  private static double shareOtherThan(int background, BufferedImage image, int from, int to) {
+    long others = 0;
+    for (int y = from; y < to; y++) {
+      for (int x = 0; x < image.getWidth(); x++) {
+        others += image.getRGB(x, y) == background ? 0 : 1;
+      }
+    }
+    return 100.0 * others / image.getWidth() / (to - from);
   }
 }

@@ -3,7 +3,7 @@ package io.pmfs.metadata;
 import java.time.Instant;
 
 /**
- * What stat(2) says of a file, without its place.
+ * What stat(2) reports for a file, without its identity.
  *
  * @param mode type and permission bits, as st_mode
  * @param linkCount hard links, as st_nlink
@@ -27,7 +27,7 @@ public record Attributes(
     return FileType.ofMode(mode);
   }
 
-  /** Which version of the content these attributes describe. */
+  /** The version of the content that these attributes describe. */
   public SourceVersion version() {
     return new SourceVersion(size, modificationTime);
   }

@@ -2,7 +2,7 @@ package io.pmfs.metadata;
 
 import org.jspecify.annotations.Nullable;
 
-/** One change: of a pair, or of all pairs of a group. */
+/** One change: of a key-value pair, or of all pairs of a group. */
 final class Change {
   private final Family family;
   private final byte[] key;
@@ -24,7 +24,7 @@ final class Change {
     return new Change(family, key, null, false);
   }
 
-  /** Every key of a grouped family that starts with this number is deleted. */
+  /** Deletes every key of a grouped family that starts with this number. */
   static Change deleteGroup(Family family, byte[] number) {
     return new Change(family, number, null, true);
   }
@@ -33,12 +33,12 @@ final class Change {
     return family;
   }
 
-  /** A group's number if it is one. */
+  /** The key; for a group, its number. */
   byte[] key() {
     return key;
   }
 
-  /** Null to delete. */
+  /** The new value; null to delete. */
   byte @Nullable [] value() {
     return value;
   }

@@ -3,16 +3,16 @@ package io.pmfs.metadata;
 import org.jspecify.annotations.Nullable;
 
 /**
- * That a tier holds a whole copy of a file.
+ * Records that a tier holds a whole copy of a file.
  *
  * @param tier the tier's name
  * @param codec how the copy is stored; 0 is raw
- * @param version the content it is a copy of
- * @param storedSize bytes it takes in the tier
+ * @param version the version of the content that was copied
+ * @param storedSize bytes that the copy takes in the tier
  * @param blockSize bytes of content that one checksum covers; the last block may be shorter
  * @param checksums of the content, block by block; none for an empty file
- * @param pinned whether it is never to be evicted to make room
- * @param extent where it is in a bundle; null if it is a file of its own
+ * @param pinned whether the copy must never be evicted to make room
+ * @param extent the copy's place in a bundle; null if the copy is a file of its own
  */
 public record CopyRecord(
     String tier,
@@ -28,7 +28,7 @@ public record CopyRecord(
     return new CopyRecord(tier, codec, version, storedSize, blockSize, checksums, pin, extent);
   }
 
-  /** The same copy, elsewhere in its tier. */
+  /** The same copy at another place in its tier. */
   public CopyRecord at(@Nullable Extent place) {
     return new CopyRecord(tier, codec, version, storedSize, blockSize, checksums, pinned, place);
   }

@@ -11,21 +11,22 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The namespace in bytes, whatever happens to the disk that it is recorded on. Safe for use by many
- * threads; {@link #close} waits for running calls, and calls after it get an exception.
+ * The namespace as bytes; keeps working if its disk fails. Safe for use by many threads; {@link
+ * #close} waits for running calls, and later calls throw an exception.
  *
- * <p>While the state can be written, everything is there and nowhere else. When it cannot, changes
- * go to an {@link Overlay}, and the state, which stays as it was at that moment, is read through
- * it. When it cannot be read either, the overlay is all there is: what the state held is lost until
- * it is asked for again, and {@link #losses} counts that. {@link #replace} ends both.
+ * <p>While the state on the disk can be written, it holds everything. When it cannot be written,
+ * changes go to an {@link Overlay}; reads look there first and then in the state, which stays as it
+ * was at that moment. When the state cannot be read either, only the overlay is left: what the
+ * state held is lost until it is fetched again, and {@link #losses} counts that. {@link #replace}
+ * ends both conditions.
  */
 final class Database implements AutoCloseable {
-  /** The overlay is forgotten no more often than this, so that imports come to an end. */
+  /** The overlay is cleared no more often than this, so that imports can finish. */
   private static final long FORGET_INTERVAL_NANOS = 5_000_000_000L;
 
-  // INVARIANT: stores are touched only while holding `use`, shared or exclusive, with `closed`
-  // false, and exchanged only while holding it exclusive. It is reentrant because a visitor may
-  // call in again.
+  // INVARIANT: a store is used only while holding `use`, shared or exclusive, with `closed` false,
+  // and exchanged only while holding it exclusive. The lock is reentrant because a visitor may call
+  // this database.
   private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
   private final String place;
   private final LongFunction<RocksStore> memory;
@@ -41,13 +42,13 @@ final class Database implements AutoCloseable {
   private boolean closed; // GUARDED_BY(use)
 
   /**
-   * Takes over the state.
+   * Takes ownership of the state.
    *
-   * @param place what messages call it
+   * @param place the state's name in messages
    * @param state null if it cannot be read
-   * @param failure why it cannot be written; null if it can
-   * @param memory makes an empty store in memory
-   * @param memoryBytes what changes that are not in the state may take
+   * @param failure why the state cannot be written; null if it can
+   * @param memory creates an empty store in memory
+   * @param memoryBytes memory limit for changes that are not in the state
    */
   Database(
       String place,
@@ -66,13 +67,13 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Is called when another store is used from now on, before it can be. */
+  /** Called when the database switches to another store, before that store can be used. */
   @FunctionalInterface
   interface Listener {
     /**
-     * What was read before may be no more so.
+     * What was read before may no longer be true.
      *
-     * @param failed what the state failed with; null if it did not
+     * @param failed the failure of the state; null if it did not fail
      */
     void changed(@Nullable StoreFailure failed);
   }
@@ -87,7 +88,7 @@ final class Database implements AutoCloseable {
     return failure;
   }
 
-  /** Why it still cannot be written. */
+  /** Sets the reason why the state still cannot be written. */
   void setFailure(String why) {
     if (overlay != null) {
       failure = why;
@@ -98,12 +99,12 @@ final class Database implements AutoCloseable {
     return overlay == null;
   }
 
-  /** Whether the state ever failed while this was open. */
+  /** Whether the state ever failed while this database was open. */
   boolean hasFailed() {
     return hasFailed;
   }
 
-  /** How often something that was known has been forgotten. */
+  /** How often known data was forgotten. */
   int losses() {
     return losses.get();
   }
@@ -138,7 +139,7 @@ final class Database implements AutoCloseable {
         });
   }
 
-  /** Passes the pairs from a key on that share its first eight bytes to the visitor. */
+  /** Passes to the visitor the pairs from a key on that share the key's first eight bytes. */
   void scanGroup(Family family, byte[] from, Visitor visitor) {
     scan(family, from, true, visitor);
   }
@@ -200,7 +201,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Below 0 if the first comes first; what is null comes last. */
+  /** Negative if the first key comes first; null comes last. */
   private static int order(byte @Nullable [] one, byte @Nullable [] other) {
     if (one == null || other == null) {
       return one != null ? -1 : 1;
@@ -229,12 +230,12 @@ final class Database implements AutoCloseable {
     write(batch -> batch.delete(family, key));
   }
 
-  /** All changes or none; they survive the process, not necessarily the machine. */
+  /** Applies all changes or none; they survive the process, not necessarily the machine. */
   void write(Consumer<Batch> changes) {
     write(changes, false);
   }
 
-  /** All changes or none; they and everything before them survive the machine. */
+  /** Applies all changes or none; they and all earlier changes survive the machine. */
   void writeSynced(Consumer<Batch> changes) {
     write(changes, true);
   }
@@ -256,8 +257,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * Whether all names of a directory are here of which the state's inode, or that in memory, says
-   * so.
+   * Whether all names are here of a directory whose inode, in the state or in memory, says that it
+   * is listed.
    */
   boolean isListed(long directory) {
     return within(
@@ -285,7 +286,7 @@ final class Database implements AutoCloseable {
     return found == null || Overlay.value(found) == null;
   }
 
-  /** That a stored value cannot be what was written. */
+  /** The exception for a stored value that cannot be what was written. */
   NamespaceException damaged(String what) {
     RocksStore base = state;
     return base == null
@@ -294,8 +295,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * Does several steps on one and the same state: if it fails in the middle of them, they are done
-   * again from the first on what is there then.
+   * Runs several steps against one state. If the state fails during the steps, they run again from
+   * the first, against what is left.
    */
   <T extends @Nullable Object> T within(Supplier<T> steps) {
     while (true) {
@@ -328,7 +329,7 @@ final class Database implements AutoCloseable {
         throw failed;
       }
       if (closed || base == null || failed.store() != base) {
-        return; // Another thread was here before, and the next round finds what it left.
+        return; // Another thread was here before; the next round uses its result.
       }
       failure = failed.getMessage();
       hasFailed = true;
@@ -347,7 +348,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Forgets what is in memory if it takes too much; what the state has stays. */
+  /** Clears the overlay if it takes too much memory; the state is unchanged. */
   void limitMemory() {
     Overlay full = overlay;
     if (full == null || within(this::overlayBytes) <= memoryBytes) {
@@ -366,7 +367,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** What it says of an inode may build on what the state says of its parents. */
+  /** All of it, since what it says of an inode may depend on what the state says of its parents. */
   private void forgetOverlay() {
     Overlay before = overlay;
     overlay = new Overlay(memory.apply(memoryBytes));
@@ -381,28 +382,28 @@ final class Database implements AutoCloseable {
     return now == null ? 0 : now.sizeBytes();
   }
 
-  /** Makes the state that is to be used from now on, while nothing else is done. */
+  /** Creates the next state, while no other call runs. */
   interface Successor {
     /**
-     * Opens a state again, after the one before was closed.
+     * Opens a state again, after the previous one was closed.
      *
-     * @param overlay what is in memory
-     * @param lastChange of the state that was read below it, see {@link RocksStore#lastChange}; -1
-     *     if that could not be read any more
-     * @param isDamaged whether what the state holds is not what was written
+     * @param overlay the changes in memory
+     * @param lastChange the last change of the state below the overlay, see {@link
+     *     RocksStore#lastChange}; -1 if that state could not be read any more
+     * @param isDamaged whether the state was found damaged
      */
     Opened open(Overlay overlay, long lastChange, boolean isDamaged);
   }
 
   /**
-   * What was opened.
+   * The result of opening a state.
    *
-   * @param failure why it cannot be written; null if it can
-   * @param isOther whether what was known is not what it holds
+   * @param failure why the state cannot be written; null if it can
+   * @param isOther whether the state does not contain what was known before
    */
   record Opened(@Nullable RocksStore state, @Nullable String failure, boolean isOther) {}
 
-  /** Records again, if the successor can be written; waits for running calls. */
+  /** Resumes recording if the successor can be written; waits for running calls. */
   void replace(Successor successor) {
     use.writeLock().lock();
     try {
@@ -435,7 +436,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Writes the last changes, synced, where that is possible, and closes. Idempotent. */
+  /** Writes the last changes, synced, if possible, and closes. Idempotent. */
   void close(Consumer<Batch> last) {
     if (use.getReadHoldCount() > 0) {
       throw new IllegalStateException("a visitor cannot close what it is visiting");
@@ -450,7 +451,7 @@ final class Database implements AutoCloseable {
         base.flush();
       }
     } catch (StoreFailure e) {
-      // The next session finds that this one did not end.
+      // The next session finds no clean stop.
       failure = e.getMessage();
     } finally {
       close();
@@ -458,7 +459,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Closes as it is. */
+  /** Closes without writing anything. */
   @Override
   public void close() {
     use.writeLock().lock();
@@ -478,13 +479,13 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Is shown pairs; false ends the scan. */
+  /** Receives pairs; returns false to end the scan. */
   @FunctionalInterface
   interface Visitor {
     boolean visit(byte[] key, byte[] value);
   }
 
-  /** Changes that are made together, in their order. */
+  /** Changes that are applied together, in order. */
   static final class Batch {
     private final List<Change> changes = new ArrayList<>();
 

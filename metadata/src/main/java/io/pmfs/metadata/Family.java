@@ -2,7 +2,7 @@ package io.pmfs.metadata;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
-/** The column families, each a sorted map of its own; their keys and values are in {@link Keys}. */
+/** The column families, each a separate sorted map; {@link Keys} describes keys and values. */
 enum Family {
   /** Facts about the namespace as a whole. */
   DEFAULT("default", false),
@@ -12,7 +12,7 @@ enum Family {
   NAMES("names", true),
   /** Entries by directory and position. */
   LISTING("listing", true),
-  /** Inode numbers of files with several hard links, by what they are in the source. */
+  /** Inode numbers of files with several hard links, by their identity in the source. */
   LINKS("links", false),
   /** All names of files with several hard links, by number. */
   ALIASES("aliases", true),

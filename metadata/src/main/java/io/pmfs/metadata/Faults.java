@@ -2,13 +2,13 @@ package io.pmfs.metadata;
 
 import org.rocksdb.RocksDBException;
 
-/** Failures of a disk that tests ask for. */
+/** Disk failures that tests inject. */
 interface Faults {
   Faults NONE = new Faults() {};
 
-  /** Before something is read. */
+  /** Called before a read. */
   default void read() throws RocksDBException {}
 
-  /** Before something is written. */
+  /** Called before a write. */
   default void write() throws RocksDBException {}
 }

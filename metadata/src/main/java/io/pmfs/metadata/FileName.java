@@ -7,8 +7,8 @@ import java.util.Arrays;
 
 /**
  * The bytes of a name, a path or a symbolic link's target, exactly as the file system has them.
- * POSIX names are bytes other than NUL in no particular encoding; nothing here decodes them but for
- * display. Immutable.
+ * POSIX names are bytes other than NUL without a particular encoding; this class decodes them only
+ * for display. Immutable.
  */
 public final class FileName implements Comparable<FileName> {
   private final byte[] bytes;
@@ -21,7 +21,7 @@ public final class FileName implements Comparable<FileName> {
     return new FileName(bytes.clone());
   }
 
-  /** The name of bytes that nobody changes afterwards; they are not copied. */
+  /** Wraps bytes that must not change afterwards; does not copy them. */
   static FileName wrap(byte[] bytes) {
     return new FileName(bytes);
   }
@@ -40,7 +40,7 @@ public final class FileName implements Comparable<FileName> {
     return bytes.clone();
   }
 
-  /** The bytes themselves, not to be changed. */
+  /** The internal array; callers must not change it. */
   byte[] raw() {
     return bytes;
   }
@@ -81,7 +81,7 @@ public final class FileName implements Comparable<FileName> {
     return Arrays.hashCode(bytes);
   }
 
-  /** For messages: as UTF-8, with replacement characters where it is not. */
+  /** For messages: decoded as UTF-8, with replacement characters for invalid bytes. */
   @Override
   public String toString() {
     return new String(bytes, UTF_8);

@@ -22,17 +22,25 @@ public enum FileType {
     this.number = number;
   }
 
-  /** Linux's DT_ number, which is the S_IFMT bits shifted down. */
+  /** Linux's DT_ number: the S_IFMT bits shifted down. */
   public int number() {
     return number;
   }
 
-  /** The type in a mode; an IllegalArgumentException if it names none. */
+  /**
+   * The file type in a mode.
+   *
+   * @throws IllegalArgumentException if the mode contains no file type
+   */
   public static FileType ofMode(int mode) {
     return ofNumber((mode >>> TYPE_SHIFT) & 0xf);
   }
 
-  /** The type of that DT_ number; an IllegalArgumentException if there is none. */
+  /**
+   * The type with that DT_ number.
+   *
+   * @throws IllegalArgumentException if there is none
+   */
   public static FileType ofNumber(int number) {
     for (FileType type : VALUES) {
       if (type.number == number) {

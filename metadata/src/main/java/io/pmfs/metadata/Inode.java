@@ -5,12 +5,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * A file of the dataset.
  *
- * @param number ours; persistent, never reused within a dataset
- * @param identity the source file it stands for
- * @param parent the directory of one of its names; the root's is the root
+ * @param number the number that pmfs assigned; persistent, never reused within a dataset
+ * @param identity the source file that it represents
+ * @param parent the directory of one of its names; the root's parent is the root
  * @param name that name; empty for the root
  * @param checkedIn the session in which its attributes were last compared with the source
- * @param listing for an imported directory
+ * @param listing set for an imported directory
  */
 public record Inode(
     long number,

@@ -3,11 +3,11 @@ package io.pmfs.metadata;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Gives out inode numbers, each once for as long as the database lives. Safe for use by many
+ * Assigns inode numbers, each only once in the lifetime of the database. Safe for use by many
  * threads.
  */
 final class InodeNumbers {
-  /** The first number that is given out. */
+  /** The first number that is assigned. */
   static final long FIRST = Namespace.ROOT + 1;
 
   static final int RESERVED = 4096;
@@ -45,15 +45,15 @@ final class InodeNumbers {
   }
 
   /**
-   * From now on the database is another, in which numbers below this one are taken; what this one
-   * gave out is not given out again.
+   * The database was replaced, and in the new one all numbers below {@code end} are taken. Never
+   * assigns one of them, nor a number that was assigned before.
    */
   synchronized void raise(long end) {
     next.accumulateAndGet(end, Math::max);
     reserved = 0;
   }
 
-  /** The number that would be taken next. */
+  /** The number that will be assigned next. */
   long next() {
     return next.get();
   }

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The only place that encodes and decodes keys. Numbers are big-endian, so that the byte order of
- * keys is the order of the numbers. The layout is in docs/formats.md.
+ * Encodes and decodes all keys. Numbers are big-endian, so that the byte order of keys is the order
+ * of the numbers. The layout is in docs/formats.md.
  */
 final class Keys {
   static final byte[] SUPERBLOCK = {1};
@@ -26,7 +26,10 @@ final class Keys {
     return ByteBuffer.allocate(1 + utf8.length).put(COUNTER).put(utf8).array();
   }
 
-  /** The key of everything that an inode has once, and the start of what it has several times. */
+  /**
+   * The key of data that an inode has once, and the prefix of keys of data that it has several
+   * times.
+   */
   static byte[] number(long number) {
     byte[] key = new byte[Long.BYTES];
     putLong(key, 0, number);
@@ -46,8 +49,8 @@ final class Keys {
   }
 
   /**
-   * In memory only: that all names of a directory are there, while the state cannot say so. No
-   * entry has position 0.
+   * In memory only: marks a directory whose names are all present, while the state cannot record
+   * that. No entry has position 0.
    */
   static byte[] listedMark(long directory) {
     return position(directory, 0);
@@ -73,7 +76,7 @@ final class Keys {
     return ByteBuffer.allocate(Long.BYTES + utf8.length).putLong(number).put(utf8).array();
   }
 
-  /** The number that a key begins with. */
+  /** The number at the start of a key. */
   static long first(byte[] key) {
     return ByteBuffer.wrap(key).getLong(0);
   }

@@ -14,10 +14,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where each inode of this session was seen: its directory, and hashes of its name and of what it
- * was. From that a number that was given out finds its file again, and the file its number, when
- * the state that knew both is lost. Takes 16 bytes for each of 2²¹ inodes at most; those that come
- * later are not kept. Safe for use by many threads.
+ * Where each inode of this session was seen: its directory, and hashes of its name and of its file.
+ * If the state that recorded both is lost, this finds the file of an assigned number, and the
+ * number of a file. Takes 16 bytes for each of at most 2²¹ inodes; later inodes are not kept. Safe
+ * for use by many threads.
  */
 final class Lineage {
   private static final int ROW_LONGS = 2;
@@ -25,7 +25,7 @@ final class Lineage {
   private static final int PAGE_ROWS = 1 << PAGE_SHIFT;
   private static final int MAX_PAGES = (1 << 21) / PAGE_ROWS;
 
-  /** Unknown to who names files: two names of one hash are chance. */
+  /** Keyed with a secret, so that a user cannot choose names whose hashes collide. */
   private final HashFunction hash;
 
   private final ConcurrentHashMap<Long, long[]> pages = new ConcurrentHashMap<>();
@@ -35,13 +35,13 @@ final class Lineage {
     hash = Hashing.sipHash24(random.nextLong(), random.nextLong());
   }
 
-  /** Keeps where an inode was seen. */
+  /** Records where an inode was seen. */
   void note(Inode inode) {
     long[] page = page(inode.number());
     if (page != null) {
       int at = at(inode.number());
       long hashes = hashes(inode.name(), inode.identity(), inode.attributes());
-      // A reader that gets one number of a row and another's hashes finds no such file there.
+      // A reader that sees the parent of one write and the hashes of another finds no match.
       if (page[at] != inode.parent() || page[at + 1] != hashes) {
         page[at + 1] = hashes;
         page[at] = inode.parent();
@@ -67,19 +67,19 @@ final class Lineage {
     return (int) (number & (PAGE_ROWS - 1)) * ROW_LONGS;
   }
 
-  /** The directory that an inode was seen in; 0 if that is not known. */
+  /** The directory that an inode was seen in; 0 if not known. */
   long parent(long number) {
     long[] page = pages.get(number >>> PAGE_SHIFT);
     return page == null ? 0 : page[at(number)];
   }
 
-  /** Whether an inode was seen with this name as this file. */
+  /** Whether an inode was seen with this name, as this version of this file. */
   boolean isSame(long number, FileName name, FileIdentity identity, Attributes attributes) {
     long[] page = pages.get(number >>> PAGE_SHIFT);
     return page != null && page[at(number) + 1] == hashes(name, identity, attributes);
   }
 
-  /** The numbers seen in a directory, by the hashes; looks through all there are. */
+  /** The numbers seen in a directory, by their hashes. Scans all rows. */
   Map<Long, Long> numbersIn(long directory) {
     Map<Long, Long> numbers = new HashMap<>();
     List<Long> twice = new ArrayList<>();
@@ -100,7 +100,8 @@ final class Lineage {
   }
 
   /**
-   * The upper half is of the name, the lower of the file: a number stands for one version of it.
+   * The upper half hashes the name, the lower half the file: a number stands for one version of the
+   * file.
    */
   long hashes(FileName name, FileIdentity identity, Attributes attributes) {
     Hasher file = hash.newHasher();

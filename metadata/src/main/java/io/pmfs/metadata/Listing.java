@@ -3,10 +3,10 @@ package io.pmfs.metadata;
 import java.time.Instant;
 
 /**
- * That a directory was imported whole.
+ * Records that a directory was imported completely.
  *
  * @param session the session that imported it or found it unchanged
- * @param modificationTime the source directory's when its names were read; {@link Instant#EPOCH} if
- *     it was too fresh to tell a later change from it
+ * @param modificationTime of the source directory when its names were read; {@link Instant#EPOCH}
+ *     if the time was too recent to distinguish a later change
  */
 public record Listing(int session, Instant modificationTime) {}

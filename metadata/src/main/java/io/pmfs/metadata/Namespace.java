@@ -6,81 +6,82 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds inodes by parent and name, lists directories, and remembers which tiers hold copies; says
- * nothing about bytes and never asks the source. Safe for use by many threads. Every method may
- * throw {@link NamespaceException}, and while the state fails {@link NamespaceLostException}.
+ * Finds inodes by parent and name, lists directories, and records which tiers hold copies. It knows
+ * nothing about contents and never accesses the source. Safe for use by many threads. Every method
+ * may throw {@link NamespaceException}, and {@link NamespaceLostException} while the state fails.
  *
  * <p>A <em>session</em> is the time between one mount and its unmount, in which several processes
  * may open the namespace, one after the other. What an earlier session imported is kept, and each
- * inode remembers in which session it was last compared with the source.
+ * inode records the session in which it was last compared with the source.
  */
 public interface Namespace extends AutoCloseable {
   /** The number of the root directory. */
   long ROOT = 1;
 
-  /** This opening's number: 1 the first time, then rising. */
+  /** The number of this opening: 1 the first time, then rising. */
   int opening();
 
-  /** The session's number, which is that of its first opening. */
+  /** The session's number, which is the number of its first opening. */
   int session();
 
   /**
-   * Whether the opening before ended with {@link #close} on this boot of the machine (or there was
-   * none).
+   * Whether the previous opening ended with {@link #close} since the machine booted, or there was
+   * none.
    */
   boolean stoppedCleanly();
 
-  /** The inode, or null if there is none of that number. */
+  /** The inode with that number; null if there is none. */
   @Nullable Inode inode(long number);
 
   /** Adds or replaces an inode. */
   void putInode(Inode inode);
 
   /**
-   * Replaces an inode by what the change makes of it, in one step; the change may be tried several
+   * Replaces an inode with the result of the change, in one step; the change may be called several
    * times.
    *
-   * @param change is given the inode, or null if there is none of that number; null leaves all as
-   *     it is
-   * @return the inode from then on
+   * @param change receives the inode, or null if there is none with that number; returns null to
+   *     leave everything unchanged
+   * @return the current inode afterwards
    */
   @Nullable Inode updateInode(long number, UnaryOperator<@Nullable Inode> change);
 
   /**
-   * How often something that was known has been forgotten, because the state failed. What is absent
-   * may be so only since then: it is to be asked for again, and {@link #seenIn} says where.
+   * How often known data was forgotten because the state failed. After that, an absent inode may
+   * only have been forgotten: fetch it again, from the directory that {@link #seenIn} returns.
    */
   int losses();
 
-  /** Why changes are not recorded for the next session now; null if they are. */
+  /** Why changes are not recorded for the next session at present; null if they are. */
   @Nullable String failure();
 
-  /** Tries to record again, if that failed; waits for the disk. */
+  /** Tries to resume recording after a failure; waits for the disk. */
   void recover();
 
-  /** The directory in which an inode was seen in this session; 0 if that is not known. */
+  /** The directory in which an inode was seen in this session; 0 if not known. */
   long seenIn(long number);
 
   /**
-   * The inode of a number that was lost and whose directory is listed again: if the file is there
-   * by another number, it has both from now on. Null if it is not there.
+   * The inode for a number that was lost, after its directory was listed again: if the file is
+   * there under another number, it has both numbers from now on. Null if the file is not there.
    */
   @Nullable Inode adopt(long number);
 
-  /** The entry of that name in an imported directory, or null. */
+  /** The entry with that name in an imported directory; null if there is none. */
   @Nullable DirectoryEntry find(long directory, FileName name);
 
   /**
    * Passes the entries with positions above {@code afterPosition}, in order, to the visitor until
-   * it declines one.
+   * the visitor returns false.
    */
   void list(long directory, long afterPosition, EntryVisitor visitor);
 
   /**
-   * Starts to import a directory, or to import it again: its listing is emptied and its inode loses
-   * its {@link Listing} at once, its names are kept until they are replaced or found gone. The
-   * caller allows one import of a directory at a time and keeps readers of it waiting. An import
-   * that is never finished leaves the directory without a {@link Listing}; it is imported again.
+   * Starts to import a directory, for the first time or again. Empties its listing and removes its
+   * inode's {@link Listing} at once; keeps its names until they are replaced or found to be gone.
+   * The caller allows one import of a directory at a time and makes its readers wait. An import
+   * that is never finished leaves the directory without a {@link Listing}; it is then imported
+   * again.
    */
   DirectoryImport beginImport(long directory);
 
@@ -91,8 +92,8 @@ public interface Namespace extends AutoCloseable {
   @Nullable FileName path(long number);
 
   /**
-   * Forgets an inode, its names within it if it is a directory, its symbolic link target, extended
-   * attributes and copy records.
+   * Removes an inode, its names if it is a directory, its symbolic link target, extended attributes
+   * and copy records.
    */
   void removeInode(long number);
 
@@ -101,7 +102,8 @@ public interface Namespace extends AutoCloseable {
   void putSymbolicLinkTarget(long number, FileName target);
 
   /**
-   * The kept extended attributes, or null if none were ever put (an empty map says there are none).
+   * The recorded extended attributes; null if none were ever recorded (an empty map means that the
+   * file has none).
    */
   @Nullable Map<FileName, byte[]> extendedAttributes(long number);
 
@@ -120,17 +122,17 @@ public interface Namespace extends AutoCloseable {
   void removeCopy(long number, String tier);
 
   /**
-   * Passes every copy whose inode is at least {@code fromNumber}, in order of numbers, to the
-   * visitor until it declines one.
+   * Passes every copy whose inode number is at least {@code fromNumber}, in order of inode numbers,
+   * to the visitor until the visitor returns false.
    */
   void listCopies(long fromNumber, CopyVisitor visitor);
 
-  /** The highest number given to an inode so far. */
+  /** The highest inode number assigned so far. */
   long lastNumber();
 
   /**
-   * A number kept under a key by {@link #putCounter}, or null; such numbers survive, their meaning
-   * is the caller's.
+   * A number recorded under a key by {@link #putCounter}; null if there is none. Counters are
+   * persistent; the caller defines their meaning.
    */
   @Nullable Long counter(String key);
 
@@ -140,39 +142,45 @@ public interface Namespace extends AutoCloseable {
   @Override
   void close();
 
-  /** Is shown entries; false ends the listing. It may read the namespace, not write or close it. */
+  /**
+   * Receives entries; returns false to end the listing. It may read the namespace, but not write or
+   * close it.
+   */
   @FunctionalInterface
   interface EntryVisitor {
     boolean visit(DirectoryEntry entry);
   }
 
-  /** Is shown copies; false ends the listing. It may read the namespace, not write or close it. */
+  /**
+   * Receives copies; returns false to end the listing. It may read the namespace, but not write or
+   * close it.
+   */
   @FunctionalInterface
   interface CopyVisitor {
     boolean visit(long number, CopyRecord copy);
   }
 
-  /** A running import of one directory. Not for use by several threads at once. */
+  /** A running import of one directory. Not for concurrent use. */
   interface DirectoryImport {
     /**
-     * Adds names in the order they are to be listed. A name that was there before with the same
-     * source inode and file type keeps its number; a file with several hard links that is known by
-     * another name gets that number, even if this name had one of its own; all others get new ones.
-     * Inodes are written with the given attributes, checked in this session; an inode that keeps
-     * its number keeps its {@link Listing}.
+     * Adds names in the order of the listing. A name that was there before with the same source
+     * inode and file type keeps its number. A file with several hard links that is known under
+     * another name gets that name's number, even if this name had another one. All other names get
+     * new numbers. Inodes are written with the given attributes, as checked in this session; an
+     * inode that keeps its number keeps its {@link Listing}.
      *
-     * <p>Returns, for entries that kept their number, the previous inodes, so that the caller can
-     * see which versions changed.
+     * <p>Returns the previous inodes of entries that kept their number, so that the caller can see
+     * which versions changed.
      */
     List<Inode> add(List<SourceEntry> entries);
 
     /**
-     * Ends the import: names that were not added are removed, and the directory's inode gets {@code
-     * listing} and its attributes from {@code attributes}. Returns the entries that were removed,
-     * and the former entries of names that now stand for another inode; their inodes are still
-     * there. One whose parent and name still are those of the removed entry has no other name and
-     * can be forgotten with {@link Namespace#removeInode}; any other lives on under the name it
-     * has. So an import of nothing empties a directory before it is removed itself.
+     * Ends the import: removes names that were not added, and gives the directory's inode {@code
+     * listing} and {@code attributes}. Returns the removed entries, and the former entries of names
+     * that now stand for another inode; their inodes still exist. An inode whose parent and name
+     * are still those of the removed entry has no other name; remove it with {@link
+     * Namespace#removeInode}. Any other inode remains under its other name. So an import without
+     * names empties a directory before the directory itself is removed.
      */
     List<DirectoryEntry> finish(Attributes attributes, Listing listing);
   }

@@ -8,16 +8,16 @@ import org.jspecify.annotations.Nullable;
 public class NamespaceException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** What follows for a state that is to be opened. */
+  /** How the caller treats a state that could not be opened. */
   enum Kind {
-    /** It is another's: the user is to name a different one. */
+    /** The state belongs to another dataset: the user has to name a different directory. */
     REFUSED,
-    /** The same, and that one has it open. */
+    /** Another process has the state open: the user has to name a different directory. */
     IN_USE,
-    /** It is not what was written, or of a format that is not known here. */
+    /** The state is damaged, or has an unknown format. */
     DAMAGED,
     NEWER,
-    /** Its disk does not do what is asked. */
+    /** The disk of the state failed an operation. */
     UNAVAILABLE
   }
 

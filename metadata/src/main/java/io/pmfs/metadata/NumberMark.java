@@ -10,38 +10,38 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file, elsewhere than the state, that says below which number the session's inode numbers lie:
- * the kernel holds them beyond the process, and the state may not know them. Best where a failing
- * disk of the state does not matter, in memory.
+ * A file outside the state that records a bound above all inode numbers of the session: the kernel
+ * knows these numbers longer than one process, and the state may have lost them. Best kept in
+ * memory, where a failing disk of the state does not affect it.
  */
 final class NumberMark {
   private final @Nullable Path file;
   private final Consumer<String> log;
 
   /**
-   * A mark that need not be there.
+   * A mark whose file need not exist.
    *
-   * @param file null if no process goes on with this one's session
-   * @param log takes a line when the mark cannot be kept
+   * @param file null if no other process continues this session
+   * @param log receives a line when the mark cannot be written
    */
   NumberMark(@Nullable Path file, Consumer<String> log) {
     this.file = file;
     this.log = log;
   }
 
-  /** The first number that was not given out in this session; 0 if that is not known. */
+  /** The first number that was not assigned in this session; 0 if not known. */
   long read() {
     try {
       if (file != null && Files.size(file) == Long.BYTES) {
         return Math.max(0, ByteBuffer.wrap(Files.readAllBytes(file)).getLong());
       }
     } catch (IOException e) {
-      // There is none yet.
+      // There is no mark yet.
     }
     return 0;
   }
 
-  /** From now on numbers below the end may be given out. */
+  /** Call before numbers below {@code end} are assigned. */
   void raise(long end) {
     if (file == null) {
       return;
@@ -50,7 +50,7 @@ final class NumberMark {
         FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
       channel.write(ByteBuffer.allocate(Long.BYTES).putLong(0, end), 0);
     } catch (IOException e) {
-      log.accept("%s cannot be written: %s".formatted(file, e));
+      log.accept("cannot write %s: %s".formatted(file, e));
     }
   }
 }

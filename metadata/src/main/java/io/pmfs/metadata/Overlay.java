@@ -7,9 +7,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes that are not in the state, in memory: what is looked through before the state, or stands
- * in its place. A value is preceded by 1; 0 stands for what was deleted, and under the bare number
- * of a group for all that the state has of it.
+ * Changes in memory that are not in the state. Reads look here before they look in the state, or
+ * only here if there is no state. The byte 1 precedes a value. The byte 0 stands for a deleted
+ * pair; under a group's number alone it deletes everything that the state has of the group.
  */
 final class Overlay implements AutoCloseable {
   private static final byte[] DELETED = {0};
@@ -21,7 +21,7 @@ final class Overlay implements AutoCloseable {
     this.memory = memory;
   }
 
-  /** What the overlay says of a key; null if it says nothing. */
+  /** The overlay's value for a key; null if it has none. */
   byte @Nullable [] find(Family family, byte[] key) {
     byte[] found = memory.get(family, key);
     if (found == null && family.grouped() && isGroupGone(family, key)) {
@@ -30,12 +30,12 @@ final class Overlay implements AutoCloseable {
     return found;
   }
 
-  /** Whether of a group only counts what is here. */
+  /** Whether the group was deleted from the state, so that only the overlay counts. */
   boolean isGroupGone(Family family, byte[] key) {
     return memory.get(family, Arrays.copyOf(key, Long.BYTES)) != null;
   }
 
-  /** The value that was found; null if it was deleted. */
+  /** Decodes a found value; null if it was deleted. */
   static byte @Nullable [] value(byte[] found) {
     return found[0] == 0 ? null : Arrays.copyOfRange(found, 1, found.length);
   }
@@ -44,7 +44,7 @@ final class Overlay implements AutoCloseable {
     return memory.cursor(family, from, inGroup);
   }
 
-  /** Whether a key is no pair but speaks of a group. */
+  /** Whether a key is not a pair but the mark of a group. */
   static boolean isMark(Family family, byte[] key) {
     return family.grouped() && key.length == Long.BYTES;
   }
@@ -54,7 +54,7 @@ final class Overlay implements AutoCloseable {
     for (Change change : changes) {
       byte[] value = change.value();
       if (change.isGroup()) {
-        // The group's own pairs go first, so that the mark and what follows stay.
+        // Apply the group's deletion first, so that the mark and the changes after it stay.
         kept.add(change);
         memory.apply(kept, false);
         kept.clear();
@@ -72,8 +72,8 @@ final class Overlay implements AutoCloseable {
   }
 
   /**
-   * Passes all changes on, so that a directory is listed only when all of its names are there: what
-   * is written of them may end anywhere.
+   * Passes all changes on, in an order that records a directory as listed only after all of its
+   * names: the write may stop at any point.
    */
   void pour(Consumer<List<Change>> state) {
     pour(Family.INODES, state, true);

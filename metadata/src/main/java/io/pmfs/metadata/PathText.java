@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.ByteArrayOutputStream;
@@ -11,8 +12,8 @@ import java.nio.charset.CodingErrorAction;
 import java.util.HexFormat;
 
 /**
- * Paths as JSON on the control socket and the access log have them: their UTF-8 text, with {@code
- * %XX} for each byte that is no part of it, for control characters and for the percent sign. So
+ * Encodes paths for JSON on the control socket and in the access log: as UTF-8 text, with {@code
+ * %XX} for each byte that is not valid UTF-8, for control characters and for the percent sign. So
  * every byte survives.
  */
 public final class PathText {
@@ -20,9 +21,23 @@ public final class PathText {
 
   private PathText() {}
 
-  /** The text of a path. */
+  /** Encodes a path. */
   public static String encode(FileName path) {
-    ByteBuffer bytes = ByteBuffer.wrap(path.bytes());
+    byte[] raw = path.raw();
+    return isPlain(raw) ? new String(raw, ISO_8859_1) : encode(ByteBuffer.wrap(raw));
+  }
+
+  /** Whether each byte is one character that needs no escape, as in most names. */
+  private static boolean isPlain(byte[] path) {
+    for (byte b : path) {
+      if (b < ' ' || b == 0x7f || b == '%') {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static String encode(ByteBuffer bytes) {
     CharBuffer chars = CharBuffer.allocate(bytes.remaining());
     CharsetDecoder decoder =
         UTF_8
@@ -58,7 +73,11 @@ public final class PathText {
     text.append('%').append(HEX.toHexDigits(b));
   }
 
-  /** Takes any byte escaped; throws IllegalArgumentException with a message fit for the user. */
+  /**
+   * Decodes a path; accepts any byte escaped.
+   *
+   * @throws IllegalArgumentException with a message for the user
+   */
   public static FileName decode(String text) {
     if (text.indexOf('%') < 0 && UTF_8.newEncoder().canEncode(text)) {
       return FileName.of(text);
@@ -70,7 +89,7 @@ public final class PathText {
         bytes.write(escaped(text, i));
         i += 3;
       } else if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
-        throw new IllegalArgumentException("path: half a surrogate pair at " + i);
+        throw new IllegalArgumentException("path: unpaired surrogate at " + i);
       } else {
         bytes.writeBytes(Character.toString(c).getBytes(UTF_8));
         i += Character.charCount(c);
@@ -84,7 +103,7 @@ public final class PathText {
         || !HexFormat.isHexDigit(text.charAt(percent + 1))
         || !HexFormat.isHexDigit(text.charAt(percent + 2))) {
       throw new IllegalArgumentException(
-          "path '" + text + "': % takes two hexadecimal digits; the sign itself is %25");
+          "path '" + text + "': % must be followed by two hexadecimal digits; write %25 for %");
     }
     return HexFormat.fromHexDigits(text, percent + 1, percent + 3);
   }

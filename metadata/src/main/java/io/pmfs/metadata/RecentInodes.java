@@ -6,11 +6,12 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The inodes that were written or read last: a listing asks for what its import has just written,
- * and a read for what its lookup found. Safe for use by many threads.
+ * The inodes that were written or read most recently: a listing asks for the inodes that its import
+ * has just written, and a read for the inode that its lookup found. Safe for use by many threads.
  *
- * <p>INVARIANT: never older than the database. Whoever writes an inode there calls {@link #put} or
- * {@link #remove} afterwards; what is loaded meanwhile is in place before, and so replaced.
+ * <p>INVARIANT: never older than the database. Each writer of an inode calls {@link #put} or {@link
+ * #remove} after the write; an inode that is loaded meanwhile is cached before that call, and so
+ * replaced.
  */
 final class RecentInodes {
   /** About 400 bytes each. */
@@ -19,14 +20,14 @@ final class RecentInodes {
   private final Cache<Long, Inode> inodes =
       CacheBuilder.newBuilder().maximumSize(LIMIT).concurrencyLevel(64).build();
 
-  /** The inode as kept, or else as loaded; null if there is none. */
+  /** The cached inode, or else the loaded one; null if there is none. */
   @Nullable Inode get(long number, LongFunction<@Nullable Inode> load) {
     Inode kept = inodes.getIfPresent(number);
-    // Loaded with the entry locked, so that no write comes between loading and keeping.
+    // Loads with the entry locked, so that no write comes between loading and caching.
     return kept != null ? kept : inodes.asMap().computeIfAbsent(number, load::apply);
   }
 
-  /** The inode as kept; null if it is not. */
+  /** The cached inode; null if it is not cached. */
   @Nullable Inode get(long number) {
     return inodes.getIfPresent(number);
   }

@@ -9,9 +9,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which inode each entry of a batch is: one that the name stood for before, one that is known by
- * another name, or a new one. The caller holds the lock on inode updates until the result is
- * written.
+ * Determines the inode of each entry of a batch: the inode that the name had before, the inode of
+ * another name of the same file, or a new one. The caller holds the lock on inode updates until the
+ * result is written.
  */
 final class Resolution {
   private final Database database;
@@ -24,9 +24,9 @@ final class Resolution {
   private final Map<FileIdentity, Long> links = new HashMap<>();
   private final Map<Long, Inode> previous = new LinkedHashMap<>();
 
-  /** Knows numbers of names that the database has lost. */
+  /** Knows the numbers of names that the database has lost. */
   interface Lost {
-    /** The number that the entry had; null if there was none. */
+    /** The number that the entry had; null if it had none. */
     @Nullable Long number(SourceEntry entry);
   }
 
@@ -61,7 +61,10 @@ final class Resolution {
     }
   }
 
-  /** Inodes whose name stands for the same source file as before; a damaged one is replaced. */
+  /**
+   * Finds the inodes of names that stand for the same source file as before; a damaged inode is
+   * replaced.
+   */
   private void readKept() {
     List<Integer> places = new ArrayList<>();
     List<byte[]> keys = new ArrayList<>();
@@ -79,7 +82,10 @@ final class Resolution {
     }
   }
 
-  /** The inode, if it stands for the entry's file. Devices are renumbered between mounts. */
+  /**
+   * The inode, if it represents the entry's file. Ignores the device, whose number changes between
+   * mounts.
+   */
   private static @Nullable Inode sameFile(long number, byte @Nullable [] value, SourceEntry entry) {
     Inode inode = value == null ? null : Values.inode(number, value);
     return inode != null
@@ -89,7 +95,10 @@ final class Resolution {
         : null;
   }
 
-  /** Names that keep their inode first, so that a new name of the same file finds it. */
+  /**
+   * Handles names that keep their inode first, so that a new name of the same file finds that
+   * inode.
+   */
   void resolve(InodeNumbers source) {
     for (int i = 0; i < numbers.length; i++) {
       Inode inode = kept[i];
@@ -111,7 +120,7 @@ final class Resolution {
   private long taken(int i, InodeNumbers source) {
     Lost before = lost;
     Long number = before == null || names[i] != null ? null : before.number(entries.get(i));
-    // A number that has been given to another file by now stays with that.
+    // A number that now belongs to another file stays with that file.
     return number == null || database.get(Family.INODES, Keys.number(number)) != null
         ? source.take()
         : number;
@@ -122,7 +131,7 @@ final class Resolution {
     return inode.number();
   }
 
-  /** The number that a file with several hard links is known by. */
+  /** The number under which a file with several hard links is known. */
   private @Nullable Long linked(SourceEntry entry) {
     if (!RocksImport.isLinked(entry)) {
       return null;
@@ -151,12 +160,12 @@ final class Resolution {
     return numbers[i];
   }
 
-  /** The inode of that number before this batch. */
+  /** The inode that had that number before this batch. */
   @Nullable Inode previous(int i) {
     return previous.get(numbers[i]);
   }
 
-  /** The former entry of a name that stands for another inode now. */
+  /** The former entry of a name that now stands for another inode. */
   @Nullable DirectoryEntry replaced(int i) {
     NameValue name = names[i];
     return name == null || name.inode() == numbers[i] ? null : name.entry(entries.get(i).name());

@@ -34,9 +34,12 @@ import org.rocksdb.RocksMemEnv;
 import org.rocksdb.Status;
 import org.rocksdb.WriteBufferManager;
 
-/** The directory of a RocksDB: opens it within limits, or says in one line why it cannot. */
+/**
+ * The directory of a RocksDB database: opens it within limits, or reports in one line why it
+ * cannot.
+ */
 final class RocksFiles {
-  /** Below this the write buffers of the families would not fit. */
+  /** With less memory, the write buffers of the families would not fit. */
   static final long MIN_MEMORY_BYTES = 16L << 20;
 
   private static final long MAX_MEMTABLE_BYTES = 8L << 20;
@@ -53,7 +56,7 @@ final class RocksFiles {
   private static final int BLOCK_BYTES = 4096;
   private static final int TABLE_FORMAT = 5;
 
-  /** A name in an environment of its own. */
+  /** A path in RocksDB's in-memory environment. */
   private static final Path MEMORY = Path.of("/memory");
 
   private final Path directory;
@@ -70,7 +73,7 @@ final class RocksFiles {
   static RocksStore open(Path directory, long memoryBytes, Faults faults) {
     if (memoryBytes < MIN_MEMORY_BYTES) {
       throw new IllegalArgumentException(
-          "memory of " + memoryBytes + " bytes is below " + MIN_MEMORY_BYTES);
+          "memory of " + memoryBytes + " bytes is less than " + MIN_MEMORY_BYTES);
     }
     loadLibrary();
     RocksFiles files = new RocksFiles(directory);
@@ -93,7 +96,7 @@ final class RocksFiles {
     }
   }
 
-  /** Opens what is there without changing anything, where nothing can be changed. */
+  /** Opens an existing database without changing it, on a disk that cannot be written. */
   static RocksStore openReadOnly(Path directory, long memoryBytes, Faults faults) {
     loadLibrary();
     RocksFiles files = new RocksFiles(directory);
@@ -106,7 +109,7 @@ final class RocksFiles {
     }
   }
 
-  /** An empty database that is in memory alone. */
+  /** Opens an empty database that exists only in memory. */
   static RocksStore openInMemory(long memoryBytes) {
     loadLibrary();
     RocksFiles files = new RocksFiles(MEMORY);
@@ -164,7 +167,7 @@ final class RocksFiles {
         .setCreateMissingColumnFamilies(true)
         .setWriteBufferManager(writeBuffers)
         .setMaxTotalWalSize(WAL_BYTES)
-        // Whatever is lost of the log, what is left is the namespace as it once was.
+        // Whatever part of the log is lost, the rest is the namespace at some earlier moment.
         .setAtomicFlush(true)
         .setMaxOpenFiles(OPEN_FILES)
         .setMaxFileOpeningThreads(BACKGROUND_JOBS)
@@ -203,15 +206,15 @@ final class RocksFiles {
   }
 
   /**
-   * Opening makes a new database where the file that names the one there is lost, and adds families
-   * to whatever is there; so that, a database with other families, or one with keys but without all
-   * of ours is refused before.
+   * Refuses a database of another program. RocksDB would create a new database if the file that
+   * names the current one is lost, and would add families to any database. So a database with other
+   * families, or with keys but without all of our families, is refused before it is opened.
    */
   private void refuseUnknown() throws RocksDBException, IOException {
     if (!Files.exists(directory.resolve("CURRENT"))) {
       if (hasTables()) {
         throw new NamespaceException(
-            directory + " has lost the file CURRENT of its database", null, Kind.DAMAGED);
+            directory + " lacks the file CURRENT of its database", null, Kind.DAMAGED);
       }
       return;
     }
@@ -261,7 +264,7 @@ final class RocksFiles {
     return failure("cannot open the namespace in " + directory, e);
   }
 
-  /** Whether the files are not what was written, as far as their disk could be asked. */
+  /** Whether the failure means that the files are damaged, as far as their disk could be read. */
   static boolean isDamage(RocksDBException e) {
     Status status = e.getStatus();
     if (status == null) {

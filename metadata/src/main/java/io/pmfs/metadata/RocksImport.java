@@ -8,11 +8,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One import of a directory. Each name written carries the import's token; the names of the
- * directory with another token at the end are the ones that were not added.
+ * One import of a directory. Each name written carries the import's token; names of the directory
+ * with another token at the end were not added.
  */
 final class RocksImport implements Namespace.DirectoryImport {
-  /** Entries written, or removed, at once. */
+  /** Entries written or removed in one batch. */
   static final int BATCH_ENTRIES = 1024;
 
   private final RocksNamespace namespace;
@@ -28,7 +28,7 @@ final class RocksImport implements Namespace.DirectoryImport {
   /**
    * Starts at position 1.
    *
-   * @param fresh whether the directory has no names yet, so that none need be looked up
+   * @param fresh whether the directory has no names yet, so that none need to be looked up
    */
   RocksImport(RocksNamespace namespace, long directory, long token, boolean fresh) {
     this.namespace = namespace;
@@ -54,7 +54,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     boolean linked = entries.stream().anyMatch(RocksImport::isLinked);
     long before = position;
     if (fresh && !linked && losses == 0) {
-      // New names of new inodes: nothing is read that another import could write.
+      // New names of new inodes: reads nothing that another import could write.
       database.within(
           () -> {
             checkNotLost();
@@ -218,7 +218,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     }
   }
 
-  /** Lets an inode that lost the name it goes by go by another, if it has one. */
+  /** Gives an inode that lost its recorded name another of its names, if it has one. */
   private void moveToOtherName(DirectoryEntry gone) {
     byte[] value = database.get(Family.INODES, Keys.number(gone.inode()));
     Inode inode = value == null ? null : Values.inode(gone.inode(), value);
@@ -246,7 +246,10 @@ final class RocksImport implements Namespace.DirectoryImport {
         attributes);
   }
 
-  /** The same file by another number; of a directory nothing is known by that. */
+  /**
+   * The same file under another number. A directory gets no {@link Listing}, because its names are
+   * not known under that number.
+   */
   static Inode numbered(Inode inode, long number, long parent, FileName name) {
     return new Inode(
         number, inode.identity(), parent, name, inode.checkedIn(), null, inode.attributes());

@@ -20,23 +20,26 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@link Namespace} in RocksDB. Everything is regenerable: a directory that cannot be used may be
- * removed, and is built again from the source.
+ * A {@link Namespace} in RocksDB. All of it can be rebuilt: a directory that cannot be used may be
+ * removed, and pmfs builds it again from the source.
  *
  * <p>Limits, whatever the size of the dataset: blocks, indexes, filters and write buffers together
- * take about {@code memoryBytes} (one block cache that the write buffers, at most half of it, are
- * charged to; a writer waits when they are full); 512 open files; one flush and one compaction
+ * take about {@code memoryBytes} (one block cache, to which the write buffers, at most half of it,
+ * are charged; a writer waits when they are full); 512 open files; one flush and one compaction
  * thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch of 1024
- * entries and the entries it found gone.
+ * entries and the entries that it found to be gone.
  *
- * <p>Writes go to the write-ahead log at once and survive a killed process; the start of a session
- * and its clean stop are synced and survive a machine that loses power.
+ * <p>Writes go to the write-ahead log at once and survive a killed process. The start of a session
+ * and its clean stop are synced and survive a power loss.
  */
 public final class RocksNamespace implements Namespace {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
   private static final int MAX_DEPTH = 100_000;
 
-  /** Numbers that are given out while the state is not known begin above those that it may have. */
+  /**
+   * While the state is not known, numbers are assigned from here on, above all numbers that the
+   * state may contain.
+   */
   private static final long UNRECORDED = 1L << 32;
 
   private static final int UNRECORDED_EACH_HOUR_SHIFT = 16;
@@ -55,30 +58,30 @@ public final class RocksNamespace implements Namespace {
   private volatile int opening;
   private volatile int session;
 
-  /** The opening that the state says is the last one; written while no other call runs. */
+  /** The last opening according to the state; written while no other call runs. */
   private long recordedOpening;
 
-  // Held from reading inodes to writing them changed, and from looking for a hard link to
-  // recording it. LOCK ORDER: inodeUpdates < Database.use.
+  // Held from reading inodes to writing their changes, and from looking up a hard link to recording
+  // it. LOCK ORDER: inodeUpdates < Database.use.
   private final ReentrantLock inodeUpdates = new ReentrantLock();
   private int imports; // GUARDED_BY(inodeUpdates)
 
-  // By directory: what unfinished imports replaced, for the next one to report.
+  // By directory: entries that unfinished imports replaced, to be reported by the next import.
   private final Map<Long, List<DirectoryEntry>> replaced =
       new HashMap<>(); // GUARDED_BY(inodeUpdates)
 
   /**
-   * Opens the namespace in a directory, or creates it there. A {@link NamespaceException} if it is
-   * another dataset's or is open already. One that is damaged or of another format is set aside,
-   * and where nothing can be written or read, names are kept in memory.
+   * Opens the namespace in a directory, or creates it there. Throws {@link NamespaceException} if
+   * it belongs to another dataset or is already open. A namespace that is damaged or has another
+   * format is set aside. If the directory cannot be written or read, names are kept in memory.
    *
    * @param source the identity of the dataset
    * @param memoryBytes at least 16 MiB
-   * @param session which one it is, for several processes may serve one after the other: if the
-   *     last opening was of the same, it goes on
-   * @param numbers a file, elsewhere, that the session's next process reads which inode numbers
-   *     were given out from; null if there is to be none
-   * @param log takes a line when something is the matter
+   * @param session the session's identity, since several processes may serve one session after
+   *     another: if the last opening was of the same session, that session continues
+   * @param numbers a file outside the directory, in which the session's next process finds the
+   *     bound of the assigned inode numbers; null for none
+   * @param log receives a line for each problem
    */
   public static RocksNamespace open(
       Path directory,
@@ -91,12 +94,12 @@ public final class RocksNamespace implements Namespace {
     return open(directory, source, memoryBytes, session, readBootId(), mark, log, Faults.NONE);
   }
 
-  /** The same, where no one reads the lines. */
+  /** The same without log lines. */
   public static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
     return open(directory, source, memoryBytes, session, null, line -> {});
   }
 
-  /** The same for a session of its own. */
+  /** The same for a new session. */
   public static RocksNamespace open(Path directory, String source, long memoryBytes) {
     return open(directory, source, memoryBytes, UUID.randomUUID());
   }
@@ -115,7 +118,7 @@ public final class RocksNamespace implements Namespace {
         directory.toString(), state, state.open(), memoryBytes, session, bootId, mark, log);
   }
 
-  /** Empty if this machine does not say; then no stop counts as clean. */
+  /** Empty if this machine does not provide it; then no stop counts as clean. */
   private static String readBootId() {
     try {
       return Files.readString(BOOT_ID).strip();
@@ -162,7 +165,7 @@ public final class RocksNamespace implements Namespace {
   }
 
   private static String unrecorded(String failure) {
-    return "the state: %s; names go on in memory, and no copies are made until it can be written"
+    return "the state: %s; names are kept in memory, and no copies are made until it can be written"
         .formatted(failure);
   }
 
@@ -172,7 +175,7 @@ public final class RocksNamespace implements Namespace {
         || (boot != null && !bootId.isEmpty() && boot.equals(FileName.of(bootId)));
   }
 
-  /** Says in the state that it was opened; if it cannot, it goes on in memory. */
+  /** Records the opening in the state; if that fails, continues in memory. */
   private void begin() {
     try {
       directory.takeBallast();
@@ -185,7 +188,7 @@ public final class RocksNamespace implements Namespace {
     }
   }
 
-  /** A session with its last opening: one of another pmfs since then ends it. */
+  /** A session with its last opening: an opening by another pmfs since then ends the session. */
   private static FileName openingOf(UUID session, long opening) {
     return FileName.of(session + " " + opening);
   }
@@ -200,7 +203,7 @@ public final class RocksNamespace implements Namespace {
         Change.delete(Family.DEFAULT, Keys.CLEAN_STOP));
   }
 
-  /** While nothing else is done. */
+  /** Called while no other call runs. */
   private void changed(@Nullable StoreFailure failed) {
     recent = new RecentInodes();
     if (failed != null) {
@@ -238,7 +241,7 @@ public final class RocksNamespace implements Namespace {
     }
   }
 
-  /** While nothing else is done. */
+  /** Called while no other call runs. */
   private Database.Opened reopen(Overlay overlay, long lastChange, boolean isDamaged) {
     StateDirectory.Found found;
     try {
@@ -255,13 +258,13 @@ public final class RocksNamespace implements Namespace {
     if (store == null) {
       return new Database.Opened(null, found.failure(), false);
     }
-    // A disk that was repaired may have lost changes that were not synced. What is in memory says
-    // that directories are listed, and counts on their names in what was lost.
+    // A disk that was repaired may have lost changes that were not synced. The overlay may record a
+    // directory as listed whose names are among the lost changes.
     boolean isAsItWas = lastChange >= 0 && isOurs && store.lastChange() >= lastChange;
     if (found.failure() != null || (isAnothers && found.next() > firstNumber)) {
       String failure =
           found.failure() == null
-              ? "another mount used the directory meanwhile; unmount and mount again"
+              ? "another mount used the state directory in the meantime; unmount and mount again"
               : found.failure();
       if (isAsItWas) {
         return new Database.Opened(store, failure, false);
@@ -269,7 +272,7 @@ public final class RocksNamespace implements Namespace {
       store.close();
       return new Database.Opened(null, failure, false);
     }
-    // On what is unknown nothing can be laid: its names have numbers of their own.
+    // The overlay cannot be applied to an unknown state, whose names have their own numbers.
     boolean isLaidOn = lastChange >= 0 ? isAsItWas : found.isNew();
     boolean isOther = !isLaidOn;
     try {
@@ -328,7 +331,7 @@ public final class RocksNamespace implements Namespace {
         });
   }
 
-  /** Steps that no other change of an inode comes between, on one and the same state. */
+  /** Runs steps against one state, while no other thread changes inodes. */
   <T extends @Nullable Object> T locked(Supplier<T> steps) {
     inodeUpdates.lock();
     try {
@@ -360,7 +363,7 @@ public final class RocksNamespace implements Namespace {
     if (known != null) {
       return known;
     }
-    // The state first, then the entry's lock: a visitor has the state already.
+    // The state's lock first, then the entry's lock: a visitor already holds the state's lock.
     return database.within(
         () -> database.isRecording() ? recent.get(number, this::storedInode) : storedInode(number));
   }
@@ -404,21 +407,27 @@ public final class RocksNamespace implements Namespace {
         });
   }
 
-  /** All names of a directory are there: what the state cannot say, the overlay does. */
+  /**
+   * Records that all names of a directory are present; in the overlay if the state cannot record
+   * it.
+   */
   void markListed(long directory) {
     if (!database.isRecording()) {
       database.put(Family.LISTING, Keys.listedMark(directory), Values.bytes(new byte[0]));
     }
   }
 
-  /** For the holder of {@link #inodeUpdates}. */
+  /** The caller holds {@link #inodeUpdates}. */
   void storeInode(Inode inode) {
     RecentInodes kept = recent;
     database.put(Family.INODES, Keys.number(inode.number()), Values.inode(inode));
     keep(kept, inode);
   }
 
-  /** After it was written; the recent ones are those from before, for they may be others by now. */
+  /**
+   * Call after the write, with the recent inodes from before the write, because a state change
+   * replaces them.
+   */
   void keep(RecentInodes kept, Inode inode) {
     kept.put(inode);
     lineage.note(inode);
@@ -652,13 +661,14 @@ public final class RocksNamespace implements Namespace {
   }
 
   /**
-   * What the imports of a directory replaced since one was finished; for the holder of the lock.
+   * Entries that imports of a directory replaced since its last finished import; the caller holds
+   * the lock.
    */
   List<DirectoryEntry> replacedIn(long directory) {
     return replaced.computeIfAbsent(directory, absent -> new ArrayList<>());
   }
 
-  /** That it was reported. */
+  /** Call when they were reported. */
   void forgetReplacedIn(long directory) {
     replaced.remove(directory);
   }

@@ -16,13 +16,13 @@ import org.rocksdb.WriteBatch;
 import org.rocksdb.WriteOptions;
 
 /**
- * An open RocksDB, in bytes, whose failures are {@link StoreFailure}s. Safe for use by many
- * threads; the owner closes it when none uses it.
+ * An open RocksDB database, as bytes; its failures are {@link StoreFailure}s. Safe for use by many
+ * threads; the owner closes it when no thread uses it.
  */
 final class RocksStore implements AutoCloseable {
   private static final int BATCH_RESERVED_BYTES = 64 * 1024;
 
-  // Every read has to look through the ranges deleted lately; so few keys are deleted one by one.
+  // Every read has to check recent range deletions, so a few keys are deleted one by one.
   private static final int FEW = 256;
 
   private final String place;
@@ -37,9 +37,9 @@ final class RocksStore implements AutoCloseable {
   private final WriteOptions synced = new WriteOptions().setSync(true);
 
   /**
-   * Takes over everything it is given.
+   * Takes ownership of all arguments.
    *
-   * @param place what messages call it
+   * @param place the store's name in messages
    * @param logged whether changes go to a write-ahead log
    * @param handles of the families, in their order
    * @param owned closed after the database, first to last
@@ -84,12 +84,15 @@ final class RocksStore implements AutoCloseable {
     }
   }
 
-  /** Pairs in order from a key on; only those that share its first eight bytes if asked so. */
+  /**
+   * The pairs from a key on, in order; if {@code inGroup}, only those that share its first eight
+   * bytes.
+   */
   Cursor cursor(Family family, byte[] from, boolean inGroup) {
     return new Cursor(db.newIterator(handle(family), inGroup ? group : ordered), from);
   }
 
-  /** A place in a family. Used by one thread. */
+  /** A position in a family. Used by one thread. */
   final class Cursor implements AutoCloseable {
     private final RocksIterator pairs;
 
@@ -98,7 +101,7 @@ final class RocksStore implements AutoCloseable {
       pairs.seek(from);
     }
 
-    /** Whether there is a pair here; a failure if that cannot be said. */
+    /** Whether there is a pair at this position; throws if that cannot be determined. */
     boolean isValid() {
       try {
         faults.read();
@@ -130,7 +133,7 @@ final class RocksStore implements AutoCloseable {
     }
   }
 
-  /** All changes or none; they survive the process, and if synced the machine. */
+  /** Applies all changes or none; they survive the process and, if synced, the machine. */
   void apply(List<Change> changes, boolean sync) {
     try (WriteBatch batch = new WriteBatch(BATCH_RESERVED_BYTES)) {
       faults.write();
@@ -175,7 +178,7 @@ final class RocksStore implements AutoCloseable {
     return keys;
   }
 
-  /** Writes all that is only in the log into tables, so that the log is not needed any more. */
+  /** Writes everything that is only in the log into tables, so that the log is no longer needed. */
   void flush() {
     try (FlushOptions options = new FlushOptions()) {
       db.flush(options, List.copyOf(families.values()));
@@ -185,14 +188,14 @@ final class RocksStore implements AutoCloseable {
   }
 
   /**
-   * The number of the last change that was made. One that is opened again on the same directory has
-   * a lower one if the disk lost changes that were written but not synced.
+   * The number of the last change. If the directory is opened again with a lower number, the disk
+   * lost changes that were written but not synced.
    */
   long lastChange() {
     return db.getLatestSequenceNumber();
   }
 
-  /** Bytes that tables and write buffers take. */
+  /** The size of tables and write buffers. */
   long sizeBytes() {
     try {
       return db.getAggregatedLongProperty("rocksdb.live-sst-files-size")
@@ -229,7 +232,7 @@ final class RocksStore implements AutoCloseable {
         this, verb.equals("write"), RocksFiles.isDamage(e), "cannot " + verb + " " + place, e);
   }
 
-  /** That a stored value cannot be what was written. */
+  /** The exception for a stored value that cannot be what was written. */
   StoreFailure damaged(String what) {
     return new StoreFailure(this, false, true, what + " in " + place + " is damaged", null);
   }

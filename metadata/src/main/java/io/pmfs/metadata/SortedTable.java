@@ -19,12 +19,16 @@ import org.rocksdb.SstFileReaderIterator;
 import org.rocksdb.SstFileWriter;
 
 /**
- * Pairs of bytes in one file, sorted by key and written once: RocksDB's table format, each of whose
- * blocks has a checksum. All of them are compared when a table is opened, and each again when it is
- * read; so a damaged table is an IOException, never a wrong pair. Safe for use by many threads.
+ * Pairs of bytes in one file, sorted by key and written once, in RocksDB's table format. Each block
+ * has a checksum. All checksums are verified when a table is opened, and each again when its block
+ * is read, so a damaged table gives an IOException, never a wrong pair. Safe for use by many
+ * threads.
  */
 public final class SortedTable implements AutoCloseable {
-  /** The first with a checksum of its own for the footer, and blocks that know their place. */
+  /**
+   * The first version with a checksum for the footer, and with checksums that depend on a block's
+   * position.
+   */
   private static final int TABLE_FORMAT = 6;
 
   private static final int BLOCK_BYTES = 8 * 1024;
@@ -52,9 +56,9 @@ public final class SortedTable implements AutoCloseable {
   }
 
   /**
-   * Opens a table and compares all its checksums.
+   * Opens a table and verifies all its checksums.
    *
-   * @param cacheBytes for blocks that were read
+   * @param cacheBytes cache size for blocks that were read
    */
   public static SortedTable open(Path file, long cacheBytes) throws IOException {
     RocksFiles.loadLibrary();
@@ -65,7 +69,7 @@ public final class SortedTable implements AutoCloseable {
     }
   }
 
-  /** The value of a key, null if there is none. */
+  /** The value of a key; null if there is none. */
   public byte @Nullable [] get(byte[] key) throws IOException {
     try (Cursor cursor = cursor()) {
       cursor.seek(key);
@@ -82,7 +86,7 @@ public final class SortedTable implements AutoCloseable {
     RocksFiles.closeAll(opened);
   }
 
-  /** A place in a table, at first nowhere. Used by one thread. */
+  /** A position in a table; initially at no pair. Used by one thread. */
   public static final class Cursor implements AutoCloseable {
     private final Path file;
     private final SstFileReaderIterator pairs;
@@ -92,13 +96,13 @@ public final class SortedTable implements AutoCloseable {
       this.pairs = pairs;
     }
 
-    /** Goes to the first key that is not below another. */
+    /** Moves to the first key that is not less than the given one. */
     public void seek(byte[] key) throws IOException {
       pairs.seek(key);
       check();
     }
 
-    /** Whether the cursor stands at a pair; not so behind the last one. */
+    /** Whether the cursor is at a pair; false behind the last one. */
     public boolean isValid() {
       return pairs.isValid();
     }
@@ -132,13 +136,13 @@ public final class SortedTable implements AutoCloseable {
     }
   }
 
-  /** A table in the making; nothing can be read of it before {@link #finish}. */
+  /** A table that is being written; it cannot be read before {@link #finish}. */
   public static final class Writer implements AutoCloseable {
     private final Path file;
     private final List<AutoCloseable> opened = new ArrayList<>();
     private final SstFileWriter writer;
 
-    /** Starts a table; an existing file is replaced. */
+    /** Creates a table; replaces an existing file. */
     public Writer(Path file) throws IOException {
       RocksFiles.loadLibrary();
       this.file = file;
@@ -152,7 +156,7 @@ public final class SortedTable implements AutoCloseable {
       }
     }
 
-    /** Adds a pair; its key has to be above that of the pair before. */
+    /** Adds a pair; its key must be greater than the previous pair's. */
     public void put(byte[] key, byte[] value) throws IOException {
       try {
         writer.put(key, value);
@@ -161,7 +165,7 @@ public final class SortedTable implements AutoCloseable {
       }
     }
 
-    /** Writes what is left, synced. At least one pair must have been put. */
+    /** Writes the rest, synced. At least one pair must have been added. */
     public void finish() throws IOException {
       try {
         writer.finish();

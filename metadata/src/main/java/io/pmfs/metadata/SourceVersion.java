@@ -3,7 +3,6 @@ package io.pmfs.metadata;
 import java.time.Instant;
 
 /**
- * What tells one content of a source file from another: its size in bytes and its modification
- * time.
+ * Distinguishes versions of a source file's content: its size in bytes and its modification time.
  */
 public record SourceVersion(long size, Instant modificationTime) {}

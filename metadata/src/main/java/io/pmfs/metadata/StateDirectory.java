@@ -15,16 +15,19 @@ import org.jspecify.annotations.Nullable;
 import org.rocksdb.RocksDBException;
 
 /**
- * The directory that a namespace is recorded in, as it may be found: whole, damaged, or on a disk
- * that cannot be written or read. What is damaged is set aside under another name, never mended.
+ * The directory in which a namespace is recorded, in any condition: whole, damaged, or on a disk
+ * that cannot be written or read. A damaged state is set aside under another name, never repaired.
  */
 final class StateDirectory {
-  /** Room that is kept for what the database has begun when the disk is full. */
+  /**
+   * A file that reserves room, so that the database can finish what it has begun when the disk is
+   * full.
+   */
   static final String BALLAST = "ballast";
 
   static final int BALLAST_BYTES = 4 << 20;
 
-  /** So many directories that were set aside are kept. */
+  /** How many directories that were set aside are kept. */
   static final int KEPT = 3;
 
   private static final String DAMAGED = ".damaged-";
@@ -37,10 +40,10 @@ final class StateDirectory {
   private final Faults faults;
 
   /**
-   * A directory that need not be there.
+   * A directory that need not exist.
    *
    * @param source the identity of the dataset
-   * @param log takes a line when something is the matter
+   * @param log receives a line for each problem
    */
   StateDirectory(
       Path directory, String source, long memoryBytes, Consumer<String> log, Faults faults) {
@@ -52,16 +55,16 @@ final class StateDirectory {
   }
 
   /**
-   * What was found.
+   * What the directory contains.
    *
    * @param store null if nothing can be read
    * @param failure why nothing can be written; null if it can
    * @param isNew whether nothing was recorded there
-   * @param opening the last one; 0 if there was none
-   * @param session of the last opening, as it is kept; null if that is not known
+   * @param opening the last opening; 0 if there was none
+   * @param session the session of the last opening, as recorded; null if not known
    * @param sessionStart the first opening of that session
-   * @param next the first number that was not given out
-   * @param boot of the machine when the last session ended well; null if it did not
+   * @param next the first number that was not assigned
+   * @param boot the machine's boot in which the last session ended cleanly; null if it did not
    */
   record Found(
       @Nullable RocksStore store,
@@ -74,8 +77,9 @@ final class StateDirectory {
       @Nullable FileName boot) {}
 
   /**
-   * Opens it, or what can be had of it. A {@link NamespaceException} if it is another dataset's or
-   * in use.
+   * Opens the directory as far as possible.
+   *
+   * @throws NamespaceException if it belongs to another dataset or is in use
    */
   Found open() {
     for (boolean again = false; ; again = true) {
@@ -153,7 +157,7 @@ final class StateDirectory {
     }
     if (superblock.format() != Values.FORMAT) {
       throw new NamespaceException(
-          "%s is of format %d, this pmfs reads format %d"
+          "%s has format %d; this pmfs reads format %d"
               .formatted(directory, superblock.format(), Values.FORMAT),
           null,
           Kind.NEWER);
@@ -182,19 +186,19 @@ final class StateDirectory {
     return bytes == null ? null : FileName.wrap(bytes);
   }
 
-  /** What every state says of itself. */
+  /** The record that every state has about itself. */
   Change superblock() {
     byte[] superblock = Values.superblock(new Values.Superblock(Values.FORMAT, source));
     return Change.put(Family.DEFAULT, Keys.SUPERBLOCK, superblock);
   }
 
-  /** Why a directory is set aside that was found damaged while it was read. */
+  /** The exception for a directory that was found to be damaged while it was read. */
   NamespaceException damage() {
     return new NamespaceException(
         "the namespace in " + directory + " is damaged", null, Kind.DAMAGED);
   }
 
-  /** Gives the directory another name, so that a new one can be made; whether that was done. */
+  /** Renames the directory, so that a new one can be created; returns whether that succeeded. */
   boolean setAside(NamespaceException why) {
     String suffix = why.kind() == Kind.NEWER ? NEWER : DAMAGED;
     try {
@@ -203,10 +207,10 @@ final class StateDirectory {
       Path aside = directory.resolveSibling(directory.getFileName() + suffix + (last + 1));
       Files.move(directory, aside);
       log.accept(
-          "%s; it is set aside as %s, and names and copies are recorded anew"
+          "%s; it is set aside as %s, and a new state is started"
               .formatted(why.getMessage(), aside.getFileName()));
       if (suffix.equals(DAMAGED)) {
-        // One was added to those that were there.
+        // One was added to the list.
         for (int i = 0; i <= before.size() - KEPT; i++) {
           delete(before.get(i));
         }
@@ -243,16 +247,16 @@ final class StateDirectory {
     }
   }
 
-  /** Lets what was begun be finished on a full disk. */
+  /** Frees the reserved room, so that work in progress can finish on a full disk. */
   void releaseBallast() {
     try {
       Files.deleteIfExists(directory.resolve(BALLAST));
     } catch (IOException e) {
-      // Then the disk has failed, and more room would not help.
+      // The disk has failed, and more room would not help.
     }
   }
 
-  /** Takes the ballast; fails while the disk has no room for it or cannot be written. */
+  /** Reserves the room; fails while the disk is full or cannot be written. */
   void takeBallast() throws IOException {
     Path ballast = directory.resolve(BALLAST);
     try {

@@ -2,7 +2,7 @@ package io.pmfs.metadata;
 
 import org.jspecify.annotations.Nullable;
 
-/** A store could not be read or written; {@link Database} goes on without it. */
+/** A store could not be read or written; {@link Database} continues without it. */
 final class StoreFailure extends NamespaceException {
   private static final long serialVersionUID = 1L;
 
@@ -11,10 +11,10 @@ final class StoreFailure extends NamespaceException {
   private final boolean isDamage;
 
   /**
-   * One line.
+   * The message is one line.
    *
-   * @param isWrite whether what is there may still be read
-   * @param isDamage whether what is there is not what was written
+   * @param isWrite whether a write failed, so that the store may still be readable
+   * @param isDamage whether the store is damaged
    */
   StoreFailure(
       RocksStore store, boolean isWrite, boolean isDamage, String what, @Nullable Exception cause) {

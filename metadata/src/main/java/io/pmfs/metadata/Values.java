@@ -13,9 +13,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The only place that encodes and decodes values. Every value starts with the version of its
- * layout; numbers are big-endian. Decoding answers null for a value of another version, of a wrong
- * length or with an impossible field, and never throws. The layout is in docs/formats.md.
+ * Encodes and decodes all values. Every value starts with the version of its layout; numbers are
+ * big-endian. Decoding returns null for a value of another version, of a wrong length or with an
+ * impossible field, and never throws. The layout is in docs/formats.md.
  */
 final class Values {
   /** The layout of the namespace as a whole: which families there are and what they mean. */
@@ -23,7 +23,7 @@ final class Values {
 
   private static final byte VERSION = 1;
 
-  /** Version 1 had no pins; 2, which is still read, no extents. */
+  /** Version 1 had no pins; version 2, which is still read, had no extents. */
   private static final byte COPY_VERSION = 3;
 
   private static final byte COPY_VERSION_WITHOUT_EXTENTS = 2;
@@ -37,10 +37,10 @@ final class Values {
 
   private Values() {}
 
-  /** Which format and dataset a database is of. */
+  /** The format of a database and its dataset. */
   record Superblock(int format, String source) {}
 
-  /** What a name stands for; its directory and bytes are in the key. */
+  /** What a name stands for; the key holds its directory and bytes. */
   record NameValue(long inode, FileType type, long position, long importToken) {
     DirectoryEntry entry(FileName name) {
       return new DirectoryEntry(position, name, inode, type);
@@ -56,7 +56,9 @@ final class Values {
         .array();
   }
 
-  /** Of any format, so that a newer one can be named; null if this is no superblock at all. */
+  /**
+   * Decodes any format, so that a message can name a newer one; null if this is not a superblock.
+   */
   static @Nullable Superblock superblock(byte[] value) {
     ByteBuffer in = ByteBuffer.wrap(value);
     if (in.remaining() < 2 * Integer.BYTES || in.getInt() != MAGIC) {
@@ -214,7 +216,7 @@ final class Values {
         });
   }
 
-  /** Bundle 0 is a file of its own. */
+  /** Bundle 0 means that the copy is a file of its own. */
   private static @Nullable Extent extent(ByteBuffer in, long size) {
     long bundle = in.getLong();
     long offset = in.getLong();

@@ -1,4 +1,4 @@
-/** The namespace of a dataset: names, inodes, and where copies of their contents lie. */
+/** The namespace of a dataset: names, inodes, and where copies of their contents are. */
 @NullMarked
 package io.pmfs.metadata;
 

@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import org.rocksdb.RocksDBException;
 import org.rocksdb.Status;
 
@@ -7,6 +8,9 @@ import org.rocksdb.Status;
 final class FaultyDisk implements Faults {
   volatile boolean failsReads;
   volatile boolean failsWrites;
+
+  /** So many writes more until it fails; below 0 for as many as there are. */
+  final AtomicInteger writesLeft = new AtomicInteger(-1);
 
   @Override
   public void read() throws RocksDBException {
@@ -17,6 +21,9 @@ final class FaultyDisk implements Faults {
 
   @Override
   public void write() throws RocksDBException {
+    if (writesLeft.get() >= 0 && writesLeft.getAndDecrement() == 0) {
+      failsWrites = true;
+    }
     if (failsWrites || failsReads) {
       throw failure("No space left on device");
     }
@@ -25,6 +32,7 @@ final class FaultyDisk implements Faults {
   void works() {
     failsReads = false;
     failsWrites = false;
+    writesLeft.set(-1);
   }
 
   private static RocksDBException failure(String why) {

@@ -310,6 +310,24 @@ final class LostNamespaceTest {
     namespace().close();
   }
 
+  /** Numbers are given out before it is known which ones the state has given out. */
+  @Test
+  void open_recordedStateCannotBeRead_givesNumbersThatStandAndIsRecordedLater() {
+    makeSource(new Random(1), "", 1);
+    open();
+    checkAll();
+    namespace().close();
+    disk.failsReads = true;
+    open();
+    assertThat(namespace().failure()).contains("Input/output error");
+    given.put(lookUp("f0"), "f0");
+    disk.works();
+    namespace().recover();
+    assertThat(namespace().failure()).isNull();
+    checkAll();
+    namespace().close();
+  }
+
   @Test
   void recover_diskForgotWhatWasNotSynced_isListedAgain() {
     makeSource(new Random(1), "", 1);
@@ -324,5 +342,27 @@ final class LostNamespaceTest {
     assertThat(namespace().failure()).isNull();
     checkAll();
     namespace().close();
+  }
+
+  /** A state that says of a directory that it is listed has to have its names. */
+  @Test
+  void recover_diskFailsAgainMeanwhile_leavesNoDirectoryListedInPart() throws IOException {
+    makeSource(new Random(1), "", 1);
+    boolean isDone = false;
+    for (int writes = 1; !isDone; writes++) {
+      open();
+      disk.failsWrites = true;
+      checkAll();
+      disk.works();
+      disk.writesLeft.set(writes);
+      namespace().recover();
+      isDone = disk.writesLeft.get() > 0;
+      namespace().close();
+      disk.works();
+      open();
+      checkAll();
+      namespace().close();
+      Files.move(state.resolve("names"), state.resolve("after-" + writes));
+    }
   }
 }

@@ -70,7 +70,7 @@ final class RocksNamespaceTest extends NamespaceContract {
         byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
         store.apply(List.of(Change.put(Family.DEFAULT, Keys.SUPERBLOCK, newer)), true);
       }
-      openExpecting(names, names + " is of format 2", "names.newer-" + i);
+      openExpecting(names, names + " has format 2", "names.newer-" + i);
     }
     assertThat(state.resolve("names.newer-1")).isDirectory();
   }

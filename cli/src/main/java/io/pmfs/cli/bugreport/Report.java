@@ -2,7 +2,7 @@ package io.pmfs.cli.bugreport;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.packing.GzippedTar;
+import io.pmfs.pack.GzippedTar;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;

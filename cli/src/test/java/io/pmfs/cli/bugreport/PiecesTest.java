@@ -173,14 +173,6 @@ final class PiecesTest {
             "/sys/fs/cgroup/memory.max: (NoSuchFileException)");
   }
 
-  @Test
-  void threadDump_now_hasThisThread() {
-    assertThat(ThreadDump.now())
-        .contains("\"" + Thread.currentThread().getName() + "\"")
-        .contains("at io.pmfs.cli.bugreport.PiecesTest.threadDump_now_hasThisThread")
-        .contains("deadlocked: none");
-  }
-
   private void write(String path, String text) throws IOException {
     Path file = directory.resolve(path);
     Files.createDirectories(file.resolveSibling(""));

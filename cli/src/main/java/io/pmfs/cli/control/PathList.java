@@ -1,0 +1,129 @@
+package io.pmfs.cli.control;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.daemon.Invocation;
+import io.pmfs.fs.TaskPaths;
+import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Paths from a file or from standard input, one a line, of any bytes but a line feed. A carriage
+ * return before the line feed does not count, and an empty line has no path. Nothing is kept.
+ */
+public final class PathList {
+  /** Nobody's path is that long, and no line may fill the memory. */
+  private static final int MAX_LINE_BYTES = 64 << 10;
+
+  private final DatasetPaths dataset;
+  private final String name;
+  private final Sink sink;
+  private final StringBuilder line = new StringBuilder();
+  private long lines;
+  private long paths;
+
+  private PathList(DatasetPaths dataset, String name, Sink sink) {
+    this.dataset = dataset;
+    this.name = name;
+    this.sink = sink;
+  }
+
+  /** Takes the lines, one by one. */
+  public interface Sink {
+    /** The path in a line; null if the line has none. */
+    void line(@Nullable FileName path) throws IOException;
+  }
+
+  /**
+   * Reads the file that an option named, or standard input for {@code -}; says how many paths there
+   * were.
+   *
+   * @throws IOException if the sink fails
+   */
+  public static long read(
+      String option, String file, Invocation invocation, DatasetPaths dataset, Sink sink)
+      throws MountFailure, IOException {
+    if (file.equals("-")) {
+      return new PathList(dataset, "standard input", sink).read(option, invocation.in());
+    }
+    try (InputStream in = open(option, file, invocation)) {
+      return new PathList(dataset, file, sink).read(option, in);
+    }
+  }
+
+  private static InputStream open(String option, String file, Invocation invocation)
+      throws MountFailure {
+    try {
+      return Files.newInputStream(invocation.surroundings().resolve(file));
+    } catch (IOException e) {
+      throw unreadable(option, file, e);
+    }
+  }
+
+  private static MountFailure unreadable(String option, String file, IOException e) {
+    return new MountFailure(ExitStatus.USAGE, option + ": " + file + ": " + Reason.of(e), e);
+  }
+
+  private long read(String option, InputStream bytes) throws IOException, MountFailure {
+    BufferedReader in = new BufferedReader(new InputStreamReader(bytes, ISO_8859_1), 64 << 10);
+    for (int c = next(option, in); c >= 0; c = next(option, in)) {
+      if (c == '\n') {
+        endLine();
+      } else if (line.length() == MAX_LINE_BYTES) {
+        lines++;
+        throw refused("longer than any path");
+      } else {
+        line.append((char) c);
+      }
+    }
+    if (line.length() > 0) {
+      endLine();
+    }
+    return paths;
+  }
+
+  private int next(String option, BufferedReader in) throws MountFailure {
+    try {
+      return in.read();
+    } catch (IOException e) {
+      throw unreadable(option, name, e);
+    }
+  }
+
+  private void endLine() throws MountFailure, IOException {
+    lines++;
+    if (line.length() > 0 && line.charAt(line.length() - 1) == '\r') {
+      line.setLength(line.length() - 1);
+    }
+    if (line.length() == 0) {
+      sink.line(null);
+      return;
+    }
+    String path = line.toString();
+    line.setLength(0);
+    FileName listed = dataset.listed(path);
+    if (listed == null) {
+      throw refused(FileName.ofLatin1(path) + ": outside of " + dataset);
+    }
+    if (path.indexOf('\0') >= 0) {
+      throw refused("has a NUL; write one path a line");
+    }
+    if (listed.size() > TaskPaths.MAX_PATH_BYTES) {
+      throw refused("longer than any path");
+    }
+    paths++;
+    sink.line(listed);
+  }
+
+  private MountFailure refused(String why) {
+    return MountFailure.usage(name + ":" + lines + ": " + why);
+  }
+}

@@ -1,0 +1,249 @@
+package io.pmfs.cli.control;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
+import com.google.gson.stream.JsonWriter;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.daemon.KeptTasks;
+import io.pmfs.daemon.TaskResource;
+import io.pmfs.daemon.report.TaskJson;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.fs.PathFile;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** Talks to one mount about its tasks. While its daemon is replaced by another, questions wait. */
+public final class TaskClient {
+  private static final int HTTP_OK = 200;
+  private static final int HTTP_BAD_REQUEST = 400;
+  private static final int HTTP_NOT_FOUND = 404;
+  private static final int HTTP_CONFLICT = 409;
+  private static final int HTTP_TOO_LARGE = 413;
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+  private static final Duration START_LIMIT = Duration.ofMinutes(2);
+  private static final Duration ABSENCE_LIMIT = Duration.ofSeconds(60);
+  private static final long POLL_MS = 200;
+
+  private final Registry.Entry mount;
+  private final Surroundings surroundings;
+  private final Duration absenceLimit;
+
+  public TaskClient(Registry.Entry mount, Surroundings surroundings) {
+    this(mount, surroundings, ABSENCE_LIMIT);
+  }
+
+  TaskClient(Registry.Entry mount, Surroundings surroundings, Duration absenceLimit) {
+    this.mount = mount;
+    this.surroundings = surroundings;
+    this.absenceLimit = absenceLimit;
+  }
+
+  /** Makes the lines of a list. */
+  public interface Lines {
+    /** Passes them on; says how many paths there were. */
+    long writeTo(PathList.Sink sink) throws IOException, MountFailure;
+  }
+
+  public TaskReport start(TaskRequest request) throws MountFailure {
+    try {
+      String text = json(request);
+      return started(
+          atSuccessorToo(
+              socket ->
+                  ControlClient.ask(
+                      socket,
+                      HttpMethod.POST,
+                      TaskResource.PATH,
+                      Unpooled.copiedBuffer(text, UTF_8),
+                      START_LIMIT)));
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  /** Something to be asked once; null if it came to nothing. */
+  private interface Question {
+    ControlClient.@Nullable Answer ask(Path socket) throws IOException, MountFailure;
+  }
+
+  /** Asks the next daemon if this one is just gone. What reached it is not asked again. */
+  private ControlClient.@Nullable Answer atSuccessorToo(Question question)
+      throws IOException, MountFailure {
+    try {
+      return question.ask(Path.of(mount.socket()));
+    } catch (ControlClient.UnreachableException e) {
+      Registry.Entry successor = Registries.open(surroundings).awaitSuccessor(mount);
+      if (successor == null) {
+        throw e;
+      }
+      return question.ask(Path.of(successor.socket()));
+    }
+  }
+
+  /**
+   * Starts a task with a list of any length, which is sent as it is made.
+   *
+   * @param request without paths
+   * @return null if there is no path in the list
+   */
+  public @Nullable TaskReport start(TaskRequest request, Lines lines) throws MountFailure {
+    try {
+      ControlClient.Answer answer =
+          atSuccessorToo(
+              socket ->
+                  ControlClient.post(
+                      socket,
+                      TaskResource.PATH,
+                      TaskResource.LIST_TYPE,
+                      out -> {
+                        out.write((json(request) + "\n").getBytes(UTF_8));
+                        PathFile.Writer list = new PathFile.Writer(out);
+                        boolean isEmpty = lines.writeTo(list::add) == 0;
+                        list.end();
+                        return !isEmpty;
+                      },
+                      START_LIMIT));
+      return answer == null ? null : started(answer);
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  private static String json(TaskRequest request) throws IOException {
+    StringWriter text = new StringWriter();
+    try (JsonWriter json = new JsonWriter(text)) {
+      TaskJson.write(request, json);
+    }
+    return text.toString();
+  }
+
+  private TaskReport started(ControlClient.@Nullable Answer given)
+      throws IOException, MountFailure {
+    ControlClient.Answer answer = Objects.requireNonNull(given, "a request has a body");
+    return switch (answer.status()) {
+      case HTTP_OK -> TaskReport.parse(answer.body());
+      case HTTP_BAD_REQUEST, HTTP_TOO_LARGE -> throw MountFailure.usage(clean(answer.error()));
+      case HTTP_CONFLICT ->
+          throw new MountFailure(
+              ExitStatus.FAILED,
+              clean(answer.error())
+                  + (answer.error().endsWith(KeptTasks.IS_RUNNING) ? "; --wait waits for it" : ""));
+      default -> throw failure(answer);
+    };
+  }
+
+  /** The running task or else the last; null if there was none since it was mounted. */
+  public @Nullable TaskReport latest() throws MountFailure {
+    return report(HttpMethod.GET);
+  }
+
+  /** Asks the running task to stop; it may take a moment. */
+  public @Nullable TaskReport cancel() throws MountFailure {
+    return report(HttpMethod.DELETE);
+  }
+
+  private @Nullable TaskReport report(HttpMethod method) throws MountFailure {
+    ControlClient.Answer answer = ask(method, TaskResource.PATH + "/latest");
+    if (answer.status() == HTTP_NOT_FOUND) {
+      return null;
+    }
+    if (answer.status() != HTTP_OK) {
+      throw failure(answer);
+    }
+    try {
+      return TaskReport.parse(answer.body());
+    } catch (IOException e) {
+      throw silent(e);
+    }
+  }
+
+  /** Some of what the latest task has to say of single paths; none at its end. */
+  public List<TaskResource.Finding> findings(long from) throws MountFailure {
+    ControlClient.Answer answer =
+        ask(HttpMethod.GET, TaskResource.PATH + "/latest/findings?from=" + from);
+    if (answer.status() != HTTP_OK) {
+      throw failure(answer);
+    }
+    try {
+      TaskResource.Findings page = new Gson().fromJson(answer.body(), TaskResource.Findings.class);
+      if (page != null
+          && page.findings() != null
+          && page.findings().stream().allMatch(f -> f != null && f.isWhole())) {
+        return page.findings();
+      }
+      throw silent(new IOException("not findings"));
+    } catch (JsonSyntaxException e) {
+      throw silent(new IOException("not findings: " + e.getMessage(), e));
+    }
+  }
+
+  private ControlClient.Answer ask(HttpMethod method, String uri) throws MountFailure {
+    long deadline = System.nanoTime() + absenceLimit.toNanos();
+    String socket = mount.socket();
+    while (true) {
+      try {
+        return ControlClient.ask(Path.of(socket), method, uri, ANSWER_LIMIT);
+      } catch (IOException e) {
+        Path mountpoint = Path.of(mount.mountpoint());
+        MountTable.Mount mounted = surroundings.mounts().at(mountpoint);
+        if (mounted == null || !mounted.isPmfs()) {
+          throw new MountFailure(
+              ExitStatus.FAILED, mountpoint + ": was unmounted before the task ended", e);
+        }
+        if (System.nanoTime() - deadline > 0 || !pause()) {
+          throw silent(e);
+        }
+        Registry.Entry successor = Registries.open(surroundings).find(mountpoint);
+        socket = successor == null ? socket : successor.socket();
+      }
+    }
+  }
+
+  private static boolean pause() {
+    try {
+      Thread.sleep(POLL_MS);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private MountFailure failure(ControlClient.Answer answer) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        mount.mountpoint()
+            + ": "
+            + clean(answer.error())
+            + (answer.status() == HTTP_NOT_FOUND
+                ? "; if its daemon is older than this command: pmfs upgrade"
+                : ""));
+  }
+
+  private MountFailure silent(IOException e) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        "%s: pid %d gives no answer: %s; see %s"
+            .formatted(mount.mountpoint(), mount.pid(), e.getMessage(), mount.logFile()),
+        e);
+  }
+
+  private static String clean(String text) {
+    return text.replaceAll("\\p{Cntrl}", "?");
+  }
+}

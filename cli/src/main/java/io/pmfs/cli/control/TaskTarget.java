@@ -1,0 +1,133 @@
+package io.pmfs.cli.control;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.NativeText;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What a command's PATHs name: one running mount, and paths below its dataset's root. */
+public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
+
+  /** Finds the one mount that serves all of these paths. */
+  public static TaskTarget find(
+      List<String> texts, Registries registries, Surroundings surroundings) throws MountFailure {
+    try {
+      return find(texts, registries.running(), registries, surroundings);
+    } catch (MountFailure e) {
+      if (e.exitStatus() == ExitStatus.USAGE) {
+        throw e;
+      }
+      return find(texts, registries.awaitAll(missed -> {}), registries, surroundings);
+    }
+  }
+
+  private static TaskTarget find(
+      List<String> texts,
+      List<Registry.Entry> mounts,
+      Registries registries,
+      Surroundings surroundings)
+      throws MountFailure {
+    List<DatasetPaths> running = mounts.stream().map(DatasetPaths::new).toList();
+    DatasetPaths only = null;
+    List<FileName> paths = new ArrayList<>();
+    for (String text : texts) {
+      String path = absolute(text, surroundings);
+      DatasetPaths dataset = serving(path, running);
+      if (dataset == null) {
+        path = resolved(path, surroundings);
+        dataset = serving(path, running);
+      }
+      FileName relative = dataset == null ? null : dataset.relative(path);
+      if (dataset == null || relative == null) {
+        throw notServed(text, path, registries, surroundings);
+      }
+      if (only != null && dataset != only) {
+        throw MountFailure.usage(
+            "%s: in the mount at %s, and %s in another at %s; give paths of one mount at a time"
+                .formatted(
+                    texts.get(0), only.mount().mountpoint(), text, dataset.mount().mountpoint()));
+      }
+      only = dataset;
+      paths.add(relative);
+    }
+    if (only == null) {
+      throw MountFailure.usage("no path given");
+    }
+    return new TaskTarget(only, paths);
+  }
+
+  /** Whether the whole dataset is meant. */
+  public boolean isWhole() {
+    return paths.size() == 1 && paths.get(0).size() == 0;
+  }
+
+  private static String absolute(String text, Surroundings surroundings) {
+    String path = new String(NativeText.bytes(text), ISO_8859_1);
+    String directory =
+        new String(NativeText.bytes(surroundings.workingDirectory().toString()), ISO_8859_1);
+    return DatasetPaths.normal(path.startsWith("/") ? path : directory + "/" + path);
+  }
+
+  /** The same without symbolic links, as far as this program can name it. */
+  private static String resolved(String path, Surroundings surroundings) {
+    try {
+      Path links = Path.of(FileName.ofLatin1(path).toString());
+      String resolved = surroundings.resolveLinks(links).toString();
+      return DatasetPaths.normal(new String(NativeText.bytes(resolved), ISO_8859_1));
+    } catch (InvalidPathException e) {
+      return path;
+    }
+  }
+
+  private static @Nullable DatasetPaths serving(String path, List<DatasetPaths> running)
+      throws MountFailure {
+    DatasetPaths best = null;
+    int longest = -1;
+    DatasetPaths rival = null;
+    for (DatasetPaths dataset : running) {
+      int match = dataset.match(path);
+      if (match > longest) {
+        best = dataset;
+        longest = match;
+        rival = null;
+      } else if (match == longest && match >= 0) {
+        rival = dataset;
+      }
+    }
+    if (best != null && rival != null) {
+      throw MountFailure.usage(
+          "%s: the source of the mounts at %s and at %s; name it below one of them"
+              .formatted(
+                  FileName.ofLatin1(path), best.mount().mountpoint(), rival.mount().mountpoint()));
+    }
+    return best;
+  }
+
+  private static MountFailure notServed(
+      String text, String path, Registries registries, Surroundings surroundings)
+      throws MountFailure {
+    try {
+      MountTable.Mount mount =
+          surroundings.mounts().holding(Path.of(FileName.ofLatin1(path).toString()));
+      if (mount != null && mount.isPmfs()) {
+        return registries.absence(mount.mountpoint());
+      }
+    } catch (InvalidPathException e) {
+      // Not in the table, then.
+    }
+    return new MountFailure(
+        ExitStatus.NOT_MOUNTED,
+        text + ": not in a dataset mounted by pmfs; pmfs status lists what is");
+  }
+}

@@ -1,0 +1,114 @@
+package io.pmfs.cli.doctor;
+
+import com.google.gson.GsonBuilder;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs doctor}: what this machine offers, and what to do about the rest. */
+@Command(
+    name = "doctor",
+    description = {
+      "Tells what this machine offers, and what to do about the rest; with a mount point also"
+          + " whether what that mount was mounted with is there, or, if it is not mounted, what it is"
+          + " configured with. Exit status 5 if mounting is impossible here, or that mount does not"
+          + " work.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs doctor",
+      "  pmfs doctor /mnt/dataset          mounted, or with [mount.\"/mnt/dataset\"] in pmfs.toml",
+      "  pmfs doctor --json",
+      "  pmfs doctor || echo use the source"
+    })
+public final class DoctorCommand implements Callable<Integer> {
+  private final Invocation invocation;
+
+  @Parameters(
+      arity = "0..1",
+      paramLabel = "MOUNTPOINT",
+      description =
+          "Look also at source, tiers and cluster of this mount: as its daemon has them, or before"
+              + " it is mounted as configuration file and environment do.")
+  private @Nullable String mountpoint;
+
+  @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
+  private @Nullable String config;
+
+  @Option(names = "--json", description = "Print a JSON array of findings.")
+  private boolean json;
+
+  public DoctorCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() {
+    List<Finding> findings = new ArrayList<>(new Examination(invocation.surroundings()).run());
+    if (mountpoint != null) {
+      findings.addAll(ofMount(mountpoint));
+    }
+    if (json) {
+      invocation
+          .out()
+          .println(
+              new GsonBuilder()
+                  .setPrettyPrinting()
+                  .disableHtmlEscaping()
+                  .create()
+                  .toJson(findings));
+    } else {
+      findings.forEach(f -> invocation.out().println(line(f)));
+    }
+    boolean impossible = findings.stream().anyMatch(f -> f.grade() == Finding.Grade.FAIL);
+    return impossible ? ExitStatus.CANNOT : ExitStatus.DONE;
+  }
+
+  private List<Finding> ofMount(String place) {
+    Surroundings surroundings = invocation.surroundings();
+    try {
+      Path path = surroundings.resolveLinks(surroundings.resolve(place));
+      Registries registries = Registries.open(surroundings, invocation::warn);
+      Registry.Entry mounted = registries.await(path);
+      if (mounted != null) {
+        return new MountedExamination(mounted, surroundings).run();
+      }
+      MountTable.Mount mount = surroundings.mounts().at(path);
+      if (mount != null && mount.isPmfs()) {
+        String line = registries.absence(path).line();
+        return List.of(new Finding(Finding.Grade.FAIL, "mount", line));
+      }
+      Configuration configuration =
+          Configuration.resolve(
+              new Configuration.Request(Map.of(), config, null, place), surroundings);
+      return new MountExamination(configuration.toSettings(surroundings)).run();
+    } catch (MountFailure e) {
+      return List.of(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
+    }
+  }
+
+  private static String line(Finding finding) {
+    return String.format(
+        Locale.ROOT,
+        "%-4s  %-18s %s",
+        finding.grade().name().toLowerCase(Locale.ROOT),
+        finding.subject(),
+        finding.text());
+  }
+}

@@ -1,0 +1,84 @@
+package io.pmfs.cli.doctor;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonParseException;
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Looks over what one mount needs that is there, for {@code pmfs doctor}: by what its daemon says
+ * that it was mounted with, and not by what a configuration file or an environment has now.
+ */
+final class MountedExamination {
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+  private static final int HTTP_OK = 200;
+
+  private final Registry.Entry mount;
+  private final Surroundings surroundings;
+
+  MountedExamination(Registry.Entry mount, Surroundings surroundings) {
+    this.mount = mount;
+    this.surroundings = surroundings;
+  }
+
+  List<Finding> run() {
+    List<Finding> findings = new ArrayList<>();
+    try {
+      StatusReport status = new Gson().fromJson(ask("/status"), StatusReport.class);
+      if (status == null) {
+        throw new IOException("its answer is empty");
+      }
+      MountSettings settings = SessionSettings.ofReport(ask("/configuration"), surroundings);
+      findings.add(
+          new Finding(
+              Finding.Grade.OK,
+              "mount",
+              "%s: served by pid %d".formatted(mount.mountpoint(), mount.pid())));
+      if (settings == null) {
+        findings.add(
+            new Finding(
+                Finding.Grade.WARN,
+                "mount",
+                mount.mountpoint() + ": its daemon is older than this command: pmfs upgrade"));
+        return findings;
+      }
+      MountExamination examination = new MountExamination(settings);
+      findings.addAll(examination.places());
+      ClusterReport cluster = status.cluster();
+      if (cluster != null) {
+        findings.addAll(ClusterExamination.ofMembers(cluster));
+      }
+    } catch (IOException | MountFailure | JsonParseException e) {
+      String why = e instanceof MountFailure failure ? failure.line() : Reason.of(e);
+      findings.add(
+          new Finding(
+              Finding.Grade.FAIL,
+              "mount",
+              "%s: pid %d: %s; see %s"
+                  .formatted(mount.mountpoint(), mount.pid(), why, mount.logFile())));
+    }
+    return findings;
+  }
+
+  private String ask(String resource) throws IOException {
+    ControlClient.Answer answer =
+        ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, resource, ANSWER_LIMIT);
+    if (answer.status() != HTTP_OK) {
+      throw new IOException(answer.error());
+    }
+    return answer.body();
+  }
+}

@@ -1,0 +1,67 @@
+package io.pmfs.cluster;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceVersion;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Remembers which nodes read large files from this one and keep what they read: other nodes may
+ * read from their copies. A hint may be wrong: a node that follows it asks for copies only. Takes a
+ * few MiB at most. Safe for use by many threads.
+ */
+final class HolderHints {
+  /** One node sends a smaller file faster than several can be asked. */
+  static final long LARGE_BYTES = 16 << 20;
+
+  /**
+   * The most nodes named in one answer. Each asker gets different ones, so that all of them are
+   * asked.
+   */
+  static final int MAX_TOLD = 7;
+
+  private static final int MAX_FILES = 2048;
+  private static final int MAX_NODES = 64;
+
+  private final Cache<Key, Set<UUID>> readers =
+      CacheBuilder.newBuilder().maximumSize(MAX_FILES).build();
+
+  private record Key(FileName path, SourceVersion version) {}
+
+  /**
+   * Some nodes that may have a copy, in random order; empty if the file is not large.
+   *
+   * @param asker the node that reads the file now and will be named to others; null if it keeps no
+   *     copy
+   */
+  List<UUID> others(FileName path, SourceVersion version, @Nullable UUID asker) {
+    if (version.size() < LARGE_BYTES) {
+      return List.of();
+    }
+    Key key = new Key(path, version);
+    Set<UUID> known = readers.getIfPresent(key);
+    if (known == null) {
+      if (asker == null) {
+        return List.of();
+      }
+      known = readers.asMap().computeIfAbsent(key, k -> new LinkedHashSet<>());
+    }
+    List<UUID> others;
+    synchronized (known) {
+      others = new ArrayList<>(known);
+      if (asker != null && known.add(asker) && known.size() > MAX_NODES) {
+        known.remove(known.iterator().next());
+      }
+    }
+    others.remove(asker);
+    Collections.shuffle(others);
+    return List.copyOf(others.subList(0, Math.min(MAX_TOLD, others.size())));
+  }
+}

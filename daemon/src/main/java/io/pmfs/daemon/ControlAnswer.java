@@ -1,0 +1,32 @@
+package io.pmfs.daemon;
+
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the control socket answers.
+ *
+ * @param body made JSON, but for a {@link Text}
+ * @param allow the method that would have been right; null if it was
+ */
+record ControlAnswer(HttpResponseStatus status, Object body, @Nullable String allow) {
+  /** A body that is sent as it is. */
+  record Text(String type, String text) {}
+
+  static ControlAnswer ok(Object body) {
+    return new ControlAnswer(HttpResponseStatus.OK, body, null);
+  }
+
+  static ControlAnswer error(HttpResponseStatus status, String error) {
+    return new ControlAnswer(status, Map.of("error", error), null);
+  }
+
+  static ControlAnswer wrongMethod(HttpMethod method, String allowed) {
+    return new ControlAnswer(
+        HttpResponseStatus.METHOD_NOT_ALLOWED,
+        Map.of("error", method + ": use " + allowed),
+        allowed);
+  }
+}

@@ -1,0 +1,470 @@
+package io.pmfs.daemon;
+
+import static io.netty.handler.codec.http.HttpMethod.GET;
+import static io.netty.handler.codec.http.HttpMethod.POST;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
+import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.FullHttpRequest;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.QueryStringDecoder;
+import io.netty.handler.timeout.ReadTimeoutHandler;
+import io.netty.handler.timeout.WriteTimeoutHandler;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.pmfs.daemon.metrics.Metrics;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.ThreadDump;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.metadata.PathText;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
+ * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
+ * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
+ * TaskResource}. One request for each connection.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+public final class ControlServer implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(ControlServer.class);
+  private static final int MAX_REQUEST_BYTES = 64 << 10;
+  private static final int TIMEOUT_SECONDS = 10;
+  private static final int WORKERS = 2;
+  private static final int MAX_WAITING = 32;
+
+  /** Lists of paths that are sent at once: more than one waits for a task that began before it. */
+  private static final int MAX_LISTS = 4;
+
+  private static final String JSON = "application/json; charset=utf-8";
+  private static final String TEXT = "text/plain; charset=utf-8";
+  private static final String ALL_NODES = "all-nodes";
+
+  /** Why there is no status of all nodes. */
+  public static final String NO_CLUSTER =
+      "this mount is in no cluster; pmfs mount --cluster NAME makes one";
+
+  private static final Gson GSON =
+      new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
+
+  private final Path socket;
+  private final ControlRequests requests;
+  private final EventLoopGroup loop;
+  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
+  private final ThreadPoolExecutor workers;
+
+  /** Writes lists to their files, which may lie on a disk that hangs: no other request waits. */
+  private final ExecutorService lists =
+      Executors.newSingleThreadExecutor(new DefaultThreadFactory("control-list", true));
+
+  private final Semaphore listPlaces = new Semaphore(MAX_LISTS);
+  private final Channel listener;
+
+  private ControlServer(Path socket, ControlRequests requests) throws IOException {
+    this.socket = socket;
+    this.requests = requests;
+    this.workers =
+        new ThreadPoolExecutor(
+            WORKERS,
+            WORKERS,
+            0,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(MAX_WAITING),
+            new DefaultThreadFactory("control", true));
+    this.loop =
+        new MultiThreadIoEventLoopGroup(
+            1, new DefaultThreadFactory("control-io", true), NioIoHandler.newFactory());
+    try {
+      this.listener = bind();
+    } catch (IOException e) {
+      stopThreads();
+      throw e;
+    }
+  }
+
+  /** Listens on a new socket that only this user may connect to. */
+  public static ControlServer start(Path socket, ControlRequests requests) throws IOException {
+    ControlServer server = new ControlServer(socket, requests);
+    try {
+      // The directory is 0700, so nobody slips in between bind and this.
+      Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-------"));
+      return server;
+    } catch (IOException e) {
+      server.close();
+      throw e;
+    }
+  }
+
+  Path socket() {
+    return socket;
+  }
+
+  private Channel bind() throws IOException {
+    ServerBootstrap bootstrap =
+        new ServerBootstrap()
+            .group(loop)
+            .channel(NioServerDomainSocketChannel.class)
+            .childHandler(new Connection());
+    var bound = bootstrap.bind(UnixDomainSocketAddress.of(socket)).awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      throw new IOException(socket + ": " + bound.cause().getMessage(), bound.cause());
+    }
+    return bound.channel();
+  }
+
+  private final class Connection extends ChannelInitializer<Channel> {
+    @Override
+    protected void initChannel(Channel channel) {
+      connections.add(channel);
+      channel
+          .pipeline()
+          .addLast("slow-sender", new ReadTimeoutHandler(TIMEOUT_SECONDS))
+          .addLast(new WriteTimeoutHandler(TIMEOUT_SECONDS))
+          .addLast(new HttpServerCodec())
+          .addLast(new BodyLimit())
+          .addLast(new RequestHandler());
+    }
+  }
+
+  /** Lets a body be large where it has to be. */
+  private final class BodyLimit extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+      boolean mayBeLarge =
+          message instanceof HttpRequest request && request.uri().equals(TaskResource.PATH);
+      if (message instanceof HttpRequest request && mayBeLarge && hasList(request)) {
+        receiveList(context, request);
+        return;
+      }
+      context
+          .pipeline()
+          .addAfter(
+              context.name(),
+              null,
+              new HttpObjectAggregator(
+                  mayBeLarge ? TaskResource.MAX_REQUEST_BYTES : MAX_REQUEST_BYTES));
+      context.fireChannelRead(message);
+      context.pipeline().remove(this); // what follows belongs to this request
+    }
+  }
+
+  private static boolean hasList(HttpRequest request) {
+    return request.method().equals(POST)
+        && TaskResource.LIST_TYPE.equals(request.headers().get(HttpHeaderNames.CONTENT_TYPE));
+  }
+
+  private void receiveList(ChannelHandlerContext context, HttpRequest request) {
+    if (!listPlaces.tryAcquire()) {
+      send(
+          context,
+          ControlAnswer.error(
+              HttpResponseStatus.SERVICE_UNAVAILABLE, "too many lists of paths at once"));
+      return;
+    }
+    context.channel().closeFuture().addListener(closed -> listPlaces.release());
+    // What comes may be made as slowly as find(1) finds it.
+    context.pipeline().remove("slow-sender");
+    TaskResource resource = new TaskResource(requests.tasks());
+    ListReceiver receiver = new ListReceiver(resource, lists, ControlServer::send);
+    String name = context.name();
+    context.pipeline().addAfter(name, "list", receiver);
+    context.fireChannelRead(request);
+    context.pipeline().remove(name); // what follows belongs to this request
+  }
+
+  private final class RequestHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
+    @Override
+    protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {
+      if (context.pipeline().get("slow-sender") == null) {
+        return; // a second request on this connection: the answer to the first one closes it
+      }
+      context.pipeline().remove("slow-sender");
+      if (request.decoderResult().isFailure()) {
+        respond(
+            context, ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request"));
+        return;
+      }
+      HttpMethod method = request.method();
+      String uri = request.uri();
+      ByteBuf body = request.content().retain();
+      try {
+        workers.execute(
+            () -> {
+              try {
+                respond(context, answer(method, uri, body));
+              } finally {
+                body.release();
+              }
+            });
+      } catch (RejectedExecutionException e) {
+        body.release();
+        respond(
+            context,
+            ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
+      }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      log.debug("control connection: {}", cause.toString());
+      context.close();
+    }
+  }
+
+  private ControlAnswer answer(HttpMethod method, String uri, ByteBuf body) {
+    try {
+      QueryStringDecoder query = new QueryStringDecoder(uri, UTF_8);
+      return switch (query.path()) {
+        case "/status" -> only(GET, method, () -> status(query.parameters()));
+        case "/metrics" ->
+            only(
+                GET,
+                method,
+                () ->
+                    ControlAnswer.ok(
+                        new ControlAnswer.Text(Metrics.CONTENT_TYPE, requests.metrics())));
+        case "/requests" -> only(GET, method, this::requests);
+        case "/curl" -> only(GET, method, () -> curl(query.parameters()));
+        case "/version" ->
+            only(
+                GET,
+                method,
+                () ->
+                    ControlAnswer.ok(
+                        Map.of("version", Version.get(), "pid", ProcessHandle.current().pid())));
+        case "/configuration" ->
+            only(GET, method, () -> ControlAnswer.ok(requests.configuration()));
+        case "/threads" ->
+            only(
+                GET,
+                method,
+                () -> ControlAnswer.ok(new ControlAnswer.Text(TEXT, ThreadDump.now())));
+        case "/upgrade" ->
+            only(
+                POST,
+                method,
+                () -> {
+                  requests.upgrade();
+                  return ControlAnswer.ok(
+                      Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
+                });
+        case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
+        default ->
+            query.path().startsWith(TaskResource.PATH)
+                ? new TaskResource(requests.tasks()).answer(method, query, body)
+                : ControlAnswer.error(
+                    HttpResponseStatus.NOT_FOUND,
+                    query.path()
+                        + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
+                        + " /umount or /upgrade");
+      };
+    } catch (MountFailure e) {
+      return ControlAnswer.error(status(e), e.line());
+    } catch (IllegalArgumentException e) {
+      return ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      log.error("{} {}", method, uri, e);
+      return ControlAnswer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
+    }
+  }
+
+  private static HttpResponseStatus status(MountFailure e) {
+    if (e.isBusy()) {
+      return HttpResponseStatus.CONFLICT;
+    }
+    return e.exitStatus() == ExitStatus.CANNOT
+        ? HttpResponseStatus.NOT_IMPLEMENTED
+        : HttpResponseStatus.INTERNAL_SERVER_ERROR;
+  }
+
+  /** Makes an answer. */
+  private interface Action {
+    ControlAnswer run() throws MountFailure;
+  }
+
+  private static ControlAnswer only(HttpMethod allowed, HttpMethod method, Action action)
+      throws MountFailure {
+    if (method.equals(allowed)) {
+      return action.run();
+    }
+    return ControlAnswer.wrongMethod(method, allowed.name());
+  }
+
+  private ControlAnswer status(Map<String, List<String>> parameters) {
+    check(parameters, ALL_NODES);
+    if (!flag(parameters, ALL_NODES)) {
+      return ControlAnswer.ok(requests.status());
+    }
+    try {
+      NodesReport nodes = requests.nodes();
+      return nodes == null
+          ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, NO_CLUSTER)
+          : ControlAnswer.ok(nodes);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "stopping");
+    }
+  }
+
+  private ControlAnswer curl(Map<String, List<String>> parameters) {
+    check(parameters, "node", "resource", "path", "range");
+    String command =
+        requests.curl(
+            optional(parameters, "node"),
+            parameter(parameters, "resource"),
+            PathText.decode(parameter(parameters, "path")),
+            optional(parameters, "range"));
+    return command == null
+        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, NO_CLUSTER)
+        : ControlAnswer.ok(Map.of("command", command));
+  }
+
+  private static @Nullable String optional(Map<String, List<String>> parameters, String name) {
+    return parameters.containsKey(name) ? parameter(parameters, name) : null;
+  }
+
+  private static String parameter(Map<String, List<String>> parameters, String name) {
+    List<String> values = parameters.getOrDefault(name, List.of());
+    if (values.size() != 1) {
+      throw new IllegalArgumentException(name + ": give one");
+    }
+    return values.get(0);
+  }
+
+  private ControlAnswer requests() {
+    RequestLog log = requests.requests();
+    return log == null
+        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, "nothing is told of requests here")
+        : ControlAnswer.ok(log);
+  }
+
+  private static void check(Map<String, List<String>> parameters, String... known) {
+    for (String name : parameters.keySet()) {
+      if (!List.of(known).contains(name)) {
+        throw new IllegalArgumentException(
+            "unknown parameter " + name + ": try " + String.join(" or ", known));
+      }
+    }
+  }
+
+  private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
+    check(parameters, "lazy", "purge");
+    requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
+    return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
+  }
+
+  private static boolean flag(Map<String, List<String>> parameters, String name) {
+    List<String> values = parameters.getOrDefault(name, List.of("false"));
+    String value = values.get(0);
+    if (values.size() != 1 || !Set.of("true", "false").contains(value)) {
+      throw new IllegalArgumentException(name + ": give true or false");
+    }
+    return value.equals("true");
+  }
+
+  private void respond(ChannelHandlerContext context, ControlAnswer answer) {
+    if (answer.body() instanceof RequestLog log) {
+      tell(context, log);
+    } else {
+      send(context, answer);
+    }
+  }
+
+  /** For as long as somebody listens. */
+  private void tell(ChannelHandlerContext context, RequestLog log) {
+    RequestFeed feed = new RequestFeed(context.channel(), log);
+    feeds.add(feed);
+    context.channel().closeFuture().addListener(closed -> feeds.remove(feed));
+    if (!feed.begin()) {
+      send(
+          context,
+          ControlAnswer.error(
+              HttpResponseStatus.SERVICE_UNAVAILABLE,
+              RequestLog.MOST_READERS + " profiles of this mount are being made; end one of them"));
+    }
+  }
+
+  private static void send(ChannelHandlerContext context, ControlAnswer answer) {
+    ControlAnswer.Text text =
+        answer.body() instanceof ControlAnswer.Text given
+            ? given
+            : new ControlAnswer.Text(JSON, GSON.toJson(answer.body()) + "\n");
+    byte[] body = text.text().getBytes(UTF_8);
+    DefaultFullHttpResponse response =
+        new DefaultFullHttpResponse(
+            HttpVersion.HTTP_1_1, answer.status(), Unpooled.wrappedBuffer(body));
+    response.headers().set(HttpHeaderNames.CONTENT_TYPE, text.type());
+    response.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, body.length);
+    response.headers().set(HttpHeaderNames.CONNECTION, "close");
+    if (answer.allow() != null) {
+      response.headers().set(HttpHeaderNames.ALLOW, answer.allow());
+    }
+    context.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+  }
+
+  /** Stops listening; requests being answered get their answer first, within two seconds. */
+  @Override
+  public void close() {
+    listener.close().awaitUninterruptibly(2, TimeUnit.SECONDS);
+    feeds.forEach(RequestFeed::end);
+    workers.shutdown();
+    try {
+      if (workers.awaitTermination(2, TimeUnit.SECONDS)) {
+        connections.newCloseFuture().await(500, TimeUnit.MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    stopThreads();
+  }
+
+  private void stopThreads() {
+    workers.shutdownNow();
+    lists.shutdown();
+    loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS);
+  }
+}

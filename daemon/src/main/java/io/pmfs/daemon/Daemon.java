@@ -1,0 +1,392 @@
+package io.pmfs.daemon;
+
+import com.google.gson.JsonObject;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.SourceIdentity;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The life of one mount: mount, tell others, serve until unmounted, stop in order.
+ *
+ * <p>The thread in {@link #run} does the stopping, whatever the cause; control requests and signals
+ * only unmount, which wakes it.
+ */
+public final class Daemon implements ControlRequests {
+  private static final Logger log = LoggerFactory.getLogger(Daemon.class);
+
+  private static final Duration GRACE = Duration.ofSeconds(3);
+
+  private final MountSettings settings;
+  private final SessionSettings session;
+  private final Path logFile;
+  private final Surroundings surroundings;
+  private final InstantSource clock;
+  private final @Nullable Supervision supervision;
+  private final IntConsumer halt;
+  private final Instant started;
+  private final MountedDataset dataset;
+  private final Observation observation;
+  private static final Duration ANSWER_FIRST = Duration.ofMillis(200);
+  private static final Duration LOOK = Duration.ofSeconds(1);
+
+  private final CountDownLatch ended = new CountDownLatch(1);
+
+  /** Held while unmounting, so that a purge is asked for before the stopping begins. */
+  private final ReentrantLock unmounting = new ReentrantLock();
+
+  private volatile boolean announced;
+  private volatile boolean stopping;
+  private volatile @Nullable Thread runner;
+
+  /**
+   * Opens the dataset, and mounts nothing yet.
+   *
+   * @param session what the settings were made of
+   */
+  public Daemon(
+      MountSettings settings, SessionSettings session, Path logFile, Invocation invocation)
+      throws MountFailure {
+    this.settings = settings;
+    this.session = session;
+    this.logFile = logFile;
+    this.surroundings = invocation.surroundings();
+    this.clock = invocation.clock();
+    this.supervision = invocation.supervision();
+    this.halt = invocation.halt();
+    this.started = clock.instant();
+    this.dataset = invocation.opener().open(settings, session);
+    this.observation = new Observation(settings.metrics(), dataset.sources(), this::status, clock);
+  }
+
+  /**
+   * Serves until the mount is gone; {@code ready} runs once it answers and can be found.
+   *
+   * @param registration the place of the mount point, which is given back; null if a daemon that
+   *     goes on with a session could not have it
+   */
+  public void run(Registry registry, @Nullable Registration registration, Runnable ready)
+      throws MountFailure {
+    runner = Thread.currentThread();
+    try (Presence presence =
+        new Presence(settings.mountpoint(), registry, registration, this, this::entry)) {
+      try (dataset;
+          observation) {
+        serve(presence, ready);
+      }
+      log.info("{} unmounted and stopped", settings.mountpoint());
+    } finally {
+      ended.countDown();
+    }
+  }
+
+  private void serve(Presence presence, Runnable ready) throws MountFailure {
+    try {
+      observation.open(supervision != null && supervision.isResumed());
+      dataset.start();
+      serveSupervised(presence, ready);
+    } catch (MountFailure | RuntimeException e) {
+      if (isNeeded()) {
+        // To close the dataset would unmount it.
+        log.error("{}: another daemon has to go on", settings.mountpoint(), e);
+        halt.accept(ExitStatus.UNAVAILABLE);
+      }
+      throw e;
+    }
+  }
+
+  /** Whether readers may have the session by now: then an error does not end it. */
+  private boolean isNeeded() {
+    return supervision != null
+        && dataset.outlivesProcess()
+        && (supervision.isResumed() || announced)
+        && !stopping;
+  }
+
+  /** If this process dies from here on, its supervisor starts another; when it ends, not. */
+  private void serveSupervised(Presence presence, Runnable ready) throws MountFailure {
+    Supervision tie = supervision;
+    if (tie == null || !dataset.outlivesProcess()) {
+      serveUntilUnmounted(presence, ready);
+      return;
+    }
+    boolean isUnmounted = false;
+    try (Heartbeat heartbeat =
+        new Heartbeat(settings.mountpoint(), tie, dataset, () -> keepReadMode(tie), clock)) {
+      if (!tie.hasSettings()) {
+        keepSettings(tie);
+      }
+      tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
+      heartbeat.start();
+      serveUntilUnmounted(presence, ready);
+      isUnmounted = true;
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
+    } finally {
+      if (isUnmounted || !isNeeded()) {
+        tie.end();
+      }
+    }
+  }
+
+  /** Before the session file: when that is there, a later daemon goes by these. */
+  private void keepSettings(Supervision tie) throws IOException {
+    SourceIdentity source = dataset.sourceIdentity();
+    if (source != null) {
+      tie.keep(session.of(source));
+    }
+  }
+
+  /** It may be chosen while the mount is in use. */
+  private void keepReadMode(Supervision tie) {
+    try {
+      tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
+    } catch (IOException e) {
+      log.debug("session file: {}", Reason.of(e));
+    }
+  }
+
+  /** What the mount shows if that is not the files of the source; else empty. */
+  public String description() {
+    return dataset.description();
+  }
+
+  @Override
+  public void upgrade() throws MountFailure {
+    if (supervision == null || !dataset.outlivesProcess()) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          settings.mountpoint()
+              + ": cannot be upgraded while mounted: no supervisor holds it; unmount and mount it again");
+    }
+    requireSuccessor(supervision);
+    log.info("asked to hand over to the installed version");
+    // After the answer to whoever asked.
+    Thread handing = new Thread(this::handOver, "hand-over");
+    handing.setDaemon(true);
+    handing.start();
+  }
+
+  /** Another daemon must find what this session began with, or the source away. */
+  private void requireSuccessor(Supervision tie) throws MountFailure {
+    String problem = dataset.otherSource();
+    if (problem == null) {
+      try {
+        keepSettings(tie);
+        SessionSettings kept = tie.settings();
+        if (kept != null) {
+          kept.toSettings(surroundings);
+        }
+      } catch (MountFailure e) {
+        problem = e.line();
+      } catch (IOException e) {
+        problem = "the session's settings cannot be kept: " + Reason.of(e);
+      }
+    }
+    if (problem != null) {
+      log.warn("not handed over: {}", problem);
+      throw new MountFailure(
+          ExitStatus.FAILED, settings.mountpoint() + ": stays as it is: " + problem);
+    }
+  }
+
+  private void handOver() {
+    try {
+      Thread.sleep(ANSWER_FIRST.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (!dataset.handOver()) {
+      // Requests may be lost to a process that is half stopped; the kernel sends them again to the
+      // next one.
+      log.warn("requests do not end: handing over all the same");
+    }
+    if (supervision != null) {
+      keepReadMode(supervision);
+    }
+    log.info("handed over");
+    halt.accept(ExitStatus.HANDED_OVER);
+  }
+
+  private Registry.Entry entry(Path socket) {
+    return new Registry.Entry(
+        settings.mountpoint().toString(),
+        settings.source().toString(),
+        ProcessHandle.current().pid(),
+        socket.toString(),
+        logFile.toString(),
+        dataset.device());
+  }
+
+  private void serveUntilUnmounted(Presence presence, Runnable ready) throws MountFailure {
+    try {
+      appear(presence);
+      log.info("{} mounted on {}", settings.source(), settings.mountpoint());
+      if (stopping) {
+        unmountByForce();
+      } else {
+        ready.run();
+        announced = true;
+      }
+      awaitUnmounted(presence);
+      if (dataset.hasFailed() && dataset.outlivesProcess()) {
+        log.error("{}: no requests can be answered any more", settings.mountpoint());
+        halt.accept(ExitStatus.FAILED);
+      }
+      log.info("{} is unmounted; stopping", settings.mountpoint());
+      unmounting.lockInterruptibly();
+      unmounting.unlock();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    } finally {
+      presence.fallSilent();
+    }
+  }
+
+  /** A session that readers use goes on, though our socket cannot be made. */
+  private void appear(Presence presence) throws MountFailure {
+    if (supervision != null && supervision.isResumed()) {
+      presence.update(dataset.isAtMountpoint());
+      return;
+    }
+    try {
+      presence.appear();
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, settings.mountpoint() + ": control socket: " + Reason.of(e), e);
+    }
+  }
+
+  private void awaitUnmounted(Presence presence) throws InterruptedException {
+    try {
+      while (!dataset.awaitUnmounted(LOOK)) {
+        // Who stops keeps the place until all is closed.
+        if (!stopping) {
+          presence.update(dataset.isAtMountpoint());
+        }
+      }
+    } catch (InterruptedException e) {
+      if (!stopping) {
+        throw e;
+      }
+    }
+  }
+
+  /**
+   * For signals: unmounts, lazily if busy; readers that still have files open get a short grace.
+   * Returns at the end, or false when it did not come within the limit.
+   */
+  public boolean stop(Duration limit) {
+    stopping = true;
+    try {
+      if (ended.getCount() == 0) {
+        return true;
+      }
+      unmountByForce();
+      if (!ended.await(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+        log.warn("{}: files are still open; stopping nevertheless", settings.mountpoint());
+        dataset.close();
+        Thread waiting = runner;
+        if (waiting != null) {
+          waiting.interrupt(); // the kernel keeps a session with open files for as long as they are
+        }
+      }
+      return ended.await(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private void unmountByForce() {
+    try {
+      dataset.unmount(false);
+    } catch (MountFailure busy) {
+      log.warn("{}: {}; unmounting lazily", settings.mountpoint(), busy.line());
+      try {
+        dataset.unmount(true);
+      } catch (MountFailure e) {
+        log.error("{}: {}", settings.mountpoint(), e.line());
+      }
+    }
+  }
+
+  @Override
+  public StatusReport status() {
+    return dataset
+        .status()
+        .with(
+            surroundings.userName(),
+            ProcessHandle.current().pid(),
+            Duration.between(started, clock.instant()).toSeconds(),
+            logFile.toString(),
+            observation.url());
+  }
+
+  @Override
+  public String metrics() {
+    return observation.text();
+  }
+
+  @Override
+  public JsonObject configuration() {
+    return session.toReport();
+  }
+
+  @Override
+  public @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    return dataset.curl(node, resource, path, range);
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    return dataset.nodes();
+  }
+
+  @Override
+  public @Nullable RequestLog requests() {
+    return dataset.requests();
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return dataset.tasks();
+  }
+
+  @Override
+  public void unmount(boolean lazy, boolean purge) throws MountFailure {
+    log.info("asked to unmount{}{}", lazy ? " lazily" : "", purge ? " and purge" : "");
+    unmounting.lock();
+    try {
+      dataset.unmount(lazy);
+      if (purge) {
+        dataset.purge();
+      }
+    } finally {
+      unmounting.unlock();
+    }
+  }
+}

@@ -1,0 +1,158 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
+import ch.qos.logback.core.ConsoleAppender;
+import ch.qos.logback.core.OutputStreamAppender;
+import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
+import ch.qos.logback.core.rolling.RollingFileAppender;
+import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
+import ch.qos.logback.core.util.Duration;
+import ch.qos.logback.core.util.FileSize;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where log lines go: a file of at most 10 MiB and five older ones; see {@link SilentLog} for the
+ * commands.
+ */
+public final class DaemonLog {
+  private static final String PATTERN =
+      "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
+
+  /** What has a meaning of its own in logback's patterns for file names, and control characters. */
+  private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
+
+  private static final long MAX_FILE_BYTES = 10 << 20;
+  private static final int OLDER_FILES = 5;
+
+  private DaemonLog() {}
+
+  /** The default file of a mount point. */
+  public static Path defaultFile(
+      Path mountpoint, Path runtimeDirectory, Surroundings surroundings) {
+    Path name = mountpoint.getFileName();
+    String readable = (name == null ? "root" : name.toString()).replaceAll(SPECIAL, "_");
+    String file = readable + "-" + Registry.nameOf(mountpoint) + ".log";
+    return directory(runtimeDirectory, surroundings).resolve(file);
+  }
+
+  /** Where logs lie by default. */
+  public static Path directory(Path runtimeDirectory, Surroundings surroundings) {
+    boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
+    return systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory;
+  }
+
+  public static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {
+    prepare(file);
+    LoggerContext context = context();
+    context.reset();
+    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    root.setLevel(Level.toLevel(level));
+    context.getLogger("io.netty").setLevel(Level.WARN);
+    // Of members that leave or come back the cluster tells itself; to these each is worth a
+    // warning.
+    context.getLogger("org.infinispan").setLevel(Level.ERROR);
+    context.getLogger("org.jgroups").setLevel(Level.ERROR);
+    // "Lost data" whenever a node dies; the only data are the announcements, which are repeated.
+    context.getLogger("org.infinispan.CLUSTER").setLevel(Level.OFF);
+    root.addAppender(rollingFile(context, file));
+    if (alsoStandardError) {
+      ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
+      console.setTarget("System.err");
+      start(console, context);
+      root.addAppender(console);
+    }
+  }
+
+  /** Fails early and clearly; logback alone would only complain to its own status list. */
+  private static void prepare(Path file) throws MountFailure {
+    if (!file.toString().replaceAll(SPECIAL, "").equals(file.toString())) {
+      throw MountFailure.usage(
+          file + ": log file: none of %\\(){} may be in its path; choose another --log-file");
+    }
+    try {
+      Path parent = file.getParent();
+      if (parent != null) {
+        Files.createDirectories(
+            parent,
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      }
+      if (!Files.exists(file)) {
+        Files.createFile(file);
+      }
+      if (!Files.isRegularFile(file) || !Files.isWritable(file)) {
+        throw MountFailure.usage(file + ": log file: cannot be written; choose another --log-file");
+      }
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          file + ": log file: " + Reason.of(e) + "; choose another with --log-file",
+          e);
+    }
+  }
+
+  private static RollingFileAppender<ILoggingEvent> rollingFile(LoggerContext context, Path file) {
+    RollingFileAppender<ILoggingEvent> appender = new RollingFileAppender<>();
+    appender.setFile(file.toString());
+    FixedWindowRollingPolicy window = new FixedWindowRollingPolicy();
+    window.setContext(context);
+    window.setParent(appender);
+    window.setFileNamePattern(file + ".%i");
+    window.setMinIndex(1);
+    window.setMaxIndex(OLDER_FILES);
+    window.start();
+    SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
+    size.setContext(context);
+    // By default it looks once a minute, in which a flood of lines could fill the disk.
+    size.setCheckIncrement(Duration.buildByMilliseconds(0));
+    size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
+    size.start();
+    appender.setRollingPolicy(window);
+    appender.setTriggeringPolicy(size);
+    start(appender, context);
+    return appender;
+  }
+
+  private static void start(OutputStreamAppender<ILoggingEvent> appender, LoggerContext context) {
+    PatternLayoutEncoder encoder = new PatternLayoutEncoder();
+    encoder.setContext(context);
+    encoder.setCharset(UTF_8);
+    encoder.setPattern(PATTERN);
+    encoder.start();
+    appender.setContext(context);
+    appender.setEncoder(encoder);
+    appender.start();
+  }
+
+  /** Has an appender told of every line from now on. */
+  static void add(AppenderBase<ILoggingEvent> appender) {
+    LoggerContext context = context();
+    appender.setContext(context);
+    appender.start();
+    context.getLogger(Logger.ROOT_LOGGER_NAME).addAppender(appender);
+  }
+
+  /** Writes out and closes the files. */
+  public static void stop() {
+    context().stop();
+  }
+
+  private static LoggerContext context() {
+    return (LoggerContext) LoggerFactory.getILoggerFactory();
+  }
+}

@@ -1,0 +1,84 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.NativeText;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** Unmounts with the system's own programs: umount(8) as root, fusermount otherwise. */
+public final class ExternalUnmount {
+  private static final int MAX_SECONDS = 20;
+
+  private ExternalUnmount() {}
+
+  /** Unmounts that mount; does nothing if it is not at its mount point, or under another. */
+  public static void run(MountTable.Mount wanted, boolean lazy, Surroundings surroundings)
+      throws MountFailure {
+    Path mountpoint = wanted.mountpoint();
+    if (!wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
+      return;
+    }
+    List<String> command = new ArrayList<>();
+    if (surroundings.isRoot()) {
+      command.addAll(lazy ? List.of("umount", "-l") : List.of("umount"));
+    } else {
+      Path fusermount = findFusermount(surroundings);
+      if (fusermount == null) {
+        throw new MountFailure(
+            ExitStatus.CANNOT,
+            mountpoint
+                + ": cannot be unmounted: there is no fusermount; install the package fuse3");
+      }
+      command.addAll(List.of(fusermount.toString(), lazy ? "-uz" : "-u"));
+    }
+    command.add("--");
+    command.add(mountpoint.toString());
+    try {
+      execute(mountpoint, command);
+    } catch (MountFailure e) {
+      // The guard of a mount whose daemon died may have been faster.
+      if (wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
+        throw e;
+      }
+    }
+  }
+
+  private static void execute(Path mountpoint, List<String> command) throws MountFailure {
+    try {
+      Process process = NativeText.process(command).redirectErrorStream(true).start();
+      process.getOutputStream().close();
+      if (!process.waitFor(MAX_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new MountFailure(
+            ExitStatus.FAILED, mountpoint + ": " + command.get(0) + " does not come back");
+      }
+      String said = new String(process.getInputStream().readNBytes(4096), UTF_8).strip();
+      if (process.exitValue() != 0) {
+        boolean busy = said.contains("busy");
+        throw new MountFailure(
+            ExitStatus.FAILED, busy ? MountFailure.BUSY : mountpoint + ": not unmounted: " + said);
+      }
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mountpoint + ": " + command.get(0) + ": " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, mountpoint + ": interrupted", e);
+    }
+  }
+
+  /** The first fusermount3 or fusermount in PATH, or null. */
+  public static @Nullable Path findFusermount(Surroundings surroundings) {
+    Path newer = surroundings.findProgram("fusermount3");
+    return newer != null ? newer : surroundings.findProgram("fusermount");
+  }
+}

@@ -1,0 +1,366 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TaskSummary;
+import io.pmfs.fs.FileTask;
+import io.pmfs.fs.FileTasks;
+import io.pmfs.fs.PathFile;
+import io.pmfs.fs.ScratchFiles;
+import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.settings.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The tasks of one mounted dataset. The running one's request is kept in a file, so that the next
+ * daemon goes on with it where this one was when it dies or hands over. Of ended tasks counts and
+ * findings are kept, no paths. Safe for use by many threads.
+ */
+public final class KeptTasks implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(KeptTasks.class);
+
+  /** A task that brings the daemon down each time must not do so for ever. */
+  private static final int MAX_RESUMES = 3;
+
+  /** How the refusal of a second task ends. */
+  public static final String IS_RUNNING = " is running";
+
+  /** How much of the way of a prefetch is lost at most when this daemon dies. */
+  private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
+
+  /** A task that ran for so long did not bring the daemon down by itself. */
+  private static final Duration SOUND = Duration.ofMinutes(10);
+
+  private final FileTasks tasks;
+  private final @Nullable PeerTasks peers;
+  private final TaskLists lists;
+  private final @Nullable Path file;
+  private @Nullable TaskFile left; // GUARDED_BY(this); what an earlier daemon was at
+  private @Nullable TaskFile kept; // GUARDED_BY(this); what is running, as the file has it
+  private volatile @Nullable Started latest; // written under this
+  private volatile boolean handedOver;
+
+  /** What was running then; how this daemon ends it is nobody's business. */
+  private volatile @Nullable TaskReport runningAtHandOver;
+
+  /** A task with its name to the world. */
+  private record Started(String id, boolean isPart, FileTask task) {
+    TaskReport report() {
+      return TaskReport.of(id, task, task instanceof SharedTask shared ? shared.nodes() : 1);
+    }
+
+    /** What this node does of it. */
+    FileTask own() {
+      return task instanceof SharedTask shared ? shared.here() : task;
+    }
+
+    TaskReport ownReport() {
+      return TaskReport.of(id, own(), 1);
+    }
+  }
+
+  /** Takes over the tasks of a dataset that no other node shares, without lists. */
+  public KeptTasks(FileTasks tasks, @Nullable Path file) {
+    this(tasks, null, new TaskLists(null, new ScratchFiles(List.of())), file);
+  }
+
+  /**
+   * Takes over the tasks. Lists of paths with which nothing goes on are removed.
+   *
+   * @param peers who does the same on the other nodes of a cluster; null if there are none
+   * @param file where the running one's request is kept; null if no daemon comes after this one
+   */
+  public KeptTasks(
+      FileTasks tasks, @Nullable PeerTasks peers, TaskLists lists, @Nullable Path file) {
+    this.tasks = tasks;
+    this.peers = peers;
+    this.lists = lists;
+    this.file = file;
+    this.left = file != null && Files.exists(file) ? readLeft(file) : null;
+    lists.keepOnly(left == null ? null : left.listName());
+  }
+
+  private @Nullable TaskFile readLeft(Path path) {
+    try {
+      return TaskFile.read(path, lists);
+    } catch (IOException | RuntimeException e) {
+      log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
+      remove();
+      return null;
+    }
+  }
+
+  TaskLists lists() {
+    return lists;
+  }
+
+  /**
+   * Starts a task.
+   *
+   * @throws IllegalArgumentException if the request makes no sense for this dataset
+   * @throws IllegalStateException if another one is running; the message says which
+   */
+  synchronized TaskReport start(TaskRequest request) {
+    mustBeIdle();
+    PeerTasks all = peers;
+    List<PeerTasks.Node> others =
+        all == null || !PeerTasks.isForAll(request) ? List.of() : all.nodes();
+    return start(new TaskFile(newId(), 0, false, others, request)).report();
+  }
+
+  private void mustBeIdle() {
+    String refusal = refusal();
+    if (refusal != null) {
+      throw new IllegalStateException(refusal);
+    }
+  }
+
+  /** Why no task can begin now; null if one can. */
+  @Nullable String refusal() {
+    TaskReport running = latest();
+    return running != null && running.isRunning() ? running.activity() + IS_RUNNING : null;
+  }
+
+  private static String newId() {
+    byte[] id = new byte[8];
+    new SecureRandom().nextBytes(id);
+    return HexFormat.of().formatHex(id);
+  }
+
+  private Started start(TaskFile begun) {
+    FileTask task = tasks.start(begun.request());
+    PeerTasks all = peers;
+    Started started =
+        new Started(
+            begun.id(),
+            begun.isPart(),
+            all == null ? task : all.everywhere(task, begun.request(), begun.others()));
+    Started before = latest;
+    latest = started;
+    if (before != null) {
+      before.task().close();
+    }
+    log.info("task {}: {}", started.id(), started.report().activity());
+    keep(begun);
+    TaskPaths paths = begun.request().paths();
+    Thread end = new Thread(() -> awaitEnd(started, paths), "task-end");
+    end.setDaemon(true);
+    end.start();
+    return started;
+  }
+
+  // What other nodes ask for: this node's own part, so that two that follow each other's do not
+  // count in circles or wait for each other.
+
+  /**
+   * Starts a task on this node only: another one starts it everywhere. If the same is running, it
+   * is that.
+   */
+  synchronized TaskReport startPart(TaskRequest request) {
+    Started running = latest;
+    if (running != null
+        && running.own().request().equals(request)
+        && running.ownReport().isRunning()) {
+      return running.ownReport();
+    }
+    mustBeIdle();
+    return start(new TaskFile(newId(), 0, true, List.of(), request)).report();
+  }
+
+  /** What this node does or did last; null if that is nothing. */
+  @Nullable TaskReport latestPart() {
+    Started started = latest;
+    return started == null ? null : started.ownReport();
+  }
+
+  /** What there is to say of single paths, if the task is one that other nodes may start. */
+  List<TaskFinding> findingsOfPart(long from, int limit) {
+    Started started = latest;
+    return started != null && PeerTasks.isForAll(started.own().request())
+        ? started.own().findings(from, limit)
+        : List.of();
+  }
+
+  /**
+   * Stops what another node began here.
+   *
+   * @throws IllegalStateException if it was not another one
+   */
+  void cancelPart() {
+    Started started = latest;
+    if (started != null && !started.isPart()) {
+      throw new IllegalStateException("this was begun here, and is to be ended here");
+    }
+    cancel();
+  }
+
+  /** Whether there is something for {@link #resume} to go on with. */
+  synchronized boolean goesOn() {
+    Path path = file;
+    return left != null && path != null && Files.exists(path);
+  }
+
+  /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
+  public synchronized void resume() {
+    boolean goesOn = goesOn();
+    TaskFile before = left;
+    left = null;
+    if (before == null) {
+      return;
+    }
+    // Another node may have begun its part again already.
+    if (!goesOn || latest != null) {
+      before.request().paths().close();
+      return;
+    }
+    try {
+      if (before.resumes() >= MAX_RESUMES) {
+        throw new IllegalArgumentException("it was gone on with " + MAX_RESUMES + " times");
+      }
+      start(before.with(before.resumes() + 1, before.request()));
+    } catch (RuntimeException e) {
+      log.warn("{}: the task is not gone on with: {}", file, e.getMessage());
+      before.request().paths().close();
+      remove();
+    }
+  }
+
+  /** Forgets what a daemon of another session was at: nobody waits for it any more. */
+  synchronized void forget() {
+    if (left != null) {
+      left.request().paths().close();
+      left = null;
+    }
+    remove();
+  }
+
+  private void keep(TaskFile begun) {
+    kept = begun;
+    Path path = file;
+    if (path == null) {
+      return;
+    }
+    try {
+      begun.write(path);
+    } catch (IOException e) {
+      log.warn("{}: the task ends with this daemon: {}", path, Reason.of(e));
+      remove();
+    }
+  }
+
+  private void awaitEnd(Started started, TaskPaths paths) {
+    long start = System.nanoTime();
+    try {
+      while (!started.task().await(LOOK_AGAIN)) {
+        keepPosition(started, System.nanoTime() - start > SOUND.toNanos());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return;
+    }
+    close(paths);
+    TaskReport report = started.report();
+    log.info("task {}: {} {}", started.id(), report.state(), TaskSummary.of(report).text());
+    synchronized (this) {
+      Started newest = latest;
+      if (newest != null && newest.id().equals(started.id())) {
+        kept = null;
+        remove();
+      }
+    }
+  }
+
+  private void close(TaskPaths paths) {
+    if (handedOver && paths instanceof PathFile list) {
+      list.leave();
+    } else {
+      paths.close();
+    }
+  }
+
+  /** Writes where a task is. */
+  private synchronized void keepPosition(Started started, boolean isSound) {
+    Path path = file;
+    TaskFile before = kept;
+    if (path == null || before == null || handedOver || !started.equals(latest)) {
+      return;
+    }
+    TaskFile now = before.at(started.own().position(), isSound);
+    if (now.equals(before) || !Files.exists(path)) {
+      return;
+    }
+    try {
+      now.write(path);
+      kept = now;
+    } catch (IOException e) {
+      log.debug("{}: {}", path, Reason.of(e));
+    }
+  }
+
+  private void remove() {
+    Path path = file;
+    if (path == null || handedOver) {
+      return;
+    }
+    try {
+      TaskFile.remove(path);
+    } catch (IOException e) {
+      log.warn("{}: cannot be removed: {}", path, Reason.of(e));
+    }
+  }
+
+  /** The running task or else the last; null if there was none. */
+  @Nullable TaskReport latest() {
+    TaskReport goesOn = runningAtHandOver;
+    Started started = latest;
+    return goesOn != null || started == null ? goesOn : started.report();
+  }
+
+  List<TaskFinding> findings(long from, int limit) {
+    Started started = latest;
+    return started == null ? List.of() : started.task().findings(from, limit);
+  }
+
+  /** Asks the running task to stop, if there is one. */
+  void cancel() {
+    Started started = latest;
+    if (started != null) {
+      started.task().cancel();
+    }
+  }
+
+  /** From now on what ends is left to the next daemon. */
+  synchronized void handOver() {
+    TaskReport report = latest();
+    Started started = latest;
+    if (started != null) {
+      keepPosition(started, false);
+    }
+    runningAtHandOver = report != null && report.isRunning() ? report : null;
+    handedOver = true;
+  }
+
+  /** Cancels what is running and waits for it. */
+  @Override
+  public void close() {
+    tasks.close();
+    TaskFile running;
+    synchronized (this) {
+      running = kept;
+    }
+    if (running != null) {
+      close(running.request().paths());
+    }
+    remove();
+  }
+}

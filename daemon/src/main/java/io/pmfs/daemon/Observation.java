@@ -1,0 +1,188 @@
+package io.pmfs.daemon;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import io.pmfs.daemon.metrics.History;
+import io.pmfs.daemon.metrics.HttpContent;
+import io.pmfs.daemon.metrics.HttpServer;
+import io.pmfs.daemon.metrics.Metrics;
+import io.pmfs.daemon.metrics.Sources;
+import io.pmfs.daemon.metrics.WebPage;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MetricsAddress;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a mount shows of itself: metrics to whoever asks for them on the control socket, and with
+ * {@code --metrics} those, the status and a page over TCP. Until somebody asks, nothing of it is
+ * loaded. Safe for use by many threads; close is idempotent.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // what is repeated catches what it throws
+final class Observation implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Observation.class);
+  private static final Duration CONNECTION_LIMIT = Duration.ofSeconds(20);
+  private static final String JSON = "application/json; charset=utf-8";
+  private static final Gson GSON = new GsonBuilder().serializeNulls().create();
+
+  private final @Nullable MetricsAddress wanted;
+  private final @Nullable Sources sources;
+  private final Supplier<StatusReport> status;
+  private final InstantSource clock;
+  private @Nullable Metrics metrics; // GUARDED_BY(this)
+  private volatile @Nullable HttpServer server;
+  private volatile @Nullable ScheduledExecutorService sampler;
+
+  /**
+   * Shows nothing over TCP yet.
+   *
+   * @param wanted where to answer; null for nowhere
+   * @param sources what there is to tell; null for a dataset that counts nothing
+   */
+  Observation(
+      @Nullable MetricsAddress wanted,
+      @Nullable Sources sources,
+      Supplier<StatusReport> status,
+      InstantSource clock) {
+    this.wanted = wanted;
+    this.sources = sources;
+    this.status = status;
+    this.clock = clock;
+  }
+
+  /**
+   * Listens if that is wanted.
+   *
+   * @param isInUse whether a mount depends on it already, which is not to end because of this: then
+   *     a failure is one line in the log
+   */
+  void open(boolean isInUse) throws MountFailure {
+    MetricsAddress address = wanted;
+    Sources from = sources;
+    if (address == null || from == null) {
+      return;
+    }
+    try {
+      listen(address, from);
+    } catch (MountFailure e) {
+      if (!isInUse) {
+        throw e;
+      }
+      log.warn("{}; going on without", e.line());
+    }
+  }
+
+  private void listen(MetricsAddress address, Sources from) throws MountFailure {
+    History history = new History(from, clock);
+    RecentLog recent = new RecentLog();
+    Map<String, HttpContent> contents =
+        Map.of(
+            "/", WebPage.content(),
+            "/metrics", new HttpContent(Metrics.CONTENT_TYPE, this::text),
+            "/status", new HttpContent(JSON, () -> GSON.toJson(status.get())),
+            "/history", new HttpContent(JSON, () -> GSON.toJson(history.hour())),
+            "/log", new HttpContent(JSON, () -> GSON.toJson(recent.lines())));
+    try {
+      InetAddress host = InetAddress.getByName(address.host());
+      HttpServer listening =
+          new HttpServer(new InetSocketAddress(host, address.port()), contents, CONNECTION_LIMIT);
+      server = listening;
+      log.info("metrics and a page at {}", url(listening));
+    } catch (UnknownHostException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE, "--metrics " + address + ": no such host; give an address", e);
+    } catch (IOException e) {
+      throw failure(address, e);
+    }
+    DaemonLog.add(recent);
+    ScheduledExecutorService timer =
+        Executors.newSingleThreadScheduledExecutor(
+            task -> {
+              Thread thread = new Thread(task, "metrics-history");
+              thread.setDaemon(true);
+              return thread;
+            });
+    sampler = timer;
+    long interval = History.INTERVAL.toMillis();
+    timer.scheduleAtFixedRate(
+        () -> {
+          try {
+            history.sample();
+          } catch (RuntimeException e) {
+            log.debug("no sample", e); // a cluster that is being closed; the next one may be
+          }
+        },
+        0,
+        interval,
+        TimeUnit.MILLISECONDS);
+  }
+
+  private static MountFailure failure(MetricsAddress address, IOException e) {
+    String reason = Reason.of(e);
+    String remedy =
+        reason.contains("in use")
+            ? "; choose another port, or 0 for any that is free"
+            : reason.contains("assign") ? "; give one of this machine's addresses" : "";
+    return new MountFailure(ExitStatus.FAILED, "--metrics " + address + ": " + reason + remedy, e);
+  }
+
+  /** The metrics in Prometheus text. */
+  synchronized String text() {
+    Sources from = sources;
+    if (from == null) {
+      return "";
+    }
+    Metrics ready = metrics;
+    if (ready == null) {
+      ready = new Metrics(from);
+      metrics = ready;
+    }
+    return ready.text();
+  }
+
+  /** Where it is answered over TCP; null if nowhere. */
+  @Nullable String url() {
+    HttpServer listening = server;
+    return listening == null ? null : url(listening);
+  }
+
+  private static String url(HttpServer listening) {
+    InetSocketAddress address = listening.address();
+    return "http://"
+        + MetricsAddress.text(address.getAddress().getHostAddress(), address.getPort())
+        + "/";
+  }
+
+  @Override
+  public void close() {
+    HttpServer listening = server;
+    if (listening != null) {
+      listening.close();
+    }
+    ScheduledExecutorService timer = sampler;
+    if (timer != null) {
+      timer.shutdownNow();
+    }
+    synchronized (this) {
+      if (metrics != null) {
+        metrics.close();
+        metrics = null;
+      }
+    }
+  }
+}

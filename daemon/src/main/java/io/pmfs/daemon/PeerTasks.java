@@ -1,0 +1,180 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
+import com.google.gson.stream.JsonWriter;
+import io.pmfs.cluster.Member;
+import io.pmfs.cluster.PeerException;
+import io.pmfs.cluster.Peers;
+import io.pmfs.daemon.report.TaskJson;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.fs.FileTask;
+import io.pmfs.fs.Findings;
+import io.pmfs.fs.ScratchFiles;
+import io.pmfs.fs.TaskPaths;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** The tasks of the other nodes of a cluster, each of which does its own share of the work. */
+final class PeerTasks {
+  /** A request to a peer may have 1 MiB; this leaves room for what is beside the paths. */
+  static final int MOST_PATH_BYTES = (1 << 20) - (64 << 10);
+
+  private static final String PATH = "task";
+  private static final int PAGE = 250;
+  private static final Duration LOOK_AGAIN = Duration.ofMillis(500);
+
+  private final Peers peers;
+  private final ScratchFiles scratch;
+  private final Duration lookAgain;
+
+  PeerTasks(Peers peers, ScratchFiles scratch) {
+    this(peers, scratch, LOOK_AGAIN);
+  }
+
+  /**
+   * The same with another patience.
+   *
+   * @param scratch where what other nodes found lies
+   * @param lookAgain the longest pause between two looks at a peer's part
+   */
+  PeerTasks(Peers peers, ScratchFiles scratch, Duration lookAgain) {
+    this.peers = peers;
+    this.scratch = scratch;
+    this.lookAgain = lookAgain;
+  }
+
+  /**
+   * A node that takes part.
+   *
+   * @param id the same after a restart
+   * @param name for people
+   */
+  record Node(UUID id, String name) {}
+
+  /** Whether a task is to be done by all nodes. */
+  static boolean isForAll(TaskRequest request) {
+    return request instanceof TaskRequest.Stage || request instanceof TaskRequest.Check;
+  }
+
+  /** The other nodes, as of now. */
+  List<Node> nodes() {
+    return peers.others().stream().map(member -> new Node(member.id(), member.name())).toList();
+  }
+
+  /** A task that was started here with a request, together with the same on other nodes. */
+  FileTask everywhere(FileTask here, TaskRequest request, List<Node> others) {
+    if (others.isEmpty()) {
+      return here;
+    }
+    List<PeerPart> parts =
+        others.stream()
+            .map(node -> new PeerPart(node, this, new Findings(scratch), lookAgain))
+            .toList();
+    SharedTask task = new SharedTask(here, parts);
+    task.start(pieces(request));
+    return task;
+  }
+
+  /** The node's daemon of now; null while it is not there. */
+  @Nullable Member find(UUID id) {
+    return peers.others().stream()
+        .filter(member -> member.id().equals(id))
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** A request as several that are each small enough for a peer, made when they are asked for. */
+  static Iterable<TaskRequest> pieces(TaskRequest request) {
+    return () -> new Pieces(request);
+  }
+
+  private static final class Pieces implements Iterator<TaskRequest> {
+    private final TaskRequest request;
+    private final TaskPaths.Cursor cursor;
+    private @Nullable FileName next;
+
+    Pieces(TaskRequest request) {
+      this.request = request;
+      this.cursor = request.paths().open();
+      this.next = cursor.next();
+    }
+
+    @Override
+    public boolean hasNext() {
+      return next != null;
+    }
+
+    @Override
+    public TaskRequest next() {
+      List<FileName> paths = new ArrayList<>();
+      long size = 0;
+      for (FileName path; (path = next) != null; next = cursor.next()) {
+        size += new Gson().toJson(PathText.encode(path)).getBytes(UTF_8).length + 1;
+        if (size > MOST_PATH_BYTES && !paths.isEmpty()) {
+          break;
+        }
+        paths.add(path);
+      }
+      if (paths.isEmpty()) {
+        throw new NoSuchElementException();
+      }
+      return request.with(TaskPaths.of(paths));
+    }
+  }
+
+  /** Has a peer do its part; if it is at exactly this already, it goes on. */
+  TaskReport start(Member peer, TaskRequest request) throws PeerException {
+    StringWriter text = new StringWriter();
+    try (JsonWriter out = new JsonWriter(text)) {
+      TaskJson.write(request, out);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return report(peer, peers.call(peer, "POST", PATH, text.toString()));
+  }
+
+  TaskReport latest(Member peer) throws PeerException {
+    return report(peer, peers.call(peer, "GET", PATH + "/latest", ""));
+  }
+
+  void cancel(Member peer) throws PeerException {
+    peers.call(peer, "DELETE", PATH + "/latest", "");
+  }
+
+  /** Some of what there is to say of single paths; none at its end. */
+  List<TaskResource.Finding> findings(Member peer, long from) throws PeerException {
+    try {
+      String answer =
+          peers.call(peer, "GET", PATH + "/latest/findings?from=" + from + "&limit=" + PAGE, "");
+      TaskResource.Findings page = new Gson().fromJson(answer, TaskResource.Findings.class);
+      if (page != null && page.findings() != null) {
+        return page.findings().stream().filter(f -> f != null && f.isWhole()).toList();
+      }
+    } catch (JsonSyntaxException e) {
+      throw new PeerException(PeerException.Kind.FAILED, peer + ": not findings");
+    }
+    throw new PeerException(PeerException.Kind.FAILED, peer + ": no findings");
+  }
+
+  private static TaskReport report(Member peer, String answer) throws PeerException {
+    try {
+      return TaskReport.parse(answer);
+    } catch (IOException e) {
+      throw new PeerException(PeerException.Kind.FAILED, peer + ": " + e.getMessage());
+    }
+  }
+}

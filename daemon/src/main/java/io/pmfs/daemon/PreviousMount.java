@@ -1,0 +1,202 @@
+package io.pmfs.daemon;
+
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountProbe;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is on a mount point already: nothing, our own mount, one that is about to be gone, or the
+ * remains of one.
+ */
+public final class PreviousMount {
+  /** Crashes can stack stale mounts; more than this is not ours to untangle. */
+  private static final int MAX_STALE = 8;
+
+  /** An orderly end takes as long at most; see {@code MountCommand}. */
+  static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private static final Duration SILENT = Duration.ofSeconds(2);
+  private static final long POLL_MS = 100;
+
+  private final MountSettings settings;
+  private final Registry registry;
+  private final Invocation invocation;
+  private final Duration patience;
+  private long end;
+
+  public PreviousMount(MountSettings settings, Registry registry, Invocation invocation) {
+    this(settings, registry, invocation, PATIENCE);
+  }
+
+  /** Waits so long for a predecessor that is ending. */
+  PreviousMount(
+      MountSettings settings, Registry registry, Invocation invocation, Duration patience) {
+    this.settings = settings;
+    this.registry = registry;
+    this.invocation = invocation;
+    this.patience = patience;
+  }
+
+  /**
+   * Takes the mount point, when a daemon that is ending there has ended, and cleans up stale
+   * mounts; fails if something that lives is mounted there, or does not end in time.
+   */
+  public Registration replace() throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    long begin = System.nanoTime();
+    end = begin + patience.toNanos();
+    boolean said = false;
+    while (true) {
+      Registry.Entry entry = registry.find(mountpoint);
+      if (entry != null && isServed(entry)) {
+        throw MountFailure.usage(
+            "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
+                .formatted(mountpoint, entry.pid(), entry.source(), mountpoint));
+      }
+      Registration taken = entry == null ? registry.register(mountpoint) : null;
+      if (taken != null) {
+        clear(taken);
+        return taken;
+      }
+      if (!pause()) {
+        throw refusal(entry);
+      }
+      if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
+        said = true;
+        invocation.warn(waiting(entry));
+      }
+    }
+  }
+
+  /** Opens what a predecessor may have yet, whose mount is gone already. */
+  public interface Opening<T> {
+    /** Fails with {@link ExitStatus#IN_USE} as long as another has it. */
+    T open() throws MountFailure;
+  }
+
+  /** Opens it when a daemon that is ending has ended; what a mount has that lives fails at once. */
+  public <T> T await(Opening<T> opening) throws MountFailure {
+    long begin = System.nanoTime();
+    end = begin + patience.toNanos();
+    boolean said = false;
+    while (true) {
+      try {
+        return opening.open();
+      } catch (MountFailure e) {
+        if (e.exitStatus() != ExitStatus.IN_USE || isSourceServed() || !pause()) {
+          throw e;
+        }
+        if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
+          said = true;
+          invocation.warn(
+              "%s: waits for another pmfs, which has the copies and is not mounted, %d s at most"
+                  .formatted(settings.mountpoint(), patience.toSeconds()));
+        }
+      }
+    }
+  }
+
+  /** Whether the dataset is mounted elsewhere. */
+  private boolean isSourceServed() throws MountFailure {
+    MountTable mounts = invocation.surroundings().mounts();
+    for (Registry.Entry entry : registry.running()) {
+      MountTable.Mount mount = mounts.at(Path.of(entry.mountpoint()));
+      if (mount != null
+          && mount.isPmfs()
+          && entry.isOf(mount)
+          && settings.source().toString().equals(entry.source())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Waits a moment; false if all of the time is over. */
+  private boolean pause() throws MountFailure {
+    if (System.nanoTime() - end > 0) {
+      return false;
+    }
+    try {
+      Thread.sleep(POLL_MS);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    }
+  }
+
+  private boolean isServed(Registry.Entry entry) throws MountFailure {
+    MountTable.Mount mount = mount();
+    return mount != null && mount.isPmfs() && entry.isOf(mount);
+  }
+
+  private MountTable.@Nullable Mount mount() throws MountFailure {
+    return invocation.surroundings().mounts().at(settings.mountpoint());
+  }
+
+  private String waiting(Registry.@Nullable Entry entry) {
+    return entry == null
+        ? "%s: waits for another pmfs, which is starting or stopping there, %d s at most"
+            .formatted(settings.mountpoint(), patience.toSeconds())
+        : "%s: waits for pmfs (pid %d), which is just stopping there, %d s at most"
+            .formatted(settings.mountpoint(), entry.pid(), patience.toSeconds());
+  }
+
+  private MountFailure refusal(Registry.@Nullable Entry entry) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        entry == null
+            ? "%s: another pmfs is starting or stopping there and has not ended after %d s; see pmfs status, or try again"
+                .formatted(settings.mountpoint(), patience.toSeconds())
+            : "%s: pmfs (pid %d) is just stopping there and has not ended after %d s; see %s, or try again"
+                .formatted(
+                    settings.mountpoint(), entry.pid(), patience.toSeconds(), entry.logFile()));
+  }
+
+  private void clear(Registration taken) throws MountFailure {
+    boolean isClear = false;
+    try {
+      clearStale();
+      isClear = true;
+    } finally {
+      if (!isClear) {
+        taken.close();
+      }
+    }
+  }
+
+  private void clearStale() throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    for (int i = 0; i < MAX_STALE; i++) {
+      MountTable.Mount mount = mount();
+      if (mount == null || !mount.isPmfs()) {
+        return;
+      }
+      switch (MountProbe.of(mountpoint)) {
+        case STALE -> {
+          ExternalUnmount.run(mount, true, invocation.surroundings());
+          invocation.say(mountpoint + ": removed a stale mount whose daemon had died");
+        }
+        case HUNG ->
+            throw new MountFailure(
+                ExitStatus.FAILED,
+                mountpoint
+                    + ": a pmfs mount that does not answer; run pmfs umount --lazy "
+                    + mountpoint
+                    + " first");
+        default ->
+            throw MountFailure.usage(
+                "%s: already mounted by a pmfs of another user or runtime directory (source %s);"
+                        .formatted(mountpoint, mount.source())
+                    + " unmount it first");
+      }
+    }
+  }
+}

@@ -1,0 +1,477 @@
+package io.pmfs.daemon;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cluster.Cluster;
+import io.pmfs.daemon.metrics.Sources;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.RecentReads;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.MountException;
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.PoolPlace;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.SourceIdentity;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.ReadOrigins;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerStatus;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A dataset with its tiers, namespace and bridge, as {@link Wiring} put them together. */
+final class ServedDataset implements MountedDataset {
+  private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
+
+  static final String LACKS_CAPABILITY =
+      "no passthrough: it takes CAP_SYS_ADMIN, which the user's daemon has only with"
+          + " --passthrough-capability";
+
+  /** A first node is alone for as long as it takes to see that nobody else is there. */
+  private static final Duration OWN_PART = Duration.ofSeconds(10);
+
+  /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
+  private static final Duration ALL_NODES = Duration.ofSeconds(20);
+
+  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
+  private static final Duration HAND_OVER = Duration.ofSeconds(30);
+  private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
+
+  private final MountSettings settings;
+  private final Path state;
+  private final List<Path> owned;
+  private final List<Path> pools;
+  private final Namespace namespace;
+  private final DatasetSource source;
+  private final CountedBackingStore asked;
+  private final @Nullable Cluster cluster;
+  private final List<Tier> tiers;
+  private final Copies copies;
+  private final Stager stager;
+  private final PmfsFileSystem fileSystem;
+  private final KeptTasks tasks;
+  private final Bridge bridge;
+  private final RequestLog requests;
+  private final String bridgeReason;
+  private final boolean isResumed;
+  private final String directReason;
+  private final Deque<AutoCloseable> opened;
+  private final RecentReads recentReads = new RecentReads(this::counts);
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean started;
+  private volatile boolean purge;
+
+  /**
+   * Takes over everything.
+   *
+   * @param owned the directories that belong to this dataset alone
+   * @param pools the devices and files that do
+   * @param asked the source as it is read, by peers if there are any
+   * @param cluster with whom it is shared; null if with nobody
+   * @param isResumed whether an earlier daemon served this mount before
+   * @param directReason why passthrough was chosen at once; empty if it was not
+   * @param opened what must be closed, in that order
+   */
+  ServedDataset(
+      MountSettings settings,
+      Path state,
+      List<Path> owned,
+      List<Path> pools,
+      Namespace namespace,
+      DatasetSource source,
+      CountedBackingStore asked,
+      @Nullable Cluster cluster,
+      List<Tier> tiers,
+      Copies copies,
+      Stager stager,
+      PmfsFileSystem fileSystem,
+      KeptTasks tasks,
+      Bridge bridge,
+      RequestLog requests,
+      String bridgeReason,
+      boolean isResumed,
+      String directReason,
+      Deque<AutoCloseable> opened) {
+    this.settings = settings;
+    this.state = state;
+    this.owned = owned;
+    this.pools = pools;
+    this.namespace = namespace;
+    this.source = source;
+    this.asked = asked;
+    this.cluster = cluster;
+    this.tiers = tiers;
+    this.copies = copies;
+    this.stager = stager;
+    this.fileSystem = fileSystem;
+    this.tasks = tasks;
+    this.bridge = bridge;
+    this.requests = requests;
+    this.bridgeReason = bridgeReason;
+    this.isResumed = isResumed;
+    this.directReason = directReason;
+    this.opened = opened;
+  }
+
+  @Override
+  public void start() throws MountFailure {
+    started = true;
+    // A mount that is in use already waits for nobody; a new one is to find its peers first.
+    if (!isResumed) {
+      join(OWN_PART);
+    }
+    try {
+      bridge.mount(settings.readyTimeout());
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+    if (isResumed) {
+      // A task is to know which files are this node's; readers are answered meanwhile.
+      join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
+    }
+    tasks.resume();
+    recentReads.start();
+  }
+
+  private void join(Duration patience) throws MountFailure {
+    Cluster joined = cluster;
+    if (joined == null) {
+      return;
+    }
+    NodeResource answers = new NodeResource(this::status, tasks);
+    try {
+      joined.open(fileSystem, namespace, copies, stager, answers, patience);
+    } catch (IllegalArgumentException e) {
+      stayAlone(new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e));
+    } catch (IOException e) {
+      stayAlone(
+          new MountFailure(
+              ExitStatus.FAILED, "--cluster: peers cannot be answered: " + Reason.of(e), e));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** A mount that is in use goes on without peers; a new one does not begin so. */
+  private void stayAlone(MountFailure failure) throws MountFailure {
+    if (!isResumed) {
+      throw failure;
+    }
+    log.warn("{}; going on without peers", failure.line());
+  }
+
+  @Override
+  public String description() {
+    return source.description();
+  }
+
+  @Override
+  public SourceIdentity sourceIdentity() {
+    return source.sourceIdentity();
+  }
+
+  @Override
+  public @Nullable String otherSource() {
+    try {
+      return source.replacement(LOOK_AT_SOURCE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
+  }
+
+  @Override
+  public StatusReport status() {
+    ReadOrigins origins = stager.readOrigins();
+    List<StatusReport.TierStatus> tierReports =
+        IntStream.range(0, tiers.size())
+            .mapToObj(i -> StatusReport.TierStatus.of(i, origins, copies, stager))
+            .toList();
+    StatusReport.Reads reads =
+        StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
+    StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
+    ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
+    return new StatusReport(
+        settings.mountpoint().toString(),
+        settings.source().toString(),
+        "",
+        ProcessHandle.current().pid(),
+        0,
+        bridge.name(),
+        bridgeReason,
+        bridge.readMode().word(),
+        readModeReason(),
+        null,
+        state.toString(),
+        namespace.failure(),
+        tierReports,
+        reads,
+        staging,
+        StatusReport.SourceOperations.of(source.files().operations()),
+        clusterReport,
+        tasks.latest(),
+        null,
+        Engagement.of(tierReports, reads, staging, recentReads.counts()),
+        RequestReport.of(bridge.latencies()),
+        StatusReport.Memory.now(),
+        StatusReport.AccessLog.of(requests),
+        StatusReport.Waiting.of(requests),
+        source.absence());
+  }
+
+  /** A file that is left to the kernel counts as if it were read whole, once for each open. */
+  private RecentReads.Counts counts() {
+    StagerStatus staging = stager.status();
+    long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
+    return new RecentReads.Counts(
+        stager.bytesServed() + bridge.bytesLeftToKernel(),
+        asked,
+        staging.completed(),
+        staging.copiedAgain(),
+        staging.evicted());
+  }
+
+  @Override
+  public RequestLog requests() {
+    return requests;
+  }
+
+  @Override
+  public Sources sources() {
+    return new Sources(
+        settings.source().toString(),
+        settings.mountpoint().toString(),
+        Version.get(),
+        bridge,
+        fileSystem,
+        copies,
+        stager,
+        source.files(),
+        cluster == null ? null : cluster::status,
+        this::taskCounts,
+        this::waits,
+        () -> namespace.failure() == null);
+  }
+
+  private Sources.Waits waits() {
+    StatusReport.Waiting waiting = StatusReport.Waiting.of(requests);
+    return new Sources.Waits(waiting.count(), waiting.longestSeconds());
+  }
+
+  private Sources.@Nullable TaskCounts taskCounts() {
+    TaskReport task = tasks.latest();
+    return task == null
+        ? null
+        : new Sources.TaskCounts(
+            task.isRunning(),
+            task.files(),
+            task.totalFiles(),
+            task.bytes(),
+            task.totalBytes(),
+            task.failed());
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    Cluster all = cluster;
+    StatusReport own = status();
+    ClusterReport seen = own.cluster();
+    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
+  }
+
+  @Override
+  public @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    Cluster all = cluster;
+    return all == null ? null : all.curl(node, resource, path, range);
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return tasks;
+  }
+
+  private String readModeReason() {
+    String reason = bridge.readModeReason();
+    if (!reason.isEmpty()) {
+      return reason;
+    }
+    if (bridge.readMode() == ReadMode.PASSTHROUGH && !directReason.isEmpty()) {
+      return directReason;
+    }
+    boolean leftToPageCache =
+        !settings.readMode().equals(ReadMode.PAGE_CACHE.word())
+            && bridge.readMode() == ReadMode.PAGE_CACHE;
+    if (leftToPageCache && settings.user() != null && !settings.passthroughCapability()) {
+      return LACKS_CAPABILITY;
+    }
+    if (leftToPageCache && settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+      return "no passthrough, as an earlier daemon of this session found";
+    }
+    return settings.readMode().equals("auto")
+        ? "as an earlier daemon of this session chose"
+        : "as asked for";
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountFailure {
+    try {
+      bridge.unmount(lazy);
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+  }
+
+  @Override
+  public boolean hasIdleWorker() {
+    return bridge.hasIdleWorker();
+  }
+
+  @Override
+  public long progress() {
+    return bridge.answered() + asked.begun() + asked.ended();
+  }
+
+  @Override
+  public boolean waitsForSource() {
+    long ended = asked.ended();
+    return asked.begun() > ended;
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return bridge.isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return bridge.device();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return bridge.hasFailed();
+  }
+
+  @Override
+  public ReadMode readMode() {
+    return bridge.readMode();
+  }
+
+  @Override
+  public boolean outlivesProcess() {
+    return bridge.outlivesProcess();
+  }
+
+  @Override
+  public boolean handOver() {
+    try {
+      if (!bridge.freeze(HAND_OVER)) {
+        return false;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+    if (closed.compareAndSet(false, true)) {
+      tasks.handOver();
+      closeParts();
+    }
+    return true;
+  }
+
+  @Override
+  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
+    return bridge.awaitEnd(limit);
+  }
+
+  @Override
+  public void purge() {
+    purge = true;
+  }
+
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    endSession();
+    closeParts();
+    if (purge) {
+      owned.forEach(ServedDataset::delete);
+      pools.forEach(ServedDataset::wipe);
+    }
+  }
+
+  private void closeParts() {
+    // First the others, who need not find out; then what makes copies, so that the tiers' usage is
+    // final; what is left comes after.
+    if (cluster != null) {
+      cluster.close();
+    }
+    tasks.close();
+    recentReads.close();
+    stager.close();
+    for (int i = 0; i < tiers.size(); i++) {
+      TierUsage.keep(namespace, tiers.get(i), copies.formats().get(i));
+    }
+    opened.forEach(Wiring::closeQuietly);
+  }
+
+  private void endSession() {
+    if (!started) {
+      return;
+    }
+    try {
+      if (!bridge.awaitEnd(Duration.ZERO)) {
+        bridge.unmount(true);
+        bridge.awaitEnd(LAST_REQUESTS);
+      }
+    } catch (MountException e) {
+      log.warn("{}", e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void wipe(Path pool) {
+    try {
+      PoolPlace.wipe(pool);
+    } catch (IOException e) {
+      log.warn("{} could not be emptied: {}", pool, Reason.of(e));
+    }
+  }
+
+  private static void delete(Path directory) {
+    try {
+      if (Files.exists(directory)) {
+        MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE);
+      }
+    } catch (IOException e) {
+      log.warn("{} could not be removed: {}", directory, Reason.of(e));
+    }
+  }
+}

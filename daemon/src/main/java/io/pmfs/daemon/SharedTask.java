@@ -1,0 +1,220 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.fs.FileTask;
+import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskProgress;
+import io.pmfs.fs.TaskRequest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A task of several nodes of a cluster: each does its own part, and what is said of it is the sum.
+ * It runs until all parts have ended. A part that another node left undone is a finding.
+ */
+final class SharedTask implements FileTask {
+  private static final Logger log = LoggerFactory.getLogger(SharedTask.class);
+
+  private static final Duration LOOK_AGAIN = Duration.ofHours(1);
+
+  private final FileTask here;
+  private final List<PeerPart> parts;
+  private final CountDownLatch ended = new CountDownLatch(1);
+
+  SharedTask(FileTask here, List<PeerPart> parts) {
+    this.here = here;
+    this.parts = List.copyOf(parts);
+  }
+
+  /** Has the others do these requests, which each part passes over by itself, and follows them. */
+  void start(Iterable<TaskRequest> requests) {
+    CountDownLatch running = new CountDownLatch(parts.size());
+    for (PeerPart part : parts) {
+      daemon(
+          "part-" + part.name(),
+          () -> {
+            try {
+              part.follow(requests);
+            } finally {
+              running.countDown();
+            }
+          });
+    }
+    daemon(
+        "parts",
+        () -> {
+          running.await();
+          while (!here.await(LOOK_AGAIN)) {
+            log.debug("the part here goes on");
+          }
+          ended.countDown();
+        });
+  }
+
+  private interface Work {
+    void run() throws InterruptedException;
+  }
+
+  private static void daemon(String name, Work work) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                work.run();
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+            },
+            name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** This node's part. */
+  FileTask here() {
+    return here;
+  }
+
+  /** How many nodes take part, as far as is known. */
+  int nodes() {
+    return 1 + (int) parts.stream().filter(part -> !part.reports().isEmpty()).count();
+  }
+
+  @Override
+  public TaskRequest request() {
+    return here.request();
+  }
+
+  @Override
+  public TaskProgress progress() {
+    boolean isOver = ended.getCount() == 0;
+    TaskProgress own = here.progress();
+    Sum sum = new Sum(own);
+    for (PeerPart part : parts) {
+      List<TaskReport> reports = part.reports();
+      sum.isFinal &= !reports.isEmpty() || part.undone() != null;
+      reports.forEach(sum::add);
+      if (part.undone() != null) {
+        sum.failed++;
+      }
+    }
+    return sum.with(isOver ? own.state() : TaskProgress.State.RUNNING);
+  }
+
+  /** Counts of several parts. */
+  private static final class Sum {
+    private final TaskProgress own;
+    private boolean isFinal;
+    private long totalFiles;
+    private long totalBytes;
+    private long files;
+    private long bytes;
+    private long done;
+    private long present;
+    private long noRoom;
+    private long failed;
+    private Duration elapsed;
+
+    Sum(TaskProgress own) {
+      this.own = own;
+      isFinal = own.totalsAreFinal();
+      totalFiles = own.totalFiles();
+      totalBytes = own.totalBytes();
+      files = own.files();
+      bytes = own.bytes();
+      done = own.done();
+      present = own.present();
+      noRoom = own.noRoom();
+      failed = own.failed();
+      elapsed = own.elapsed();
+    }
+
+    void add(TaskReport part) {
+      isFinal &= part.totalsAreFinal();
+      totalFiles += part.totalFiles();
+      totalBytes += part.totalBytes();
+      files += part.files();
+      bytes += part.bytes();
+      done += part.done();
+      present += part.present();
+      noRoom += part.noRoom();
+      failed += part.failed();
+      elapsed = elapsed.compareTo(part.elapsed()) < 0 ? part.elapsed() : elapsed;
+    }
+
+    TaskProgress with(TaskProgress.State state) {
+      return new TaskProgress(
+          state,
+          state == TaskProgress.State.FAILED ? own.reason() : null,
+          isFinal,
+          totalFiles,
+          totalBytes,
+          files,
+          bytes,
+          own.directory(),
+          done,
+          present,
+          noRoom,
+          failed,
+          elapsed);
+    }
+  }
+
+  /** Those of this node first; those of the others once all have ended. */
+  @Override
+  public List<TaskFinding> findings(long from, int limit) {
+    List<TaskFinding> found = new ArrayList<>(here.findings(from, limit));
+    if (ended.getCount() > 0 || found.size() == limit) {
+      return found;
+    }
+    long skipped = found.isEmpty() ? from - countHere(from) : 0;
+    for (PeerPart part : parts) {
+      List<TaskFinding> more = part.findings(skipped, limit - found.size());
+      skipped = Math.max(0, skipped - part.findingCount());
+      found.addAll(more);
+    }
+    return found;
+  }
+
+  /** How many of this node's findings lie below an index behind them. */
+  private long countHere(long from) {
+    long low = 0;
+    long high = from;
+    while (low < high) {
+      long middle = (low + high) >>> 1;
+      if (here.findings(middle, 1).isEmpty()) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+
+  @Override
+  public long position() {
+    return here.position();
+  }
+
+  @Override
+  public void close() {
+    parts.forEach(PeerPart::close);
+    here.close();
+  }
+
+  @Override
+  public void cancel() {
+    parts.forEach(PeerPart::cancel);
+    here.cancel();
+  }
+
+  @Override
+  public boolean await(Duration timeout) throws InterruptedException {
+    return ended.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+  }
+}

@@ -1,0 +1,64 @@
+package io.pmfs.daemon;
+
+import io.pmfs.metadata.Namespace;
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A thread that has the namespace recorded again once its disk can be written, and looks ever more
+ * seldom.
+ */
+final class StateRecovery implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(StateRecovery.class);
+  private static final Duration FIRST = Duration.ofSeconds(1);
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final Duration LONGEST = Duration.ofSeconds(30);
+
+  private final Namespace namespace;
+  private final Thread thread;
+
+  private StateRecovery(Namespace namespace) {
+    this.namespace = namespace;
+    this.thread = new Thread(this::run, "state");
+    thread.setDaemon(true);
+  }
+
+  static StateRecovery start(Namespace namespace) {
+    StateRecovery recovery = new StateRecovery(namespace);
+    recovery.thread.start();
+    return recovery;
+  }
+
+  private void run() {
+    Duration pause = FIRST;
+    while (true) {
+      try {
+        Thread.sleep(pause.toMillis());
+      } catch (InterruptedException e) {
+        return;
+      }
+      if (namespace.failure() == null) {
+        pause = FIRST;
+        continue;
+      }
+      try {
+        namespace.recover();
+      } catch (RuntimeException e) {
+        log.warn("the state cannot be opened again", e);
+      }
+      pause = pause.multipliedBy(2).compareTo(LONGEST) > 0 ? LONGEST : pause.multipliedBy(2);
+    }
+  }
+
+  /** Returns when the thread has ended, or its disk does not answer. */
+  @Override
+  public void close() {
+    thread.interrupt();
+    try {
+      thread.join(PATIENCE.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

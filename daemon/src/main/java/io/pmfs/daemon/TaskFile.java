@@ -1,0 +1,123 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.gson.stream.JsonWriter;
+import io.pmfs.daemon.report.TaskJson;
+import io.pmfs.fs.PathFile;
+import io.pmfs.fs.TaskPaths;
+import io.pmfs.fs.TaskRequest;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is kept of a running task for the next daemon.
+ *
+ * @param resumes how often a daemon went on with it that did not run for long
+ * @param isPart whether another node began it
+ * @param others the nodes that do the same for this one
+ */
+record TaskFile(
+    String id, int resumes, boolean isPart, List<PeerTasks.Node> others, TaskRequest request) {
+
+  TaskFile with(int newResumes, TaskRequest newRequest) {
+    return new TaskFile(id, newResumes, isPart, others, newRequest);
+  }
+
+  /** For a daemon that goes on when this one is at a position. */
+  TaskFile at(long position, boolean isSound) {
+    TaskRequest next =
+        request instanceof TaskRequest.Prefetch prefetch ? prefetch.from(position) : request;
+    return with(isSound ? 0 : resumes, next);
+  }
+
+  /** The name of the file with its list; null if it has none. */
+  @Nullable String listName() {
+    Path list = request.paths() instanceof PathFile inFile ? inFile.path() : null;
+    return list == null ? null : String.valueOf(list.getFileName());
+  }
+
+  /** Replaces the file, so that there is a whole one at any time. */
+  void write(Path path) throws IOException {
+    if (request.paths() instanceof PathFile && listName() == null) {
+      throw new IOException("its list could not be kept beside it");
+    }
+    Path next = next(path);
+    try (JsonWriter out = new JsonWriter(Files.newBufferedWriter(next, UTF_8))) {
+      out.beginObject();
+      out.name("id").value(id);
+      out.name("resumes").value(resumes);
+      out.name("part").value(isPart);
+      out.name("others").beginArray();
+      for (PeerTasks.Node node : others) {
+        out.value(node.id().toString()).value(node.name());
+      }
+      out.endArray();
+      out.name("list").value(listName());
+      out.name("request");
+      TaskJson.write(request, out);
+      out.endObject();
+    }
+    Files.move(next, path, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  private static Path next(Path path) {
+    return path.resolveSibling(path.getFileName() + ".new");
+  }
+
+  static void remove(Path path) throws IOException {
+    Files.deleteIfExists(next(path));
+    Files.deleteIfExists(path);
+  }
+
+  /** Throws IOException or IllegalArgumentException for what is not such a file. */
+  static TaskFile read(Path path, TaskLists lists) throws IOException {
+    String id = null;
+    TaskPaths list = null;
+    int resumes = 0;
+    boolean isPart = false;
+    List<PeerTasks.Node> others = new ArrayList<>();
+    TaskRequest request = null;
+    try (JsonReader in = new JsonReader(Files.newBufferedReader(path, UTF_8))) {
+      in.beginObject();
+      while (in.hasNext()) {
+        switch (in.nextName()) {
+          case "id" -> id = in.nextString();
+          case "resumes" -> resumes = in.nextInt();
+          case "part" -> isPart = in.nextBoolean();
+          case "others" -> {
+            in.beginArray();
+            while (in.hasNext()) {
+              others.add(new PeerTasks.Node(UUID.fromString(in.nextString()), in.nextString()));
+            }
+            in.endArray();
+          }
+          case "list" -> list = readList(in, lists);
+          case "request" -> request = TaskJson.read(in, list);
+          default -> throw new IllegalArgumentException("not a task's file");
+        }
+      }
+      in.endObject();
+    }
+    if (id == null || !id.matches("[0-9a-f]{16}") || resumes < 0 || request == null) {
+      throw new IllegalArgumentException("not a task's file");
+    }
+    return new TaskFile(id, resumes, isPart, others, request);
+  }
+
+  private static @Nullable TaskPaths readList(JsonReader in, TaskLists lists) throws IOException {
+    if (in.peek() == JsonToken.NULL) {
+      in.nextNull();
+      return null;
+    }
+    return lists.open(in.nextString());
+  }
+}

@@ -1,0 +1,191 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufInputStream;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.QueryStringDecoder;
+import io.pmfs.daemon.report.TaskJson;
+import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.PathText;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@code /tasks} on the control socket: {@code POST /tasks} starts one, whose paths are in its JSON
+ * or, with the content type {@value #LIST_TYPE}, in a list behind it; {@code GET /tasks/latest} is
+ * a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} what there is to say
+ * of single paths, {@code DELETE /tasks/latest} cancels.
+ */
+public final class TaskResource {
+  public static final String PATH = "/tasks";
+
+  /** A line of JSON and a list of paths: docs/formats.md. */
+  public static final String LIST_TYPE = "application/x-pmfs-paths";
+
+  /** Of JSON; some ten thousand paths. More are sent as a list. */
+  static final int MAX_REQUEST_BYTES = 4 << 20;
+
+  private static final int MAX_FINDINGS = 1000;
+
+  private final KeptTasks tasks;
+  private final boolean ofPeers;
+
+  TaskResource(KeptTasks tasks) {
+    this(tasks, false);
+  }
+
+  private TaskResource(KeptTasks tasks, boolean ofPeers) {
+    this.tasks = tasks;
+    this.ofPeers = ofPeers;
+  }
+
+  /** As another node of the cluster asks: for this node's part only. */
+  static TaskResource ofPeers(KeptTasks tasks) {
+    return new TaskResource(tasks, true);
+  }
+
+  /** One path and what is the matter with it. */
+  public record Finding(String path, String outcome, String reason) {
+    static Finding of(TaskFinding finding) {
+      return new Finding(
+          PathText.encode(finding.path()),
+          finding.kind().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+          finding.reason());
+    }
+
+    /** Whether nothing is missing, where it was read from JSON. */
+    public boolean isWhole() {
+      return path != null && outcome != null && reason != null;
+    }
+  }
+
+  /** Some of the findings, in order; the last page has fewer than were asked for. */
+  public record Findings(List<Finding> findings) {}
+
+  ControlAnswer answer(HttpMethod method, QueryStringDecoder query, ByteBuf body) {
+    return switch (query.path()) {
+      case "/tasks" ->
+          method.equals(HttpMethod.POST)
+              ? start(body)
+              : ControlAnswer.wrongMethod(method, HttpMethod.POST.name());
+      case "/tasks/latest" -> {
+        if (method.equals(HttpMethod.DELETE)) {
+          yield cancel();
+        } else if (!method.equals(HttpMethod.GET)) {
+          yield ControlAnswer.wrongMethod(method, "GET, DELETE");
+        }
+        yield latest();
+      }
+      case "/tasks/latest/findings" ->
+          method.equals(HttpMethod.GET)
+              ? findings(query.parameters())
+              : ControlAnswer.wrongMethod(method, HttpMethod.GET.name());
+      default ->
+          ControlAnswer.error(
+              HttpResponseStatus.NOT_FOUND,
+              query.path() + ": try /tasks, /tasks/latest or /tasks/latest/findings");
+    };
+  }
+
+  private ControlAnswer start(ByteBuf body) {
+    TaskRequest request;
+    try (JsonReader in =
+        new JsonReader(new InputStreamReader(new ByteBufInputStream(body), UTF_8))) {
+      request = TaskJson.read(in, null);
+      if (in.peek() != JsonToken.END_DOCUMENT) {
+        throw new IOException("more values");
+      }
+    } catch (IOException e) {
+      throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
+    }
+    return start(request);
+  }
+
+  /** Starts a task, or gives its list up. */
+  ControlAnswer start(TaskRequest request) {
+    boolean isStarted = false;
+    try {
+      if (ofPeers && !PeerTasks.isForAll(request)) {
+        return ControlAnswer.error(
+            HttpResponseStatus.FORBIDDEN,
+            "other nodes may start nothing but stage and check; run it on this node");
+      }
+      ControlAnswer answer =
+          ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
+      isStarted = true;
+      return answer;
+    } catch (IllegalStateException e) {
+      return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
+    } finally {
+      if (!isStarted) {
+        request.paths().close();
+      }
+    }
+  }
+
+  /** Where the lists of tasks lie. */
+  TaskLists lists() {
+    return tasks.lists();
+  }
+
+  /** Why no task can begin now; null if one can. */
+  @Nullable ControlAnswer refusal() {
+    String reason = tasks.refusal();
+    return reason == null ? null : ControlAnswer.error(HttpResponseStatus.CONFLICT, reason);
+  }
+
+  private ControlAnswer cancel() {
+    try {
+      if (ofPeers) {
+        tasks.cancelPart();
+      } else {
+        tasks.cancel();
+      }
+      return latest();
+    } catch (IllegalStateException e) {
+      return ControlAnswer.error(HttpResponseStatus.CONFLICT, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private ControlAnswer latest() {
+    TaskReport report = ofPeers ? tasks.latestPart() : tasks.latest();
+    return report == null
+        ? ControlAnswer.error(
+            HttpResponseStatus.NOT_FOUND, "no task was started since this was mounted")
+        : ControlAnswer.ok(report);
+  }
+
+  private ControlAnswer findings(Map<String, List<String>> parameters) {
+    for (String name : parameters.keySet()) {
+      if (!name.equals("from") && !name.equals("limit")) {
+        throw new IllegalArgumentException("unknown parameter " + name + ": try from or limit");
+      }
+    }
+    long from = number(parameters, "from", 0, Long.MAX_VALUE);
+    int limit = (int) number(parameters, "limit", MAX_FINDINGS, MAX_FINDINGS);
+    List<TaskFinding> found =
+        ofPeers ? tasks.findingsOfPart(from, limit) : tasks.findings(from, limit);
+    return ControlAnswer.ok(new Findings(found.stream().map(Finding::of).toList()));
+  }
+
+  private static long number(
+      Map<String, List<String>> parameters, String name, long absent, long largest) {
+    List<String> values = parameters.getOrDefault(name, List.of(Long.toString(absent)));
+    String value = values.get(0);
+    if (values.size() != 1 || !value.matches("\\d{1,18}") || Long.parseLong(value) > largest) {
+      throw new IllegalArgumentException(name + ": give one number, at most " + largest);
+    }
+    return Long.parseLong(value);
+  }
+}

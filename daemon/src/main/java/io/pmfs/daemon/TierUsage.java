@@ -1,0 +1,48 @@
+package io.pmfs.daemon;
+
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.CopyFormat;
+import io.pmfs.tier.Tier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What each tier's copies take, kept from a clean stop to the next start so that a tier takes
+ * copies before it was compared with the records.
+ */
+final class TierUsage {
+  private TierUsage() {}
+
+  /**
+   * What the opening before this one kept; null if it did not stop cleanly or did not use the tier.
+   */
+  static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
+    Long opening = namespace.counter("tier-session/" + tier);
+    Long bytes = namespace.counter("tier-bytes/" + tier);
+    Long copies = namespace.counter("tier-copies/" + tier);
+    return !namespace.stoppedCleanly()
+            || opening == null
+            || bytes == null
+            || copies == null
+            || opening != namespace.opening() - 1
+        ? null
+        : new Tier.Usage(bytes, copies);
+  }
+
+  /** What the copies held, of which {@link #kept} says what they take; null if not known. */
+  static @Nullable Long keptContent(Namespace namespace, String tier) {
+    Long bytes = namespace.counter("tier-content/" + tier);
+    return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;
+  }
+
+  static void keep(Namespace namespace, Tier tier, CopyFormat format) {
+    Tier.Usage usage = tier.usage();
+    if (usage == null) {
+      return;
+    }
+    String name = tier.name();
+    namespace.putCounter("tier-bytes/" + name, usage.fileBytes());
+    namespace.putCounter("tier-content/" + name, format.contentBytes());
+    namespace.putCounter("tier-copies/" + name, usage.copies());
+    namespace.putCounter("tier-session/" + name, namespace.opening());
+  }
+}

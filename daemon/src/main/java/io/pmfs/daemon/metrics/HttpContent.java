@@ -1,0 +1,20 @@
+package io.pmfs.daemon.metrics;
+
+import java.util.Map;
+import java.util.concurrent.Callable;
+
+/**
+ * What is answered to GET of one path.
+ *
+ * @param headers besides those that every answer has
+ * @param body made anew for each answer, by any thread
+ */
+public record HttpContent(String type, Map<String, String> headers, Callable<String> body) {
+  public HttpContent {
+    headers = Map.copyOf(headers);
+  }
+
+  public HttpContent(String type, Callable<String> body) {
+    this(type, Map.of(), body);
+  }
+}

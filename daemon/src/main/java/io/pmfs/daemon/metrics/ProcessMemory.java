@@ -1,0 +1,25 @@
+package io.pmfs.daemon.metrics;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What this process takes of the machine's memory. */
+public final class ProcessMemory {
+
+  private ProcessMemory() {}
+
+  /** Resident bytes; 0 if the kernel does not tell. */
+  public static long residentBytes() {
+    try {
+      for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+        if (line.startsWith("VmRSS:")) {
+          return Long.parseLong(line.replaceAll("\\D", "")) << 10;
+        }
+      }
+    } catch (IOException | NumberFormatException e) {
+      return 0;
+    }
+    return 0;
+  }
+}

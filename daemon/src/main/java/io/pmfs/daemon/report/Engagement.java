@@ -1,0 +1,105 @@
+package io.pmfs.daemon.report;
+
+import io.pmfs.settings.ByteSize;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Whether a mount does for its readers what it is for: whether the source was asked for clearly
+ * less, in the recent past, than readers got. In {@code pmfs status --json} the state is one of the
+ * four words below.
+ *
+ * @param reason a sentence for people
+ */
+public record Engagement(String state, String reason) {
+  /** Nothing was read through the mount since its daemon started. */
+  static final String UNREAD = "unread";
+
+  /** The source was asked for at most nine tenths of what readers got. */
+  public static final String ENGAGED = "engaged";
+
+  /** It was asked for more, and what it gave is kept: what a first epoch looks like. */
+  static final String FILLING = "filling";
+
+  /** It was asked for more, and so it will be for what comes. */
+  public static final String SOURCE_ONLY = "source-only";
+
+  public boolean isSourceOnly() {
+    return state.equals(SOURCE_ONLY);
+  }
+
+  /**
+   * Of one daemon.
+   *
+   * @param recent what was counted in the recent past
+   */
+  public static Engagement of(
+      List<StatusReport.TierStatus> tiers,
+      StatusReport.Reads reads,
+      StatusReport.Staging staging,
+      RecentReads.Counts recent) {
+    if (!tiers.isEmpty() && tiers.stream().allMatch(tier -> tier.state().equals("failed"))) {
+      return new Engagement(
+          SOURCE_ONLY,
+          "no tier works any more (%s: %s); mend it and mount again"
+              .formatted(tiers.get(0).path(), tiers.get(0).reason()));
+    }
+    if (recent.bytes() == 0) {
+      return new Engagement(
+          UNREAD,
+          reads.requests() > 0
+              ? "no read was answered with data yet"
+              : "nothing was read through the mount yet; a job that is running reads its data"
+                  + " elsewhere");
+    }
+    if (recent.isSourceSpared()) {
+      return new Engagement(
+          ENGAGED,
+          String.format(
+              Locale.ROOT,
+              "the source was asked for %s, and readers got %s",
+              ByteSize.format(recent.sourceBytes()),
+              ByteSize.format(recent.bytes())));
+    }
+    return fromSource(tiers, staging, recent);
+  }
+
+  private static Engagement fromSource(
+      List<StatusReport.TierStatus> tiers,
+      StatusReport.Staging staging,
+      RecentReads.Counts recent) {
+    if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
+      return new Engagement(
+          SOURCE_ONLY,
+          "copies are evicted before they are read again; give the tiers more room, or keep what is"
+              + " there with --eviction none");
+    }
+    boolean isRecovering = tiers.stream().anyMatch(tier -> tier.state().equals("recovering"));
+    if (recent.copied() + staging.active() + staging.queued() > 0 || isRecovering) {
+      return new Engagement(
+          FILLING,
+          String.format(
+                  Locale.ROOT,
+                  "what is read comes from the source, and is kept: %,d copies made",
+                  staging.completed())
+              + (staging.skippedNoRoom() > 0
+                  ? String.format(Locale.ROOT, "; %,d files found no room", staging.skippedNoRoom())
+                  : ""));
+    }
+    return new Engagement(SOURCE_ONLY, whyNothingIsKept(staging));
+  }
+
+  private static String whyNothingIsKept(StatusReport.Staging staging) {
+    if (staging.skippedNoRoom() > 0) {
+      return String.format(
+          Locale.ROOT,
+          "the tiers have no room (%,d files found none); give them more, or use --eviction lru",
+          staging.skippedNoRoom());
+    }
+    if (staging.failed() > 0) {
+      return String.format(
+          Locale.ROOT, "%,d copies could not be made; the log says why", staging.failed());
+    }
+    return "no copies are made";
+  }
+}

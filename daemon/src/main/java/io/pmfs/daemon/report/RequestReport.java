@@ -1,0 +1,94 @@
+package io.pmfs.daemon.report;
+
+import io.pmfs.fuse.RequestLatencies;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How long requests of the kernel took since the daemon started, in {@code pmfs status --json}.
+ *
+ * @param boundsSeconds the upper bounds of all buckets but the last
+ * @param operations those that were asked for
+ */
+public record RequestReport(List<Double> boundsSeconds, List<Operation> operations) {
+  /**
+   * The requests of one operation.
+   *
+   * @param operation as FUSE calls it
+   * @param p50Millis estimated: half of the requests took at most so long
+   * @param p99Millis the same of 99 in 100
+   * @param buckets how many took at most as long as their bound and longer than the one before
+   */
+  public record Operation(
+      String operation,
+      long count,
+      double sumSeconds,
+      double p50Millis,
+      double p99Millis,
+      List<Long> buckets) {}
+
+  public static RequestReport of(RequestLatencies latencies) {
+    List<Double> bounds = RequestLatencies.boundsSeconds();
+    return new RequestReport(
+        bounds,
+        latencies.snapshot().stream()
+            .map(o -> operation(bounds, o.operation(), o.sumSeconds(), o.buckets()))
+            .toList());
+  }
+
+  private static Operation operation(
+      List<Double> bounds, String name, double sumSeconds, List<Long> buckets) {
+    return new Operation(
+        name,
+        buckets.stream().mapToLong(Long::longValue).sum(),
+        sumSeconds,
+        quantileMillis(bounds, buckets, 0.5),
+        quantileMillis(bounds, buckets, 0.99),
+        buckets);
+  }
+
+  /** What came since an earlier report of the same daemon. */
+  public RequestReport since(RequestReport earlier) {
+    List<Operation> since = new ArrayList<>();
+    for (Operation now : operations) {
+      Operation then =
+          earlier.operations.stream()
+              .filter(o -> o.operation().equals(now.operation()))
+              .findFirst()
+              .orElse(null);
+      since.add(then == null ? now : difference(now, then));
+    }
+    return new RequestReport(boundsSeconds, since);
+  }
+
+  private Operation difference(Operation now, Operation then) {
+    List<Long> buckets = new ArrayList<>();
+    for (int i = 0; i < now.buckets().size(); i++) {
+      long before = i < then.buckets().size() ? then.buckets().get(i) : 0;
+      buckets.add(Math.max(0, now.buckets().get(i) - before));
+    }
+    return operation(boundsSeconds, now.operation(), now.sumSeconds() - then.sumSeconds(), buckets);
+  }
+
+  /**
+   * As Prometheus's histogram_quantile has it: within a bucket values are taken to lie evenly. 0 if
+   * there are none, the last bound for what is beyond it.
+   */
+  static double quantileMillis(List<Double> boundsSeconds, List<Long> buckets, double quantile) {
+    long all = buckets.stream().mapToLong(Long::longValue).sum();
+    double rank = quantile * all;
+    long below = 0;
+    for (int i = 0; i < Math.min(boundsSeconds.size(), buckets.size()); i++) {
+      long here = buckets.get(i);
+      if (here > 0 && below + here >= rank) {
+        double low = i == 0 ? 0 : boundsSeconds.get(i - 1);
+        double high = boundsSeconds.get(i);
+        return 1e3 * (low + (high - low) * Math.max(0, rank - below) / here);
+      }
+      below += here;
+    }
+    return all == 0 || boundsSeconds.isEmpty()
+        ? 0
+        : 1e3 * boundsSeconds.get(boundsSeconds.size() - 1);
+  }
+}

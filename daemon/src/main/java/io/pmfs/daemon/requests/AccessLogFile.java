@@ -1,0 +1,248 @@
+package io.pmfs.daemon.requests;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.LinkOption.NOFOLLOW_LINKS;
+import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
+import static java.nio.file.StandardOpenOption.APPEND;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The file of an access log, with older ones beside it: {@code FILE.1} is the latest of them. Only
+ * its owner may read it, and one daemon at a time writes it. What cannot be written is counted, and
+ * the file says so as soon as it can be written again; so does the daemon's log, at most once a
+ * minute. A file that was moved away or removed is made anew. For one thread, but for {@link
+ * #missing}.
+ */
+public final class AccessLogFile implements LineReader, AutoCloseable {
+  /** The largest file, in bytes. */
+  public static final long MAX_BYTES = 100 << 20;
+
+  public static final int OLDER_FILES = 7;
+
+  private static final Logger log = LoggerFactory.getLogger(AccessLogFile.class);
+  private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
+  private static final Duration WARNING_INTERVAL = Duration.ofMinutes(1);
+
+  private final Path file;
+  private final long maxBytes;
+  private final int olderFiles;
+  private final InstantSource clock;
+  private @Nullable FileChannel channel;
+  private @Nullable Object key;
+  private long size;
+  private Instant looked = Instant.MIN;
+  private Instant warned = Instant.MIN;
+  private boolean isSaidToFail;
+  private long unwritten;
+  private final LongAdder missing = new LongAdder();
+
+  /**
+   * A file that is not open yet.
+   *
+   * @param maxBytes when it would get larger, another one is begun
+   * @param olderFiles how many are kept
+   */
+  public AccessLogFile(Path file, long maxBytes, int olderFiles, InstantSource clock) {
+    this.file = file;
+    this.maxBytes = maxBytes;
+    this.olderFiles = olderFiles;
+    this.clock = clock;
+  }
+
+  public Path file() {
+    return file;
+  }
+
+  /** How many requests were lost, because they could not be written, since it was opened. */
+  public long missing() {
+    return missing.sum();
+  }
+
+  /**
+   * Opens the file, to append to it; makes it and its directory if need be. Without it the first
+   * line does so.
+   *
+   * @throws IOException if it cannot be written, is no regular file, or is another daemon's
+   */
+  public void open() throws IOException {
+    Path parent = file.getParent();
+    if (parent != null && !Files.isDirectory(parent)) {
+      Files.createDirectories(
+          parent,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    }
+    if (Files.exists(file, NOFOLLOW_LINKS) && !Files.isRegularFile(file, NOFOLLOW_LINKS)) {
+      throw new FileSystemException(file.toString(), null, "not a regular file"); // a FIFO blocks
+    }
+    FileChannel opened =
+        FileChannel.open(
+            file,
+            Set.of(CREATE, WRITE, APPEND, NOFOLLOW_LINKS),
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    try {
+      lock(opened);
+      size = opened.size();
+      key = keyOf(file);
+    } catch (IOException e) {
+      opened.close();
+      throw e;
+    }
+    FileChannel before = channel;
+    channel = opened;
+    if (before != null) {
+      before.close();
+    }
+  }
+
+  /** Held for as long as the file is open. */
+  private void lock(FileChannel opened) throws IOException {
+    try {
+      if (opened.tryLock() != null) {
+        return;
+      }
+    } catch (OverlappingFileLockException e) {
+      log.trace("{}: another mount of this process writes it", file);
+    }
+    throw new FileSystemException(file.toString(), null, "another mount writes its requests to it");
+  }
+
+  private static Object keyOf(Path file) throws IOException {
+    Object key = Files.readAttributes(file, BasicFileAttributes.class, NOFOLLOW_LINKS).fileKey();
+    return key == null ? file : key;
+  }
+
+  @Override
+  public void take(String lines, int requests) {
+    try {
+      openIfGone();
+      write(lines);
+      if (isSaidToFail) {
+        isSaidToFail = false;
+        log.info("{}: access log: is written again; {} requests are missing", file, unwritten);
+      }
+      unwritten = 0;
+    } catch (IOException e) {
+      unwritten += requests;
+      missing.add(requests);
+      fail(e);
+    }
+  }
+
+  /** Somebody may have removed it, or moved it away as logrotate does. */
+  private void openIfGone() throws IOException {
+    Instant now = clock.instant();
+    if (channel != null && Duration.between(looked, now).compareTo(LOOK_INTERVAL) < 0) {
+      return;
+    }
+    looked = now;
+    if (channel != null && isThere()) {
+      return;
+    }
+    open();
+  }
+
+  private boolean isThere() throws IOException {
+    try {
+      return keyOf(file).equals(key);
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  private void write(String lines) throws IOException {
+    String note =
+        unwritten == 0
+            ? ""
+            : new LogLine.Missing(clock.instant(), unwritten, "the file could not be written")
+                    .text()
+                + "\n";
+    byte[] bytes = (note + lines).getBytes(UTF_8);
+    if (size > 0 && size + bytes.length > maxBytes) {
+      rotate();
+    }
+    FileChannel to = channel;
+    if (to == null) {
+      throw new IOException("not open");
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    try {
+      while (buffer.hasRemaining()) {
+        to.write(buffer);
+      }
+      size += bytes.length;
+    } catch (IOException e) {
+      to.truncate(size); // no half lines
+      throw e;
+    }
+  }
+
+  private void rotate() throws IOException {
+    if (!isThere()) {
+      open(); // else the older ones would move each time that this fails
+      return;
+    }
+    for (int i = olderFiles - 1; i >= 1; i--) {
+      if (Files.exists(older(i), NOFOLLOW_LINKS)) {
+        Files.move(older(i), older(i + 1), ATOMIC_MOVE);
+      }
+    }
+    Files.move(file, older(1), ATOMIC_MOVE);
+    open();
+  }
+
+  private Path older(int number) {
+    return file.resolveSibling(file.getFileName() + "." + number);
+  }
+
+  private void fail(IOException e) {
+    Instant now = clock.instant();
+    if (Duration.between(warned, now).compareTo(WARNING_INTERVAL) >= 0) {
+      warned = now;
+      isSaidToFail = true;
+      log.warn(
+          "{}: access log: cannot be written: {}; requests are served and missing in it until it"
+              + " can",
+          file,
+          reason(e));
+    }
+  }
+
+  private static String reason(IOException e) {
+    String reason = e instanceof FileSystemException f ? f.getReason() : e.getMessage();
+    return reason == null ? e.getClass().getSimpleName() : reason;
+  }
+
+  @Override
+  public void close() {
+    FileChannel open = channel;
+    channel = null;
+    if (open == null) {
+      return;
+    }
+    try (open) {
+      log.debug("{}: access log: {} requests are missing in it", file, missing());
+    } catch (IOException e) {
+      log.warn("{}: access log: {}", file, reason(e));
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package io.pmfs.daemon.requests;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who asked for what, as a line of the access log says it before the colon.
+ *
+ * @param uid who asked; {@link LogLine#NONE} if that is not known, as for group and thread
+ * @param path what it was about, below the root; null if only its inode is known
+ * @param inode that inode, if the path is null
+ * @param name of an extended attribute, or of what was looked up in an inode without a path
+ * @param size that was asked for, or NONE
+ * @param offset at which, or NONE
+ */
+public record Call(
+    long uid,
+    long gid,
+    long pid,
+    String operation,
+    @Nullable FileName path,
+    long inode,
+    @Nullable FileName name,
+    long size,
+    long offset) {
+
+  /** Asker and what was asked for. */
+  public String text() {
+    StringBuilder text = new StringBuilder(128);
+    appendTo(text);
+    return text.toString();
+  }
+
+  /** Appends {@link #text}. */
+  void appendTo(StringBuilder text) {
+    appendNumber("[uid:", uid, text);
+    appendNumber(",gid:", gid, text);
+    appendNumber(",pid:", pid, text);
+    text.append("] ");
+    appendRequest(text);
+  }
+
+  /** Operation and arguments. */
+  public String request() {
+    StringBuilder text = new StringBuilder(96);
+    appendRequest(text);
+    return text.toString();
+  }
+
+  private void appendRequest(StringBuilder text) {
+    text.append(operation).append(" (");
+    if (path == null) {
+      text.append('#').append(inode);
+    } else {
+      text.append("\"/").append(readable(path)).append('"');
+    }
+    FileName of = name;
+    if (of != null) {
+      text.append(",\"").append(readable(of)).append('"');
+    }
+    if (size != LogLine.NONE || offset != LogLine.NONE) {
+      appendNumber(",", size, text);
+      appendNumber(",", offset, text);
+    }
+    text.append(')');
+  }
+
+  /** What it was about, as the line has it but for the quotes: a path or an inode. */
+  public String target() {
+    FileName known = path;
+    return known == null ? "#" + inode : "/" + readable(known);
+  }
+
+  private static void appendNumber(String before, long number, StringBuilder text) {
+    text.append(before);
+    if (number == LogLine.NONE) {
+      text.append('-');
+    } else {
+      text.append(number);
+    }
+  }
+
+  /** Also without what ends the quotes, or a line somewhere, or reorders it. */
+  private static String readable(FileName name) {
+    String text = PathText.encode(name);
+    StringBuilder safe = null;
+    for (int i = 0; i < text.length(); ) {
+      int c = text.codePointAt(i);
+      if (isUnsafe(c)) {
+        safe = safe == null ? new StringBuilder(text.substring(0, i)) : safe;
+        for (byte b : FileName.of(Character.toString(c)).bytes()) {
+          safe.append(String.format(Locale.ROOT, "%%%02X", b & 0xff));
+        }
+      } else if (safe != null) {
+        safe.appendCodePoint(c);
+      }
+      i += Character.charCount(c);
+    }
+    return safe == null ? text : safe.toString();
+  }
+
+  private static boolean isUnsafe(int c) {
+    if (c < 0x80) {
+      return c == '"';
+    }
+    return switch (Character.getType(c)) {
+      case Character.CONTROL,
+          Character.FORMAT,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR ->
+          true;
+      default -> false;
+    };
+  }
+}

@@ -1,0 +1,300 @@
+package io.pmfs.daemon.requests;
+
+import io.pmfs.fuse.AnsweredRequest;
+import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.RequestListener;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes lines of requests that were answered, for an access log, for those who listen, and of slow
+ * ones for the daemon's log. A request only puts itself into a queue, without a lock; a thread of
+ * our own takes it from there. If that falls behind, requests are counted instead, and the lines
+ * say how many. While nobody wants lines, only slow requests are told. The same thread looks each
+ * second for requests that should have been answered long ago. Safe for use by many threads.
+ */
+public final class RequestLog implements RequestListener, AutoCloseable {
+  /** How many may listen at a time. */
+  public static final int MOST_READERS = 4;
+
+  /** About 200 bytes each. */
+  static final int QUEUE_LENGTH = 32_768;
+
+  private static final Logger log = LoggerFactory.getLogger(RequestLog.class);
+
+  /** How many become lines before these are handed on. */
+  private static final int BATCH = 512;
+
+  private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
+
+  /** So many pauses without a request, and the thread waits to be woken. */
+  private static final int QUIET_PAUSES = 5;
+
+  private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
+  private static final Duration LAST_LINES = Duration.ofSeconds(2);
+
+  private final RequestPaths paths;
+  private final LongFunction<List<AskedRequest>> inProgress;
+  private final @Nullable AccessLogFile file;
+  private final SlowRequests slow;
+  private final InstantSource clock;
+  private final int queueLength;
+  private final List<LineReader> readers = new CopyOnWriteArrayList<>();
+  private final Queue<AnsweredRequest> queue = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger queued = new AtomicInteger();
+  private final LongAdder dropped = new LongAdder();
+  private final Thread writer = new Thread(this::run, "requests");
+  private long told; // of those dropped, by the writer
+  private long looked = System.nanoTime(); // for requests that wait, by the writer
+  private volatile long leastNanos;
+  private volatile boolean isWaiting;
+  private volatile boolean isClosed;
+
+  /**
+   * A log that {@link #start}s later.
+   *
+   * @param paths the path of an inode below the root; null if there is none, or an exception once
+   *     nobody knows any more
+   * @param inProgress requests that began so many nanoseconds ago and have no answer yet, the
+   *     longest first
+   * @param file takes all lines; null if there is none. It is closed with this
+   */
+  public RequestLog(
+      LongFunction<@Nullable FileName> paths,
+      LongFunction<List<AskedRequest>> inProgress,
+      @Nullable AccessLogFile file,
+      SlowRequests slow,
+      InstantSource clock) {
+    this(paths, inProgress, file, slow, clock, QUEUE_LENGTH);
+  }
+
+  RequestLog(
+      LongFunction<@Nullable FileName> paths,
+      LongFunction<List<AskedRequest>> inProgress,
+      @Nullable AccessLogFile file,
+      SlowRequests slow,
+      InstantSource clock,
+      int queueLength) {
+    this.paths = new RequestPaths(paths);
+    this.inProgress = inProgress;
+    this.file = file;
+    this.slow = slow;
+    this.clock = clock;
+    this.queueLength = queueLength;
+    decideWhatToTell();
+  }
+
+  /** Begins to make lines. */
+  public RequestLog start() {
+    writer.setDaemon(true);
+    writer.start();
+    return this;
+  }
+
+  private void decideWhatToTell() {
+    leastNanos = file != null || !readers.isEmpty() ? 0 : slow.leastNanos();
+  }
+
+  /** The access log's file; null if there is none. */
+  public @Nullable AccessLogFile file() {
+    return file;
+  }
+
+  /** How many requests have no line in the access log, so far. */
+  public long missing() {
+    AccessLogFile to = file;
+    return dropped.sum() + (to == null ? 0 : to.missing());
+  }
+
+  /** Requests that have waited so long and have no answer yet, the longest first. */
+  public List<WaitingRequest> waiting(Duration least) {
+    return waiting(least.toNanos());
+  }
+
+  private List<WaitingRequest> waiting(long leastNanos) {
+    List<AskedRequest> asked = inProgress.apply(leastNanos);
+    long now = System.nanoTime();
+    return asked.stream()
+        .map(one -> new WaitingRequest(one, paths.call(one), now - one.beginNanos()))
+        .toList();
+  }
+
+  /** Has somebody take every line from now on; says whether there was room for one more. */
+  public synchronized boolean add(LineReader reader) {
+    if (readers.size() >= MOST_READERS || isClosed) {
+      return false;
+    }
+    readers.add(reader);
+    decideWhatToTell();
+    return true;
+  }
+
+  public synchronized void remove(LineReader reader) {
+    readers.remove(reader);
+    decideWhatToTell();
+  }
+
+  @Override
+  public long leastNanos() {
+    return leastNanos;
+  }
+
+  @Override
+  public void answered(AnsweredRequest request) {
+    if (isClosed) {
+      return;
+    }
+    int length = queued.incrementAndGet();
+    if (length > queueLength) {
+      queued.decrementAndGet();
+      dropped.increment();
+    } else {
+      queue.add(request);
+    }
+    // Looked at after it was added: either this thread sees that the writer waits, or that one sees
+    // the request. A writer that pauses goes on early when half of the queue is taken.
+    if (isWaiting || length == queueLength / 2) {
+      isWaiting = false;
+      LockSupport.unpark(writer);
+    }
+  }
+
+  private void run() {
+    int quiet = 0;
+    while (!isClosed) {
+      quiet = writeSome() ? 0 : quiet + 1;
+      slow.settle();
+      lookForWaiting();
+      if (quiet == 0) {
+        continue;
+      }
+      if (quiet <= QUIET_PAUSES) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+      } else {
+        waitForMore();
+      }
+    }
+    while (writeSome()) {
+      log.trace("the last lines");
+    }
+  }
+
+  /** Nobody tells of a request that has no answer: so this looks now and then. */
+  private void lookForWaiting() {
+    long now = System.nanoTime();
+    if (slow.isOn() && now - looked >= LONGEST_PAUSE_NANOS) {
+      looked = now;
+      slow.tell(waiting(slow.leastNanos()));
+    }
+  }
+
+  /** To wake a thread costs a request more than to put itself into a queue: so only when idle. */
+  private void waitForMore() {
+    isWaiting = true;
+    if (queue.isEmpty() && told == dropped.sum() && !isClosed) {
+      if (slow.isOn()) {
+        LockSupport.parkNanos(LONGEST_PAUSE_NANOS);
+      } else {
+        LockSupport.park(this);
+      }
+    }
+    isWaiting = false;
+  }
+
+  /** Says whether there was anything. */
+  private boolean writeSome() {
+    List<AnsweredRequest> batch = new ArrayList<>();
+    AnsweredRequest next;
+    while (batch.size() < BATCH && (next = queue.poll()) != null) {
+      queued.decrementAndGet();
+      batch.add(next);
+    }
+    long missing = dropped.sum() - told;
+    if (batch.isEmpty() && missing == 0) {
+      return false;
+    }
+    told += missing;
+    try {
+      write(batch, missing);
+    } catch (RuntimeException e) {
+      log.error("requests: {} have no line", batch.size() + missing, e);
+    }
+    return true;
+  }
+
+  private void write(List<AnsweredRequest> batch, long missing) {
+    boolean isWanted = file != null || !readers.isEmpty();
+    StringBuilder text = new StringBuilder(batch.size() * 160);
+    Instant now = clock.instant();
+    long nowNanos = System.nanoTime();
+    for (AnsweredRequest request : batch) {
+      boolean isSlow = request.nanos() >= slow.leastNanos();
+      if (isWanted || isSlow) {
+        Instant begin = now.minusNanos(nowNanos - request.asked().beginNanos());
+        LogLine.Request line = line(request, begin);
+        if (isWanted) {
+          line.appendTo(text);
+          text.append('\n');
+        }
+        if (isSlow) {
+          slow.tell(line);
+        }
+      }
+    }
+    if (missing > 0) {
+      String reason = "they came faster than lines are made";
+      text.append(new LogLine.Missing(now, missing, reason).text()).append('\n');
+    }
+    int requests = (int) Math.min(Integer.MAX_VALUE, batch.size() + missing);
+    AccessLogFile to = file;
+    if (to != null) {
+      to.take(text.toString(), requests);
+    }
+    for (LineReader reader : readers) {
+      reader.take(text.toString(), requests);
+    }
+  }
+
+  private LogLine.Request line(AnsweredRequest request, Instant begin) {
+    return new LogLine.Request(
+        begin,
+        paths.call(request.asked()),
+        request.errno() == 0 ? LogLine.OK : Errno.of(request.errno()).name(),
+        request.bytes(),
+        request.nanos() / 1000);
+  }
+
+  /** Writes what waits, for two seconds at most, and closes the file. Idempotent. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      isClosed = true;
+      leastNanos = Long.MAX_VALUE;
+    }
+    LockSupport.unpark(writer);
+    try {
+      writer.join(LAST_LINES.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    AccessLogFile to = file;
+    if (to != null && !writer.isAlive()) {
+      to.close();
+    }
+  }
+}

@@ -1,0 +1,138 @@
+package io.pmfs.daemon;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.TestMachine;
+import java.nio.file.Path;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Who is found at a mount point while daemons follow each other there. */
+@Timeout(120)
+final class PresenceTest {
+  private Registry registry;
+  private Path mountpoint;
+  private @Nullable Presence presence;
+
+  @SuppressWarnings("NullAway.Init")
+  PresenceTest() {}
+
+  @BeforeEach
+  void makeWorld(@TempDir Path directory) throws Exception {
+    TestMachine world = new TestMachine(directory);
+    registry = world.registry();
+    mountpoint = world.makeDirectory("mnt");
+  }
+
+  @AfterEach
+  void close() {
+    if (presence != null) {
+      presence.close();
+    }
+  }
+
+  /** Nothing is asked in these tests. */
+  private static final class SilentRequests implements ControlRequests {
+    @Override
+    public StatusReport status() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public @Nullable NodesReport nodes() {
+      return null;
+    }
+
+    @Override
+    public KeptTasks tasks() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void upgrade() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void unmount(boolean lazy, boolean purge) {
+      throw new UnsupportedOperationException();
+    }
+  }
+
+  private Presence presence(@Nullable Registration taken) {
+    Presence made = new Presence(mountpoint, registry, taken, new SilentRequests(), this::entry);
+    presence = made;
+    return made;
+  }
+
+  private Registry.Entry entry(Path socket) {
+    return new Registry.Entry(mountpoint.toString(), "/s", 7, socket.toString(), "/log", "0:40");
+  }
+
+  private Registration place() throws MountFailure {
+    return Objects.requireNonNull(registry.register(mountpoint));
+  }
+
+  private void awaitDetached(Presence detached) throws MountFailure {
+    long deadline = System.nanoTime() + 60_000_000_000L;
+    while (registry.find(mountpoint) != null && System.nanoTime() < deadline) {
+      detached.update(false);
+    }
+  }
+
+  @Test
+  void appear_atAPlace_isFound() throws Exception {
+    presence(place()).appear();
+
+    assertThat(registry.find(mountpoint)).isEqualTo(entry(registry.socketOf(mountpoint)));
+  }
+
+  @Test
+  void update_justDetached_keepsThePlace() throws Exception {
+    Presence detached = presence(place());
+    detached.appear();
+
+    detached.update(false);
+    detached.update(false);
+
+    assertThat(registry.find(mountpoint)).isNotNull();
+  }
+
+  @Test
+  void update_detachedForLong_givesThePlaceToOthers() throws Exception {
+    Presence detached = presence(place());
+    detached.appear();
+
+    awaitDetached(detached);
+
+    try (Registration next = place()) {
+      next.publish(entry(next.socket()));
+      detached.update(false);
+      detached.close();
+      assertThat(registry.find(mountpoint)).as("the other's").isNotNull();
+    }
+  }
+
+  @Test
+  void update_placeOfAnother_isTakenWhenItIsFree() throws Exception {
+    Registration other = place();
+    Presence successor = presence(null);
+    successor.update(true);
+    assertThat(registry.find(mountpoint)).isNull();
+
+    other.close();
+    successor.update(true);
+
+    assertThat(registry.find(mountpoint)).isNotNull();
+  }
+}

@@ -1,0 +1,193 @@
+package io.pmfs.daemon;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.TestMachine;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A mount on a mount point whose last daemon is about to be gone. */
+@Timeout(120)
+final class PreviousMountTest {
+  private TestRun world;
+  private MountSettings settings;
+  private Path mountpoint;
+  private Registration predecessor;
+
+  @SuppressWarnings("NullAway.Init")
+  PreviousMountTest() {}
+
+  @BeforeEach
+  void takePlace(@TempDir Path directory) throws Exception {
+    world = new TestRun(directory);
+    settings = world.settings(Map.of());
+    mountpoint = settings.mountpoint();
+    predecessor = Objects.requireNonNull(world.registry().register(mountpoint));
+  }
+
+  private void publish(String device) throws Exception {
+    predecessor.publish(
+        new Registry.Entry(mountpoint.toString(), "/before", 4711, "/socket", "/the.log", device));
+  }
+
+  private CompletableFuture<Registration> replace(Duration patience) throws MountFailure {
+    PreviousMount previous =
+        new PreviousMount(settings, world.registry(), world.invocation(), patience);
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return previous.replace();
+          } catch (MountFailure e) {
+            throw new IllegalStateException(e.line(), e);
+          }
+        });
+  }
+
+  @Test
+  void replace_predecessorThatEnds_waitsForItAndSaysSo() throws Exception {
+    publish("0:40");
+    CompletableFuture<Registration> taken = replace(Duration.ofSeconds(60));
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (world.errors().isEmpty() && System.nanoTime() < deadline) {
+      Thread.onSpinWait();
+    }
+    assertThat(world.errors())
+        .isEqualTo(
+            "pmfs: %s: waits for pmfs (pid 4711), which is just stopping there, 60 s at most\n"
+                .formatted(mountpoint));
+    assertThat(taken).isNotDone();
+
+    predecessor.close();
+
+    try (Registration registration = taken.get(60, TimeUnit.SECONDS)) {
+      assertThat(registration).isNotNull();
+    }
+  }
+
+  @Test
+  void replace_predecessorThatDoesNotEnd_saysWhichAndFails() throws Exception {
+    publish("0:40");
+
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .hasRootCauseMessage(
+            mountpoint
+                + ": pmfs (pid 4711) is just stopping there and has not ended after 0 s; see"
+                + " /the.log, or try again");
+  }
+
+  @Test
+  void replace_anotherThatStarts_isWaitedForToo() throws Exception {
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .hasRootCauseMessage(
+            mountpoint
+                + ": another pmfs is starting or stopping there and has not ended after 0 s; see"
+                + " pmfs status, or try again");
+  }
+
+  @Test
+  void replace_predecessorThatServes_isRefusedAtOnce() throws Exception {
+    publish("0:30"); // as TestRun.line has it
+    world.mountinfo(TestRun.line(mountpoint, "fuse.pmfs", "/before"));
+
+    assertThatThrownBy(() -> replace(Duration.ofHours(1)).get(60, TimeUnit.SECONDS))
+        .rootCause()
+        .hasMessageContaining("already mounted: pid 4711 serves /before there");
+  }
+
+  private final MountFailure inUse = new MountFailure(ExitStatus.IN_USE, "state: in use");
+
+  private PreviousMount previous(Duration patience) throws MountFailure {
+    return new PreviousMount(settings, world.registry(), world.invocation(), patience);
+  }
+
+  @Test
+  void await_copiesOfADaemonThatEnds_waits() throws Exception {
+    AtomicInteger refusals = new AtomicInteger(3);
+
+    String opened =
+        previous(Duration.ofSeconds(60))
+            .await(
+                () -> {
+                  if (refusals.getAndDecrement() > 0) {
+                    throw inUse;
+                  }
+                  return "opened";
+                });
+
+    assertThat(opened).isEqualTo("opened");
+  }
+
+  /** The copies are none of its own. */
+  @Test
+  void await_whileAnotherDatasetIsServed_waitsAllTheSame() throws Exception {
+    Path elsewhere = world.makeDirectory("elsewhere");
+    try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
+      serving.publish(new Registry.Entry(elsewhere.toString(), "/another", 1, "/s", "/l", "0:30"));
+      world.mountinfo(TestMachine.line(elsewhere, "fuse.pmfs", "/another"));
+
+      await_copiesOfADaemonThatEnds_waits();
+    }
+  }
+
+  @Test
+  void await_copiesOfADaemonThatDoesNotEnd_failsInTheEnd() throws Exception {
+    PreviousMount previous = previous(Duration.ofMillis(300));
+
+    assertThatThrownBy(
+            () ->
+                previous.await(
+                    () -> {
+                      throw inUse;
+                    }))
+        .isSameAs(inUse);
+  }
+
+  @Test
+  void await_copiesOfAMountThatServes_failsAtOnce() throws Exception {
+    Path elsewhere = world.makeDirectory("elsewhere");
+    try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
+      serving.publish(
+          new Registry.Entry(
+              elsewhere.toString(), settings.source().toString(), 1, "/s", "/l", "0:30"));
+      world.mountinfo(TestRun.line(elsewhere, "fuse.pmfs", settings.source().toString()));
+      AtomicInteger tries = new AtomicInteger();
+
+      assertThatThrownBy(
+              () ->
+                  previous(Duration.ofHours(1))
+                      .await(
+                          () -> {
+                            tries.incrementAndGet();
+                            throw inUse;
+                          }))
+          .isSameAs(inUse);
+      assertThat(tries).hasValue(1);
+    }
+  }
+
+  /** What lies there is not the ending daemon's, whose number says so. */
+  @Test
+  void replace_mountOfAnotherThanTheEndingDaemon_isNotTakenForItsOwn() throws Exception {
+    publish("0:40");
+    world.mountinfo(TestRun.line(mountpoint, "fuse.pmfs", "/theirs"));
+
+    assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
+        .rootCause()
+        .hasMessageContaining("just stopping there");
+  }
+}

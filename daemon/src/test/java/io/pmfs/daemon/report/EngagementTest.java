@@ -1,0 +1,136 @@
+package io.pmfs.daemon.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class EngagementTest {
+  private static final StatusReport.Staging IDLE = staging(0, 0, 0);
+
+  private static StatusReport.TierStatus tier(String state) {
+    return new StatusReport.TierStatus(
+        "t",
+        "ssd",
+        "/local",
+        state,
+        state.equals("on") ? "" : "I/O error",
+        new StatusReport.Dax(false, ""),
+        100,
+        50,
+        5,
+        "none",
+        50,
+        0,
+        1,
+        0,
+        0,
+        0,
+        0);
+  }
+
+  private static StatusReport.Reads reads(long requests) {
+    return new StatusReport.Reads(requests, 0, 0, 0, 0, 0, 0, 0);
+  }
+
+  private static StatusReport.Staging staging(long active, long noRoom, long failed) {
+    return new StatusReport.Staging(active, 0, 0, 0, 0, failed, 0, 0, 0, noRoom, active == 0);
+  }
+
+  private static Engagement engagement(
+      List<StatusReport.TierStatus> tiers,
+      StatusReport.Staging staging,
+      RecentReads.Counts recent) {
+    Engagement engagement = Engagement.of(tiers, reads(recent.bytes()), staging, recent);
+    assertThat(engagement.reason()).isNotBlank().doesNotContain("%,d", "%.1f", "%s");
+    assertThat(engagement.isSourceOnly()).isEqualTo(engagement.state().equals("source-only"));
+    return engagement;
+  }
+
+  private static String state(
+      String tier, StatusReport.Staging staging, RecentReads.Counts recent) {
+    return engagement(List.of(tier(tier)), staging, recent).state();
+  }
+
+  /** Of which none is the second of a file, and none was evicted. */
+  private static RecentReads.Counts recent(long bytes, long sourceBytes, long copied) {
+    return new RecentReads.Counts(bytes, sourceBytes, copied, 0, 0);
+  }
+
+  @Test
+  void of_mountThatHasJustBegun_isUnreadAndNoFailure() {
+    for (String state : List.of("on", "recovering", "full")) {
+      assertThat(state(state, IDLE, RecentReads.Counts.NONE)).isEqualTo("unread");
+    }
+  }
+
+  @Test
+  void of_readsThatHaveNoAnswerYet_isUnreadButNotReadElsewhere() {
+    Engagement engagement =
+        Engagement.of(List.of(tier("on")), reads(3), IDLE, RecentReads.Counts.NONE);
+
+    assertThat(engagement.state()).isEqualTo("unread");
+    assertThat(engagement.reason()).doesNotContain("elsewhere");
+  }
+
+  @Test
+  void of_firstEpoch_fills() {
+    assertThat(state("on", staging(1, 0, 0), recent(18, 18, 0))).isEqualTo("filling");
+    assertThat(state("on", IDLE, recent(18, 18, 9))).isEqualTo("filling");
+    assertThat(state("on", staging(0, 4, 0), recent(18, 18, 5)))
+        .as("what found room will be read from there in the second epoch")
+        .isEqualTo("filling");
+    assertThat(state("recovering", IDLE, recent(18, 18, 0))).isEqualTo("filling");
+  }
+
+  @Test
+  void of_firstEpochThroughATierThatEvicts_fillsUntilFilesComeAgain() {
+    assertThat(state("on", IDLE, new RecentReads.Counts(18, 18, 9, 0, 4))).isEqualTo("filling");
+  }
+
+  @Test
+  void of_datasetThatFits_isEngagedFromTheSecondEpochOn() {
+    assertThat(state("on", IDLE, recent(36, 18, 9))).isEqualTo("engaged");
+    assertThat(state("on", IDLE, recent(18, 0, 0))).isEqualTo("engaged");
+  }
+
+  @Test
+  void of_datasetOfWhichHalfFits_isEngaged() {
+    assertThat(state("full", staging(0, 9, 0), recent(36, 27, 9))).isEqualTo("engaged");
+    assertThat(state("full", staging(0, 9, 0), recent(18, 9, 0))).isEqualTo("engaged");
+  }
+
+  /** As was measured: 18 MB, read three times through a tier of 7 MB. */
+  @Test
+  void of_copiesEvictedBeforeTheyAreReadAgain_isSourceOnly() {
+    assertThat(state("on", IDLE, new RecentReads.Counts(54_000, 57_400, 27, 18, 24)))
+        .isEqualTo("source-only");
+    assertThat(state("on", IDLE, new RecentReads.Counts(100, 91, 27, 18, 24)))
+        .isEqualTo("source-only");
+    assertThat(state("on", IDLE, new RecentReads.Counts(100, 90, 27, 18, 24)))
+        .as("a tenth of what is read is spared")
+        .isEqualTo("engaged");
+  }
+
+  @Test
+  void of_allTiersFailed_isSourceOnlyWhateverWasBefore() {
+    assertThat(state("failed", IDLE, recent(99, 1, 0))).isEqualTo("source-only");
+    assertThat(state("failed", IDLE, RecentReads.Counts.NONE)).isEqualTo("source-only");
+    assertThat(engagement(List.of(tier("failed")), IDLE, recent(1, 1, 0)).reason())
+        .contains("/local: I/O error");
+    assertThat(engagement(List.of(tier("failed"), tier("on")), IDLE, recent(9, 1, 0)).state())
+        .isEqualTo("engaged");
+  }
+
+  @Test
+  void of_tierWithoutRoomThatHasNothingOfThis_isSourceOnly() {
+    assertThat(state("on", staging(0, 9, 0), recent(9, 9, 0))).isEqualTo("source-only");
+    assertThat(state("full", staging(0, 9, 0), recent(9, 9, 0))).isEqualTo("source-only");
+  }
+
+  @Test
+  void of_copiesThatCannotBeMade_isSourceOnly() {
+    assertThat(state("on", staging(0, 0, 3), recent(9, 9, 0))).isEqualTo("source-only");
+    assertThat(state("on", IDLE, recent(9, 9, 0))).isEqualTo("source-only");
+  }
+}

@@ -1,0 +1,108 @@
+package io.pmfs.daemon.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonWriter;
+import io.pmfs.fs.TaskPaths;
+import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.FileName;
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class TaskJsonTest {
+  private static final List<FileName> PATHS =
+      List.of(FileName.of(""), FileName.of("a b/%"), FileName.ofLatin1("\u00ff"));
+  private static final TaskRequest.Limits LIMITS = new TaskRequest.Limits(7, 1L << 40, 9);
+
+  static List<TaskRequest> requests() {
+    return List.of(
+        new TaskRequest.Stage(PATHS, LIMITS, "ssd:/x", true, false),
+        new TaskRequest.Stage(PATHS, LIMITS, null, false, true),
+        new TaskRequest.Stage(PATHS, new TaskRequest.Limits(0, 0, 0), null, false, false),
+        new TaskRequest.Check(PATHS),
+        new TaskRequest.Check(TaskPaths.of(PATHS), true, true),
+        new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30),
+        new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30).from(7),
+        new TaskRequest.Verify(PATHS, true, false),
+        new TaskRequest.Verify(PATHS, false, true),
+        new TaskRequest.Evict(PATHS));
+  }
+
+  @ParameterizedTest
+  @MethodSource("requests")
+  void read_ofWritten_isTheSame(TaskRequest request) throws Exception {
+    StringWriter json = new StringWriter();
+    TaskJson.write(request, new JsonWriter(json));
+
+    assertThat(read(json.toString())).isEqualTo(request);
+  }
+
+  @Test
+  void read_asSomebodyTypesIt_needsOnlyTaskAndPaths() throws Exception {
+    assertThat(read("{\"paths\": [\"train\"], \"task\": \"stage\"}"))
+        .isEqualTo(
+            new TaskRequest.Stage(
+                List.of(FileName.of("train")),
+                new TaskRequest.Limits(0, 0, 0),
+                null,
+                false,
+                false));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "[]",
+        "{",
+        "null",
+        "{\"task\":\"stage\"}",
+        "{\"task\":\"stage\",\"paths\":[]}",
+        "{\"task\":\"fly\",\"paths\":[\"a\"]}",
+        "{\"task\":\"stage\",\"paths\":\"a\"}",
+        "{\"task\":\"stage\",\"paths\":[1,{}]}",
+        "{\"task\":\"stage\",\"paths\":[null]}",
+        "{\"task\":\"stage\",\"paths\":[\"a\"],\"jobs\":-1}",
+        "{\"task\":\"stage\",\"paths\":[\"a\"],\"jobs\":1.5}",
+        "{\"task\":\"stage\",\"paths\":[\"a\"],\"jobs\":\"x\"}",
+        "{\"task\":\"stage\",\"paths\":[\"a\"],\"speed\":1}",
+        "{\"task\":\"stage\",\"paths\":[\"a\"],\"windowBytes\":1}",
+        "{\"task\":\"check\",\"paths\":[\"a\"],\"pin\":true}",
+        "{\"task\":\"evict\",\"paths\":[\"a\"],\"repair\":true}",
+        "{\"task\":\"prefetch\",\"paths\":[\"a\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"/etc\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"../x\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"a/./b\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"a//b\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"a/\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"a%00b\"]}",
+        "{\"task\":\"stage\",\"paths\":[\"a%2f%2e%2e%2fb\"]}",
+      })
+  void read_wrong_isRefusedInWords(String json) {
+    assertThatThrownBy(() -> read(json))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching("[a-z].*");
+  }
+
+  @Test
+  void read_pathOfMoreBytesThanLinuxTakes_isRefused() throws Exception {
+    String fits = "a/".repeat(2047) + "b";
+    assertThat(read("{\"task\":\"evict\",\"paths\":[\"" + fits + "\"]}").paths().count())
+        .isEqualTo(1);
+
+    assertThatThrownBy(() -> read("{\"task\":\"evict\",\"paths\":[\"" + fits + "b\"]}"))
+        .hasMessageContaining("longer than 4095 bytes");
+  }
+
+  private static TaskRequest read(String json) throws IOException {
+    return TaskJson.read(new JsonReader(new StringReader(json)), null);
+  }
+}

@@ -1,0 +1,303 @@
+package io.pmfs.it;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.ClusterSettings;
+import io.pmfs.cluster.InfinispanMembership;
+import io.pmfs.cluster.Member;
+import io.pmfs.cluster.Membership;
+import io.pmfs.cluster.NodeRequests;
+import io.pmfs.cluster.PeerLimits;
+import io.pmfs.cluster.PeerServer;
+import io.pmfs.cluster.PeerService;
+import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
+import java.io.BufferedInputStream;
+import java.io.BufferedReader;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A member that knows the secret and owns its share of the files, in a process of its own. It
+ * answers from the source, and spoils the contents and directories that it sends in one way or
+ * another: each line of its standard input is the name of a {@link Mode}, which it answers with how
+ * many answers it has spoiled so far. It ends with its standard input.
+ */
+final class HostileMember {
+  /** What becomes of answers. */
+  enum Mode {
+    /** They are as they should be. */
+    HONEST,
+    /** Their heads say a byte less, or a chunk is cut short. */
+    WRONG_LENGTH,
+    /** They have all heads and lengths that they should, and a bit is flipped. */
+    WRONG_BYTES,
+    /** Nothing follows their heads. */
+    HANGING
+  }
+
+  private static final AtomicLong spoiled = new AtomicLong();
+  private static volatile Mode mode = Mode.HONEST;
+
+  private HostileMember() {}
+
+  /**
+   * Joins.
+   *
+   * @param args the cluster's name with its dataset, the source, this one's address, those of all
+   *     nodes with commas between them, the file with the secret
+   */
+  public static void main(String[] args) throws Exception {
+    InetAddress address = InetAddress.getByName(args[2]);
+    ClusterSecret secret = ClusterSecret.ofFile(Path.of(args[4]));
+    long instance = System.nanoTime();
+    PeerServer server =
+        new PeerServer(
+            args[2],
+            0,
+            secret.requestKey().getEncoded(),
+            null,
+            instance,
+            PeerLimits.DEFAULTS,
+            new FromSource(new DirectoryStore(Path.of(args[1]))),
+            NodeRequests.NONE);
+    try (ServerSocket listening = new ServerSocket(0, 128, address)) {
+      start(() -> accept(listening, server.address()));
+      ClusterSettings settings =
+          new ClusterSettings(args[0], address, List.of(args[3].split(",")), null, secret);
+      Member self =
+          new Member(new UUID(1, 1), instance, "hostile", args[2], listening.getLocalPort());
+      BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, UTF_8));
+      try (Membership membership =
+          InfinispanMembership.join(settings, self, Duration.ofSeconds(20))) {
+        membership.onChange(view -> {});
+        System.out.println("joined");
+        String line;
+        while ((line = commands.readLine()) != null) {
+          mode = Mode.valueOf(line);
+          System.out.println(spoiled.get());
+        }
+      }
+    }
+    System.exit(0);
+  }
+
+  /** Something that ends with a connection. */
+  private interface Task {
+    void run() throws IOException;
+  }
+
+  private static void start(Task task) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                task.run();
+              } catch (IOException e) {
+                // That connection is over.
+              }
+            });
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private static void accept(ServerSocket listening, InetSocketAddress server) throws IOException {
+    while (true) {
+      Socket client = listening.accept();
+      start(
+          () -> {
+            try (client;
+                Socket honest = new Socket(server.getAddress(), server.getPort())) {
+              start(
+                  () -> {
+                    try (honest) {
+                      client.getInputStream().transferTo(honest.getOutputStream());
+                    }
+                  });
+              answer(new BufferedInputStream(honest.getInputStream()), client.getOutputStream());
+            }
+          });
+    }
+  }
+
+  /** Passes answer after answer on. */
+  private static void answer(InputStream in, OutputStream out) throws IOException {
+    while (true) {
+      String head = head(in);
+      String lower = head.toLowerCase(Locale.ROOT);
+      boolean isChunked = lower.contains("transfer-encoding: chunked");
+      boolean isContent = isChunked || (lower.contains("pmfs-version") && size(lower) > 0);
+      Mode way = isContent ? mode : Mode.HONEST;
+      if (way != Mode.HONEST) {
+        spoiled.incrementAndGet();
+      }
+      if (way == Mode.HANGING) {
+        out.write(head.getBytes(ISO_8859_1));
+        out.flush();
+        in.transferTo(OutputStream.nullOutputStream());
+        return;
+      }
+      if (isChunked) {
+        out.write(head.getBytes(ISO_8859_1));
+        chunks(in, out, way);
+      } else {
+        body(in, out, head, size(lower), way);
+      }
+      out.flush();
+    }
+  }
+
+  private static String head(InputStream in) throws IOException {
+    StringBuilder head = new StringBuilder();
+    while (head.length() < 4 || !head.substring(head.length() - 4).equals("\r\n\r\n")) {
+      head.append((char) read(in));
+    }
+    return head.toString();
+  }
+
+  private static int read(InputStream in) throws IOException {
+    int c = in.read();
+    if (c < 0) {
+      throw new EOFException();
+    }
+    return c;
+  }
+
+  private static int size(String head) {
+    int at = head.indexOf("content-length: ");
+    return at < 0 ? 0 : Integer.parseInt(head.substring(at + 16, head.indexOf('\r', at)));
+  }
+
+  private static void body(InputStream in, OutputStream out, String head, int size, Mode way)
+      throws IOException {
+    byte[] bytes = in.readNBytes(size);
+    String said = head;
+    if (way == Mode.WRONG_LENGTH) {
+      said = head.replaceFirst("(?i)content-length: \\d+", "content-length: " + (size - 1));
+      bytes = Arrays.copyOf(bytes, size - 1);
+    } else if (way == Mode.WRONG_BYTES) {
+      bytes[size / 2] ^= 1;
+    }
+    out.write(said.getBytes(ISO_8859_1));
+    out.write(bytes);
+  }
+
+  private static void chunks(InputStream in, OutputStream out, Mode way) throws IOException {
+    while (true) {
+      StringBuilder line = new StringBuilder();
+      while (line.length() < 2 || !line.substring(line.length() - 2).equals("\r\n")) {
+        line.append((char) read(in));
+      }
+      int size = Integer.parseInt(line.toString().strip(), 16);
+      byte[] bytes = in.readNBytes(size);
+      String end = new String(in.readNBytes(2), ISO_8859_1);
+      // The first byte of a frame says what it is, and one alone that the node waits.
+      boolean isSpoiled = size > 1 && way != Mode.HONEST;
+      if (isSpoiled && way == Mode.WRONG_BYTES) {
+        bytes[size - 1] ^= 1;
+      } else if (isSpoiled) {
+        bytes = Arrays.copyOf(bytes, size - 1);
+      }
+      out.write((Integer.toHexString(bytes.length) + "\r\n").getBytes(ISO_8859_1));
+      out.write(bytes);
+      out.write(end.getBytes(ISO_8859_1));
+      if (size == 0) {
+        return;
+      }
+    }
+  }
+
+  /** Owns whatever it is asked for, and has a copy of nothing. */
+  private record FromSource(DirectoryStore source) implements PeerService {
+    @Override
+    public void list(FileName directory, Consumer<List<SourceEntry>> batches) throws FsException {
+      List<FileName> names = new ArrayList<>();
+      source.list(directory, names::addAll);
+      List<SourceEntry> entries = new ArrayList<>();
+      for (FileName name : names) {
+        SourceStatus status = source.status(directory.resolve(name));
+        entries.add(new SourceEntry(name, status.identity(), status.attributes()));
+      }
+      batches.accept(entries);
+    }
+
+    @Override
+    public SourceStatus status(FileName path) throws FsException {
+      return source.status(path);
+    }
+
+    @Override
+    public FileName readSymbolicLink(FileName path) throws FsException {
+      return source.readSymbolicLink(path);
+    }
+
+    @Override
+    public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+      return source.extendedAttributes(path);
+    }
+
+    @Override
+    public Content open(
+        FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
+        throws FsException {
+      SourceStatus status = source.status(path);
+      return new Content() {
+        @Override
+        public SourceStatus status() {
+          return status;
+        }
+
+        @Override
+        public List<UUID> holders() {
+          return List.of();
+        }
+
+        @Override
+        public OptionalInt checksum(int block) {
+          return OptionalInt.empty();
+        }
+
+        @Override
+        public void read(long offset, int size, ReadSink sink) throws FsException {
+          sink.expect(size);
+          ByteBuffer bytes = ByteBuffer.allocateDirect(size);
+          try (SourceFile file = source.open(path)) {
+            file.read(offset, bytes);
+            sink.accept(new ReadResult.Bytes(bytes.flip()));
+          } catch (IOException e) {
+            throw new IllegalStateException(e);
+          }
+        }
+      };
+    }
+  }
+}

@@ -1,0 +1,93 @@
+package io.pmfs.settings;
+
+import io.pmfs.cluster.Cluster;
+import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.ClusterSettings;
+import io.pmfs.cluster.LocalAddress;
+import io.pmfs.cluster.PeerTimeouts;
+import io.pmfs.cluster.PeerTls;
+import io.pmfs.stage.RemoteCopies;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * With whom a mount shares its dataset, and how.
+ *
+ * @param name the cluster's
+ * @param nodes hosts to look for others on; empty if there is a directory
+ * @param directory where they find each other without a list; null if there is one
+ * @param address that peers are to use; null to choose it
+ * @param secret null in what a daemon tells of itself, and before the first start of a cluster with
+ *     a directory
+ * @param replicas how many nodes hold a file, at least 1
+ * @param tls certificates, key and authorities; empty for plain HTTP
+ */
+public record ClusterOptions(
+    String name,
+    List<String> nodes,
+    @Nullable Path directory,
+    @Nullable String address,
+    @Nullable ClusterSecret secret,
+    int replicas,
+    RemoteCopies remoteCopies,
+    PeerTimeouts timeouts,
+    List<Path> tls) {
+  /** Why a cluster cannot be. */
+  static final String NO_SECRET =
+      "--cluster: needs a secret: give all nodes the same --cluster-secret-file FILE, of mode 0600"
+          + " (head -c 32 /dev/urandom | base64 > FILE)";
+
+  public ClusterOptions {
+    nodes = List.copyOf(nodes);
+    tls = List.copyOf(tls);
+  }
+
+  /** The secret of all its nodes; the first one of those that share a directory makes it. */
+  ClusterSecret commonSecret() throws MountFailure {
+    try {
+      if (secret != null) {
+        return secret;
+      }
+      if (directory != null) {
+        return ClusterSecret.ofDirectory(directory);
+      }
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--cluster-dir: " + e.getMessage(), e);
+    }
+    throw MountFailure.usage(NO_SECRET);
+  }
+
+  /** This node's part in it, for a dataset whose state is kept in a directory. */
+  public Cluster open(String dataset, Path state, String hostName) throws MountFailure {
+    InetAddress here = ownAddress();
+    try {
+      ClusterSettings group =
+          new ClusterSettings(name + "/" + dataset, here, nodes, directory, commonSecret());
+      PeerTls certificates = tls.isEmpty() ? null : new PeerTls(tls.get(0), tls.get(1), tls.get(2));
+      return new Cluster(
+          new Cluster.Settings(group, hostName, replicas, remoteCopies, timeouts, certificates),
+          state);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, "--cluster " + name + ": " + e.getMessage(), e);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, "--cluster " + name + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** This machine's, as the others are to use it. */
+  public InetAddress ownAddress() throws MountFailure {
+    try {
+      return LocalAddress.choose(address, nodes);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          address == null
+              ? "--nodes: " + e.getMessage() + " with --cluster-address"
+              : "--cluster-address: " + e.getMessage() + "; ip address lists them",
+          e);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package io.pmfs.settings;
+
+import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.NodeList;
+import io.pmfs.cluster.PeerTimeouts;
+import io.pmfs.stage.RemoteCopies;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The texts of the options of a cluster, each turned into what it means or one clear line. */
+final class ClusterParser {
+  /** Where the secret may be, instead of in a file. */
+  static final String SECRET = "PMFS_CLUSTER_SECRET";
+
+  /** The hosts of a Slurm job; see "OUTPUT ENVIRONMENT VARIABLES" in sbatch(1). */
+  static final String SLURM_NODES = "SLURM_JOB_NODELIST";
+
+  private static final int MOST_REPLICAS = 16;
+
+  private ClusterParser() {}
+
+  static String name(String text) {
+    if (!text.matches("[A-Za-z0-9._-]{1,64}")) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not a name of 1 to 64 letters, digits, dots, dashes and underscores");
+    }
+    return text;
+  }
+
+  static List<String> nodes(String text) {
+    return text.contains("[") ? NodeList.ofSlurm(text) : NodeList.ofCommas(text);
+  }
+
+  /** The secret of the environment; null if there is none. */
+  static @Nullable ClusterSecret secret(Surroundings surroundings) {
+    String text = surroundings.variable(SECRET);
+    return text == null ? null : ClusterSecret.ofText(text, SECRET);
+  }
+
+  static int replicas(String text) {
+    int count = text.matches("\\d{1,3}") ? Integer.parseInt(text) : 0;
+    if (count < 1 || count > MOST_REPLICAS) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not a number from 1 to " + MOST_REPLICAS);
+    }
+    return count;
+  }
+
+  static RemoteCopies remoteCopies(String text) {
+    return Arrays.stream(RemoteCopies.values())
+        .filter(copies -> copies.word().equals(text))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException(
+                    "'"
+                        + text
+                        + "' is not known; choose one of "
+                        + Arrays.stream(RemoteCopies.values())
+                            .map(RemoteCopies::word)
+                            .collect(Collectors.joining(", "))));
+  }
+
+  /** What peers are waited for. */
+  private enum Limit {
+    CONNECT,
+    FIRST_BYTE,
+    STALL,
+    TOTAL;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+  }
+
+  /** Limits such as {@code connect=1s,stall=10s}; those that are not named are the defaults. */
+  static PeerTimeouts timeouts(String text) {
+    Map<Limit, Duration> limits = new EnumMap<>(Limit.class);
+    for (String part : text.split(",", -1)) {
+      String[] words = part.strip().split("=", -1);
+      Limit limit =
+          Stream.of(Limit.values())
+              .filter(l -> words.length == 2 && l.word().equals(words[0]))
+              .findFirst()
+              .orElseThrow(
+                  () ->
+                      new IllegalArgumentException(
+                          "'"
+                              + part
+                              + "' is not a limit; write it as connect=1s, first-byte=3s, stall=3s"
+                              + " or total=60s"));
+      Duration time = TimeSpan.parse(words[1]);
+      if (time.isZero() || time.compareTo(Duration.ofHours(1)) > 0) {
+        throw new IllegalArgumentException("'" + part + "' is not between 1ms and 1h");
+      }
+      if (limits.put(limit, time) != null) {
+        throw new IllegalArgumentException("'" + limit.word() + "' is there twice");
+      }
+    }
+    PeerTimeouts defaults = PeerTimeouts.DEFAULTS;
+    return new PeerTimeouts(
+        limits.getOrDefault(Limit.CONNECT, defaults.connect()),
+        limits.getOrDefault(Limit.FIRST_BYTE, defaults.firstByte()),
+        limits.getOrDefault(Limit.STALL, defaults.stall()),
+        limits.getOrDefault(Limit.TOTAL, defaults.total()));
+  }
+
+  static List<Path> tls(String text, Surroundings surroundings) {
+    String[] files = text.split(",", -1);
+    if (files.length != 3 || Stream.of(files).anyMatch(String::isBlank)) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not three PEM files: CERTIFICATES,KEY,AUTHORITIES");
+    }
+    return Stream.of(files).map(file -> surroundings.resolve(file.strip())).toList();
+  }
+}

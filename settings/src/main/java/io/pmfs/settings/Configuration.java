@@ -1,0 +1,236 @@
+package io.pmfs.settings;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All options of one mount with where each came from. Command line before environment before the
+ * file's section for the mount point before the file's common keys before defaults.
+ *
+ * @param mountpoint absolute, or null when asked for no mount in particular
+ * @param settings by option; options without a value are absent
+ */
+public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settings) {
+  static final String COMMAND_LINE = "command line";
+  static final String DEFAULT = "default";
+
+  /**
+   * What the command line says.
+   *
+   * @param options texts by option
+   * @param file the argument of --config, or null
+   * @param source the SOURCE argument, or null
+   * @param mountpoint the MOUNTPOINT argument, or null
+   */
+  public record Request(
+      Map<MountOption, List<String>> options,
+      @Nullable String file,
+      @Nullable String source,
+      @Nullable String mountpoint) {}
+
+  public static Configuration resolve(Request request, Surroundings surroundings)
+      throws MountFailure {
+    Path mountpoint =
+        request.mountpoint() == null
+            ? null
+            : surroundings.resolveLinks(surroundings.resolve(request.mountpoint()));
+    EnumMap<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
+    for (MountOption option : MountOption.values()) {
+      String text = option.defaultText();
+      if (text != null) {
+        settings.put(option, Setting.of(text, DEFAULT));
+      }
+    }
+    ConfigurationFile file = findFile(request.file(), surroundings);
+    if (file != null) {
+      settings.putAll(file.common());
+      settings.putAll(section(file, mountpoint, request.mountpoint(), surroundings));
+    }
+    settings.putAll(fromEnvironment(surroundings));
+    request.options().forEach((o, values) -> settings.put(o, new Setting(values, COMMAND_LINE)));
+    if (request.source() != null) {
+      settings.put(MountOption.SOURCE, Setting.of(request.source(), COMMAND_LINE));
+    }
+    addPlaces(settings, surroundings);
+    return new Configuration(mountpoint, Collections.unmodifiableMap(settings));
+  }
+
+  /** The section for the mount point as written or as it is without symbolic links. */
+  private static Map<MountOption, Setting> section(
+      ConfigurationFile file,
+      @Nullable Path mountpoint,
+      @Nullable String asWritten,
+      Surroundings surroundings) {
+    if (mountpoint == null || asWritten == null) {
+      return Map.of();
+    }
+    for (Map.Entry<Path, Map<MountOption, Setting>> section : file.mounts().entrySet()) {
+      if (section.getKey().equals(surroundings.resolve(asWritten))
+          || surroundings.resolveLinks(section.getKey()).equals(mountpoint)) {
+        return section.getValue();
+      }
+    }
+    return Map.of();
+  }
+
+  private static @Nullable ConfigurationFile findFile(
+      @Nullable String asked, Surroundings surroundings) throws MountFailure {
+    String named = asked == null ? surroundings.variable("PMFS_CONFIG") : asked;
+    if (named != null) {
+      return ConfigurationFile.load(surroundings.resolve(named));
+    }
+    for (Path usual : usualFiles(surroundings)) {
+      if (Files.exists(usual)) {
+        return ConfigurationFile.load(usual);
+      }
+    }
+    return null;
+  }
+
+  private static List<Path> usualFiles(Surroundings surroundings) {
+    List<Path> files = new ArrayList<>();
+    String configHome = surroundings.variable("XDG_CONFIG_HOME");
+    String home = surroundings.variable("HOME");
+    if (configHome != null && configHome.startsWith("/")) {
+      files.add(Path.of(configHome, "pmfs", "pmfs.toml"));
+    } else if (home != null) {
+      files.add(surroundings.resolve(home).resolve(".config/pmfs/pmfs.toml"));
+    }
+    files.add(surroundings.root().resolve("etc/pmfs/pmfs.toml"));
+    return files;
+  }
+
+  private static Map<MountOption, Setting> fromEnvironment(Surroundings surroundings) {
+    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
+    for (MountOption option : MountOption.options()) {
+      String value = surroundings.variable(option.variable());
+      if (value != null) {
+        List<String> values =
+            option.kind() == MountOption.Kind.LIST
+                ? Arrays.stream(value.split("[\\s,]+")).filter(v -> !v.isEmpty()).toList()
+                : List.of(value);
+        settings.put(option, new Setting(values, "environment " + option.variable()));
+      }
+    }
+    return settings;
+  }
+
+  /** Fills in the tier and the state directory, whose defaults depend on the machine. */
+  private static void addPlaces(EnumMap<MountOption, Setting> settings, Surroundings surroundings)
+      throws MountFailure {
+    MountTable mounts = surroundings.mounts();
+    Setting tiers = settings.get(MountOption.TIER);
+    if (tiers == null || tiers.values().isEmpty()) {
+      DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
+      settings.put(
+          MountOption.TIER,
+          Setting.of(choice.tier().toString(), DEFAULT + ": " + choice.place() + " is local"));
+    }
+    if (!settings.containsKey(MountOption.STATE_DIR)) {
+      TierSpec lastLocal = null;
+      boolean hasPool = false;
+      for (TierSpec tier : SettingsParser.tiers(settings, surroundings)) {
+        if (PoolPlace.isPool(tier)) {
+          hasPool = true;
+          continue;
+        }
+        MountTable.Mount mount = mounts.holding(surroundings.resolveLinks(tier.path()));
+        if (mount != null && !mount.isNetwork()) {
+          lastLocal = tier;
+        }
+      }
+      if (lastLocal != null) {
+        settings.put(
+            MountOption.STATE_DIR,
+            Setting.of(
+                lastLocal.path().resolve("state").toString(),
+                DEFAULT + ": in the last local tier"));
+      } else if (hasPool) {
+        putBesidePools(settings, surroundings, mounts);
+      }
+    }
+  }
+
+  /** A pool has no place for a directory: the state goes where a tier would by default. */
+  private static void putBesidePools(
+      EnumMap<MountOption, Setting> settings, Surroundings surroundings, MountTable mounts) {
+    try {
+      DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
+      settings.put(
+          MountOption.STATE_DIR,
+          Setting.of(
+              choice.tier().path().resolve("state").toString(),
+              DEFAULT + ": " + choice.place() + " is local, and a pool has no directories"));
+    } catch (MountFailure e) {
+      // Then there is none, which is said when it is needed.
+    }
+  }
+
+  /**
+   * The same with the source that the kernel has for a mount, wherever that is now.
+   *
+   * @param device the mount's number; null if it is not known, then the mount point has to do
+   */
+  public Configuration withSourceOf(MountTable mounts, @Nullable String device) {
+    MountTable.Mount mount =
+        device != null ? mounts.of(device) : mountpoint == null ? null : mounts.at(mountpoint);
+    if (mount == null || !mount.isPmfs()) {
+      return this;
+    }
+    Map<MountOption, Setting> changed = new EnumMap<>(MountOption.class);
+    changed.putAll(settings);
+    changed.put(MountOption.SOURCE, Setting.of(mount.source(), "the mount"));
+    return new Configuration(mountpoint, Collections.unmodifiableMap(changed));
+  }
+
+  /** The typed settings; a value that makes no sense fails with its option's name and origin. */
+  public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
+    return SettingsParser.parse(this, surroundings);
+  }
+
+  /** The mount point and its options, each with its value and where that is from. */
+  public JsonObject toJson() {
+    JsonObject options = new JsonObject();
+    settings.forEach(
+        (option, setting) -> {
+          JsonArray values = new JsonArray();
+          setting.values().forEach(values::add);
+          JsonObject one = new JsonObject();
+          if (option.kind() == MountOption.Kind.LIST) {
+            one.add("value", values);
+          } else {
+            one.addProperty("value", String.join(" ", setting.values()));
+          }
+          one.addProperty("from", setting.origin());
+          options.add(option.key(), one);
+        });
+    JsonObject object = new JsonObject();
+    object.addProperty("mountpoint", mountpoint == null ? null : mountpoint.toString());
+    object.add("options", options);
+    return object;
+  }
+
+  /** Variables that look like a mistyped option, as lines for the user. */
+  public static List<String> suspectVariables(Surroundings surroundings) {
+    List<String> known = MountOption.options().stream().map(MountOption::variable).toList();
+    List<String> lines = new ArrayList<>();
+    for (String name : surroundings.environment().keySet()) {
+      if (name.startsWith("PMFS_") && !known.contains(name)) {
+        String nearest = NearestName.to(name, known);
+        if (nearest != null && NearestName.distance(name, nearest) <= 2) {
+          lines.add(name + ": not known, so not used; did you mean " + nearest + "?");
+        }
+      }
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,75 @@
+package io.pmfs.settings;
+
+/** A configuration file with every key and what it means, all of them commented out. */
+public final class ConfigurationExample {
+  private static final int WIDTH = 98;
+
+  private ConfigurationExample() {}
+
+  public static String text() {
+    StringBuilder text = new StringBuilder();
+    comment(
+        text,
+        "What pmfs mount takes where neither the command line nor the environment says otherwise."
+            + " Every key is here: behind a # with its default, or with an example where there is"
+            + " none. Sizes are 200G, 64MiB (powers of 1024), 200GB (powers of 1000) or 10% of a"
+            + " disk; times are 500ms, 30s, 2m. Paths are absolute.");
+    comment(text, "pmfs config shows what counts and where it comes from.");
+    text.append("\n");
+    for (MountOption option : MountOption.options()) {
+      if (option.isForFiles()) {
+        add(text, option);
+      }
+    }
+    comment(
+        text,
+        "One mount, which is then made by: pmfs mount /mnt/dataset. All keys from above may stand"
+            + " here, too.");
+    text.append("#[mount.\"/mnt/dataset\"]\n");
+    text.append("#source = \"/lustre/imagenet\"\n");
+    return text.toString();
+  }
+
+  private static void add(StringBuilder text, MountOption option) {
+    String description = option.description();
+    comment(text, Character.toUpperCase(description.charAt(0)) + description.substring(1) + ".");
+    text.append('#').append(option.key()).append(" = ").append(value(option)).append("\n\n");
+  }
+
+  private static String value(MountOption option) {
+    String text = option.defaultText();
+    if (option.kind() == MountOption.Kind.FLAG) {
+      return String.valueOf(text);
+    }
+    return switch (option) {
+      case TIER -> "[\"ssd:/local/pmfs:80%\"]";
+      case STATE_DIR -> "\"/local/pmfs/state\"";
+      case LOG_FILE -> "\"/var/log/pmfs/dataset.log\"";
+      case ACCESS_LOG -> "\"/var/log/pmfs/dataset.access\"";
+      case CLUSTER -> "\"training\"";
+      case NODES -> "\"node[01-16]\"";
+      case NODES_FILE -> "\"/home/ada/nodes\"";
+      case CLUSTER_DIR -> "\"/home/ada/cluster\"";
+      case CLUSTER_ADDRESS -> "\"10.0.0.1\"";
+      case CLUSTER_SECRET_FILE -> "\"~/.config/pmfs/secret\"";
+      case CLUSTER_TLS -> "\"/etc/pmfs/node.pem,/etc/pmfs/node.key,/etc/pmfs/ca.pem\"";
+      case METRICS -> "\"9464\"";
+      default -> '"' + (text == null ? option.placeholder() : text) + '"';
+    };
+  }
+
+  /** Broken between words. */
+  private static void comment(StringBuilder text, String sentence) {
+    int column = 0;
+    for (String word : sentence.split(" ", -1)) {
+      boolean fits = column > 0 && column + 1 + word.length() <= WIDTH;
+      if (!fits) {
+        text.append(column > 0 ? "\n#" : "#");
+        column = 1;
+      }
+      text.append(' ').append(word);
+      column += 1 + word.length();
+    }
+    text.append('\n');
+  }
+}

@@ -1,0 +1,97 @@
+package io.pmfs.settings;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * Where copies go when no tier is configured: the first of the usual places that lies on a local
+ * disk. On clusters the home directory is often on the very file system that we are to relieve.
+ */
+public final class DefaultTier {
+  /** The choice and the place's name, such as {@code ~/.cache/pmfs}. */
+  public record Choice(TierSpec tier, String place) {}
+
+  private DefaultTier() {}
+
+  public static Choice choose(Surroundings surroundings, MountTable mounts) throws MountFailure {
+    StringBuilder rejected = new StringBuilder();
+    for (Map.Entry<String, Path> place : places(surroundings).entrySet()) {
+      Path path = surroundings.resolveLinks(place.getValue());
+      String objection = objection(path, surroundings, mounts);
+      if (objection.isEmpty()) {
+        return new Choice(new TierSpec("ssd", path, Capacity.WHOLE_DISK), place.getKey());
+      }
+      rejected.append(rejected.isEmpty() ? "" : ", ").append(path).append(objection);
+    }
+    throw MountFailure.usage(
+        "no local directory for a tier: " + rejected + "; give one with --tier ssd:PATH");
+  }
+
+  private static Map<String, Path> places(Surroundings surroundings) {
+    Map<String, Path> places = new LinkedHashMap<>();
+    String own = "pmfs-" + surroundings.userName();
+    put(places, surroundings, "$PMFS_CACHE_DIR", "PMFS_CACHE_DIR", "");
+    put(places, surroundings, "$XDG_CACHE_HOME/pmfs", "XDG_CACHE_HOME", "pmfs");
+    put(places, surroundings, "~/.cache/pmfs", "HOME", ".cache/pmfs");
+    put(places, surroundings, "$TMPDIR/" + own, "TMPDIR", own);
+    places.put("/var/tmp/" + own, Path.of("/var/tmp", own));
+    return places;
+  }
+
+  private static void put(
+      Map<String, Path> places,
+      Surroundings surroundings,
+      String name,
+      String variable,
+      String below) {
+    String value = surroundings.variable(variable);
+    // The XDG specification tells to ignore relative paths; they would depend on where one stands.
+    if (value != null && value.startsWith("/")) {
+      places.put(name, Path.of(value).resolve(below).normalize());
+    }
+  }
+
+  private static String objection(Path path, Surroundings surroundings, MountTable mounts) {
+    MountTable.Mount mount = mounts.holding(path);
+    if (mount == null || !mount.isLocalDisk()) {
+      return " is on " + (mount == null ? "an unknown file system" : mount.type());
+    }
+    Path existing = nearestExisting(path);
+    if (!Files.isDirectory(existing)) {
+      return " is not a directory";
+    }
+    if (!Files.isWritable(existing)) {
+      return " cannot be written";
+    }
+    if (existing.equals(path) && !surroundings.isRoot() && !isOwn(path, surroundings)) {
+      return " belongs to another user";
+    }
+    return "";
+  }
+
+  private static boolean isOwn(Path path, Surroundings surroundings) {
+    try {
+      Object owner = Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+      return owner instanceof Integer uid && uid.longValue() == surroundings.uid();
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** The path itself or the first ancestor that is there. */
+  public static Path nearestExisting(Path path) {
+    Path existing = path;
+    while (!Files.exists(existing, LinkOption.NOFOLLOW_LINKS)) {
+      Path parent = existing.getParent();
+      if (parent == null) {
+        break;
+      }
+      existing = parent;
+    }
+    return existing;
+  }
+}

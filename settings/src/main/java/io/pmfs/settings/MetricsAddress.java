@@ -1,0 +1,44 @@
+package io.pmfs.settings;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Where {@code --metrics} is to be answered.
+ *
+ * @param host a name or a literal address without brackets
+ * @param port 0 for one that is free
+ */
+public record MetricsAddress(String host, int port) {
+  static final String FORM = "[ADDRESS:]PORT";
+
+  /** Others get in only where somebody asked for it. */
+  private static final String LOOPBACK = "127.0.0.1";
+
+  private static final Pattern TEXT =
+      Pattern.compile("(?:(\\[[0-9A-Fa-f:.]+]|[A-Za-z0-9][A-Za-z0-9.-]{0,252}):)?(\\d{1,5})");
+
+  /** Parses an address or throws IllegalArgumentException with a message fit for the user. */
+  static MetricsAddress parse(String text) {
+    Matcher matcher = TEXT.matcher(text);
+    if (!matcher.matches() || Integer.parseInt(matcher.group(2)) > 65_535) {
+      throw new IllegalArgumentException(
+          "'"
+              + text
+              + "' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with"
+              + " port 0 for any that is free");
+    }
+    String host = matcher.group(1) == null ? LOOPBACK : matcher.group(1).replaceAll("[\\[\\]]", "");
+    return new MetricsAddress(host, Integer.parseInt(matcher.group(2)));
+  }
+
+  /** As in a URL. */
+  public static String text(String host, int port) {
+    return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
+  }
+
+  @Override
+  public String toString() {
+    return text(host, port);
+  }
+}

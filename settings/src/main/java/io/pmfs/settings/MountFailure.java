@@ -1,0 +1,40 @@
+package io.pmfs.settings;
+
+import org.jspecify.annotations.Nullable;
+
+/** What a command failed at: one line for the user, and the exit status that goes with it. */
+public final class MountFailure extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  /** The message of an unmount that failed because files below the mount are in use. */
+  public static final String BUSY = "busy";
+
+  private final int exitStatus;
+
+  public MountFailure(int exitStatus, String message) {
+    this(exitStatus, message, null);
+  }
+
+  public MountFailure(int exitStatus, String message, @Nullable Throwable cause) {
+    super(message, cause);
+    this.exitStatus = exitStatus;
+  }
+
+  public static MountFailure usage(String message) {
+    return new MountFailure(ExitStatus.USAGE, message);
+  }
+
+  public int exitStatus() {
+    return exitStatus;
+  }
+
+  public boolean isBusy() {
+    return BUSY.equals(getMessage());
+  }
+
+  /** The message; never null, because every constructor asks for one. */
+  public String line() {
+    String message = getMessage();
+    return message == null ? "failed" : message.replace('\n', ' ');
+  }
+}

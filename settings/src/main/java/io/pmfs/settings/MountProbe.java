@@ -1,0 +1,85 @@
+package io.pmfs.settings;
+
+import io.pmfs.fuse.Bridge;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.nio.file.attribute.UserDefinedFileAttributeView;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Looks whether a directory answers, without hanging with a daemon that does not. */
+public enum MountProbe {
+  ANSWERS,
+  /** A mount whose daemon died: ENOTCONN. */
+  STALE,
+  HUNG,
+  ABSENT,
+  DENIED,
+  BROKEN;
+
+  /** As Java names it, without the namespace. */
+  private static final String PROBE = Bridge.PROBE.substring("user.".length());
+
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+  public static MountProbe of(Path path) {
+    CompletableFuture<MountProbe> answer = new CompletableFuture<>();
+    // A thread that hangs in the kernel cannot be stopped, so it must not keep the process alive.
+    Thread asking = new Thread(() -> answer.complete(look(path)), "mount-probe");
+    asking.setDaemon(true);
+    asking.start();
+    try {
+      return answer.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      return HUNG;
+    } catch (ExecutionException e) {
+      return BROKEN;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return HUNG;
+    }
+  }
+
+  private static MountProbe look(Path path) {
+    try (DirectoryStream<Path> opened = Files.newDirectoryStream(path)) {
+      Objects.requireNonNull(opened);
+      return isDisconnected(path) ? STALE : ANSWERS;
+    } catch (NotDirectoryException e) {
+      return ANSWERS;
+    } catch (NoSuchFileException e) {
+      return ABSENT;
+    } catch (AccessDeniedException e) {
+      return DENIED;
+    } catch (IOException e) {
+      return isDisconnected(e) ? STALE : BROKEN;
+    }
+  }
+
+  /**
+   * The kernel keeps the attributes of a mount whose daemon died, and opens its directories by
+   * itself. For an extended attribute it asks each time.
+   */
+  private static boolean isDisconnected(Path path) {
+    try {
+      Files.getFileAttributeView(path, UserDefinedFileAttributeView.class).size(PROBE);
+      return false;
+    } catch (IOException e) {
+      return isDisconnected(e);
+    }
+  }
+
+  /** ENOTCONN and ECONNABORTED have no exception of their own in the JDK. */
+  private static boolean isDisconnected(IOException e) {
+    String reason = Reason.of(e);
+    return reason.contains("endpoint is not connected") || reason.contains("connection abort");
+  }
+}

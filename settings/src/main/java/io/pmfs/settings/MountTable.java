@@ -1,0 +1,168 @@
+package io.pmfs.settings;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What is mounted where, as /proc/self/mountinfo (proc(5)) tells it at one moment. */
+public final class MountTable {
+  /** The file system type of our mounts: FUSE with the subtype pmfs. */
+  static final String PMFS_TYPE = "fuse.pmfs";
+
+  private static final Set<String> NETWORK =
+      Set.of(
+          "9p",
+          "acfs",
+          "afs",
+          "autofs",
+          "beegfs",
+          "ceph",
+          "cifs",
+          "coda",
+          "dvs",
+          "fhgfs",
+          "gfs2",
+          "glusterfs",
+          "gpfs",
+          "lustre",
+          "mmfs",
+          "ncpfs",
+          "nfs",
+          "nfs4",
+          "ocfs2",
+          "orangefs",
+          "panfs",
+          "pvfs2",
+          "smb2",
+          "smb3",
+          "smbfs",
+          "virtiofs",
+          "wekafs");
+  private static final Set<String> MEMORY = Set.of("tmpfs", "ramfs");
+
+  /**
+   * One mount.
+   *
+   * @param options those of the mount and of its file system, comma-separated
+   * @param device the number of its file system, as {@code 0:39}: of a mount of ours the kernel's
+   *     connection
+   */
+  public record Mount(Path mountpoint, String type, String source, String options, String device) {
+    /** Whether it is that file system, and at the same place. */
+    public boolean isSameAs(@Nullable Mount other) {
+      return other != null
+          && device.equals(other.device)
+          && mountpoint.equals(other.mountpoint)
+          && type.equals(other.type);
+    }
+
+    public boolean isPmfs() {
+      return type.equals(PMFS_TYPE);
+    }
+
+    /** Whether the data is somewhere else, or behind a daemon that may be. */
+    public boolean isNetwork() {
+      return NETWORK.contains(type) || type.equals("fuse") || type.startsWith("fuse.");
+    }
+
+    boolean isLocalDisk() {
+      return !isNetwork() && !MEMORY.contains(type);
+    }
+
+    public boolean hasOption(String option) {
+      return Arrays.asList(options.split(",", -1)).contains(option);
+    }
+  }
+
+  private final List<Mount> mounts;
+
+  private MountTable(List<Mount> mounts) {
+    this.mounts = mounts;
+  }
+
+  /** The table of this process; {@code root} is / except in tests. */
+  static MountTable read(Path root) throws IOException {
+    return parse(new String(Files.readAllBytes(root.resolve("proc/self/mountinfo")), ISO_8859_1));
+  }
+
+  /** Parses mountinfo text whose characters are bytes. Lines that make no sense are skipped. */
+  static MountTable parse(String bytes) {
+    List<Mount> mounts = new ArrayList<>();
+    for (String line : bytes.split("\n", -1)) {
+      String[] fields = line.split(" ", -1);
+      int separator = Arrays.asList(fields).indexOf("-");
+      if (separator >= 6 && fields.length >= separator + 3) {
+        String superOptions = fields.length > separator + 3 ? fields[separator + 3] : "";
+        mounts.add(
+            new Mount(
+                Path.of(unescape(fields[4])),
+                fields[separator + 1],
+                unescape(fields[separator + 2]),
+                fields[5] + "," + superOptions,
+                fields[2]));
+      }
+    }
+    return new MountTable(mounts);
+  }
+
+  private static String unescape(String field) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    for (int i = 0; i < field.length(); i++) {
+      char c = field.charAt(i);
+      if (c == '\\' && field.length() - i > 3) {
+        bytes.write(Integer.parseInt(field.substring(i + 1, i + 4), 8));
+        i += 3;
+      } else {
+        bytes.write(c);
+      }
+    }
+    return bytes.toString(UTF_8);
+  }
+
+  /** The topmost mount exactly at this path, or null. */
+  public @Nullable Mount at(Path mountpoint) {
+    Mount found = null;
+    for (Mount mount : mounts) {
+      if (mount.mountpoint().equals(mountpoint)) {
+        found = mount;
+      }
+    }
+    return found;
+  }
+
+  /** A mount of that file system, wherever it is, or null. */
+  @Nullable Mount of(String device) {
+    for (Mount mount : mounts) {
+      if (mount.device().equals(device)) {
+        return mount;
+      }
+    }
+    return null;
+  }
+
+  /** The mount that a path lies on, or null if the table does not even know the root. */
+  public @Nullable Mount holding(Path path) {
+    Mount found = null;
+    for (Mount mount : mounts) {
+      if (path.startsWith(mount.mountpoint())
+          && (found == null
+              || mount.mountpoint().getNameCount() >= found.mountpoint().getNameCount())) {
+        found = mount;
+      }
+    }
+    return found;
+  }
+
+  public List<Mount> all() {
+    return List.copyOf(mounts);
+  }
+}

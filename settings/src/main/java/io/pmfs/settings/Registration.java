@@ -1,0 +1,59 @@
+package io.pmfs.settings;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A mount point taken by this process; closing it, or the process's death, gives it back. Close is
+ * idempotent.
+ */
+public final class Registration implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Registration.class);
+
+  private final FileChannel lock;
+  private final Path entryFile;
+  private final Path socket;
+
+  Registration(FileChannel lock, Path entryFile, Path socket) {
+    this.lock = lock;
+    this.entryFile = entryFile;
+    this.socket = socket;
+  }
+
+  public Path socket() {
+    return socket;
+  }
+
+  /** Removes what a dead predecessor left. */
+  void clear() throws IOException {
+    Files.deleteIfExists(entryFile);
+    Files.deleteIfExists(socket);
+  }
+
+  /** Tells the other commands who serves the mount point and where it listens. */
+  public void publish(Registry.Entry entry) throws IOException {
+    Path temporary = entryFile.resolveSibling(entryFile.getFileName() + ".new");
+    Files.writeString(temporary, new Gson().toJson(entry), UTF_8);
+    Files.move(temporary, entryFile, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  @Override
+  public void close() {
+    if (!lock.isOpen()) {
+      return; // the files may be a successor's by now
+    }
+    try (lock) {
+      clear();
+    } catch (IOException e) {
+      log.warn("{}: cannot be removed: {}", entryFile, Reason.of(e));
+    }
+  }
+}

@@ -1,0 +1,236 @@
+package io.pmfs.settings;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.pmfs.cluster.ClusterSecret;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a session began with. Each later daemon of it goes by this, and by no command line,
+ * environment, configuration file or symbolic link, which may be others by then.
+ *
+ * @param id differs for each session
+ * @param configuration as it was given, to be told
+ * @param pinned what the texts of options came down to where that depends on more than the text;
+ *     empty for an option that does not count any more
+ * @param secret the cluster's; null if there is none
+ * @param foreground whether the log goes to standard error as well
+ * @param source null until it was opened for the first time
+ */
+public record SessionSettings(
+    UUID id,
+    Configuration configuration,
+    Map<MountOption, List<String>> pinned,
+    @Nullable ClusterSecret secret,
+    boolean foreground,
+    @Nullable SourceIdentity source) {
+  private static final int FORMAT = 1;
+  private static final Gson GSON =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  /** Of a mount that begins. */
+  public static SessionSettings begin(
+      Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
+      throws MountFailure {
+    Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
+    pinned.put(MountOption.SOURCE, List.of(settings.source().toString()));
+    pinned.put(MountOption.TIER, settings.tiers().stream().map(TierSpec::exactText).toList());
+    pinned.put(MountOption.LOG_FILE, List.of(logFile.toString()));
+    put(pinned, MountOption.STATE_DIR, settings.stateDirectory());
+    put(pinned, MountOption.ACCESS_LOG, settings.accessLog());
+    ClusterOptions cluster = settings.cluster();
+    if (cluster != null) {
+      boolean isListed = cluster.directory() == null;
+      put(pinned, MountOption.CLUSTER_DIR, cluster.directory());
+      pinned.put(
+          MountOption.NODES, isListed ? List.of(String.join(",", cluster.nodes())) : List.of());
+      pinned.put(MountOption.NODES_FILE, List.of());
+      pinned.put(MountOption.CLUSTER_SECRET_FILE, List.of());
+      if (!cluster.tls().isEmpty()) {
+        List<String> files = cluster.tls().stream().map(Path::toString).toList();
+        pinned.put(MountOption.CLUSTER_TLS, List.of(String.join(",", files)));
+      }
+    }
+    return new SessionSettings(
+        UUID.randomUUID(),
+        configuration,
+        pinned,
+        cluster == null ? null : cluster.commonSecret(),
+        foreground,
+        null);
+  }
+
+  private static void put(
+      Map<MountOption, List<String>> pinned, MountOption option, @Nullable Path path) {
+    if (path != null) {
+      pinned.put(option, List.of(path.toString()));
+    }
+  }
+
+  /** The same with the source that was opened. */
+  public SessionSettings of(SourceIdentity opened) {
+    return new SessionSettings(id, configuration, pinned, secret, foreground, opened);
+  }
+
+  /** The typed settings, by nothing but what is here. */
+  public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
+    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
+    settings.putAll(configuration.settings());
+    pinned.forEach(
+        (option, values) -> {
+          Setting given = settings.remove(option);
+          if (!values.isEmpty()) {
+            String origin = given == null ? Configuration.DEFAULT : given.origin();
+            settings.put(option, new Setting(values, origin));
+          }
+        });
+    return SettingsParser.resume(settings, configuration.mountpoint(), secret, surroundings);
+  }
+
+  /** Readable by this user alone, and whole whenever it is there. */
+  public void write(Path file) throws IOException {
+    Path next = file.resolveSibling(file.getFileName() + ".new");
+    Files.deleteIfExists(next);
+    Files.createFile(
+        next, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Files.writeString(next, GSON.toJson(toJson()), UTF_8);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+  }
+
+  /** What may be told of it: no secret. */
+  public JsonObject toReport() {
+    JsonObject object = configuration.toJson();
+    JsonObject texts = new JsonObject();
+    pinned.forEach((option, values) -> texts.add(option.key(), GSON.toJsonTree(values)));
+    object.add("pinned", texts);
+    return object;
+  }
+
+  /**
+   * The settings of a mount, from {@link #toReport}; its cluster has no secret.
+   *
+   * @return null if the daemon that reports is too old to say what they came down to
+   */
+  public static @Nullable MountSettings ofReport(String report, Surroundings surroundings)
+      throws MountFailure, IOException {
+    try {
+      JsonObject object = JsonParser.parseString(report).getAsJsonObject();
+      return object.get("pinned") == null
+          ? null
+          : new SessionSettings(
+                  UUID.randomUUID(), configuration(object), pinned(object), null, false, null)
+              .toSettings(surroundings);
+    } catch (JsonParseException
+        | IllegalStateException
+        | IllegalArgumentException
+        | NullPointerException
+        | UnsupportedOperationException e) {
+      throw new IOException("its answer is damaged: " + e.getMessage(), e);
+    }
+  }
+
+  private JsonObject toJson() {
+    JsonObject object = toReport();
+    object.addProperty("format", FORMAT);
+    object.addProperty("session", id.toString());
+    object.addProperty("foreground", foreground);
+    object.addProperty("clusterSecret", secret == null ? null : secret.kept());
+    object.add("source", GSON.toJsonTree(source));
+    return object;
+  }
+
+  /** Reads what {@link #write} wrote. */
+  public static SessionSettings read(Path file) throws IOException {
+    try {
+      return of(JsonParser.parseString(Files.readString(file, UTF_8)).getAsJsonObject());
+    } catch (JsonParseException
+        | IllegalStateException
+        | IllegalArgumentException
+        | NullPointerException
+        | UnsupportedOperationException e) {
+      throw new IOException("it is damaged, or of another version: " + e.getMessage(), e);
+    }
+  }
+
+  private static SessionSettings of(JsonObject object) {
+    if (object.get("format").getAsInt() != FORMAT) {
+      throw new IllegalArgumentException("format " + object.get("format"));
+    }
+    JsonElement secret = object.get("clusterSecret");
+    SourceIdentity source = GSON.fromJson(object.get("source"), SourceIdentity.class);
+    if (source == null || source.form() == null || source.root() == null) {
+      throw new IllegalArgumentException("it names no source");
+    }
+    return new SessionSettings(
+        UUID.fromString(object.get("session").getAsString()),
+        configuration(object),
+        pinned(object),
+        secret.isJsonNull() ? null : ClusterSecret.ofKept(secret.getAsString()),
+        object.get("foreground").getAsBoolean(),
+        source);
+  }
+
+  private static Configuration configuration(JsonObject object) {
+    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
+    for (MountOption option : MountOption.values()) {
+      String text = option.defaultText();
+      if (text != null) {
+        settings.put(option, Setting.of(text, Configuration.DEFAULT));
+      }
+    }
+    object
+        .getAsJsonObject("options")
+        .entrySet()
+        .forEach(
+            e -> {
+              MountOption option = MountOption.ofKey(e.getKey());
+              if (option != null) {
+                JsonObject one = e.getValue().getAsJsonObject();
+                settings.put(
+                    option, new Setting(texts(one.get("value")), one.get("from").getAsString()));
+              }
+            });
+    return new Configuration(Path.of(object.get("mountpoint").getAsString()), settings);
+  }
+
+  private static Map<MountOption, List<String>> pinned(JsonObject object) {
+    Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
+    object
+        .getAsJsonObject("pinned")
+        .entrySet()
+        .forEach(
+            e -> {
+              MountOption option = MountOption.ofKey(e.getKey());
+              if (option != null) {
+                pinned.put(option, texts(e.getValue()));
+              }
+            });
+    return pinned;
+  }
+
+  private static List<String> texts(JsonElement element) {
+    if (!(element instanceof JsonArray array)) {
+      return List.of(element.getAsString());
+    }
+    List<String> texts = new ArrayList<>();
+    array.forEach(text -> texts.add(text.getAsString()));
+    return texts;
+  }
+}

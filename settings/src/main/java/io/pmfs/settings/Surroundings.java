@@ -1,0 +1,106 @@
+package io.pmfs.settings;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The world a command runs in; tests hand in another one.
+ *
+ * @param environment variables by name
+ * @param workingDirectory what relative paths are relative to
+ * @param uid the effective user
+ * @param userName that user's name
+ * @param root / except in tests; below it lie proc, dev and etc as the commands look at them
+ */
+public record Surroundings(
+    Map<String, String> environment, Path workingDirectory, long uid, String userName, Path root) {
+
+  /** Set by the launcher, whose daemon runs in / so that it pins no file system. */
+  public static final String LAUNCH_DIRECTORY = "PMFS_LAUNCH_DIR";
+
+  public static Surroundings real() throws IOException {
+    Map<String, String> environment = NativeText.environment();
+    String launched = environment.get(LAUNCH_DIRECTORY);
+    Path directory = Path.of(launched == null || launched.isEmpty() ? "" : launched);
+    long uid = ((Integer) Files.getAttribute(Path.of("/proc/self"), "unix:uid")).longValue();
+    return new Surroundings(
+        environment, directory.toAbsolutePath(), uid, userName(environment, uid), Path.of("/"));
+  }
+
+  private static String userName(Map<String, String> environment, long uid) {
+    String user = environment.getOrDefault("USER", environment.getOrDefault("LOGNAME", ""));
+    return user.isEmpty() || user.contains("/") ? Long.toString(uid) : user;
+  }
+
+  public boolean isRoot() {
+    return uid == 0;
+  }
+
+  /** A variable, or null when unset or empty. */
+  public @Nullable String variable(String name) {
+    String value = environment.get(name);
+    return value == null || value.isEmpty() ? null : value;
+  }
+
+  /** An absolute, normalised path; a leading ~/ is the home directory. */
+  public Path resolve(String path) {
+    String home = variable("HOME");
+    if (path.startsWith("~/") && home != null) {
+      return Path.of(home, path.substring(2)).normalize();
+    }
+    return workingDirectory.resolve(path).normalize();
+  }
+
+  /**
+   * The path without symbolic links. It need not exist, and its last name may be a broken mount:
+   * then as much as exists is resolved.
+   */
+  public Path resolveLinks(Path path) {
+    Path tail = Path.of("");
+    for (Path head = path; head != null; head = head.getParent()) {
+      try {
+        return head.toRealPath().resolve(tail).normalize();
+      } catch (IOException e) {
+        Path name = head.getFileName();
+        tail = name == null ? tail : name.resolve(tail);
+      }
+    }
+    return path;
+  }
+
+  /** An executable in PATH, or null. */
+  public @Nullable Path findProgram(String name) {
+    String path = variable("PATH");
+    for (String directory : (path == null ? "/usr/bin:/bin" : path).split(":", -1)) {
+      Path program = resolve(directory).resolve(name);
+      if (!directory.isEmpty() && Files.isExecutable(program)) {
+        return program;
+      }
+    }
+    return null;
+  }
+
+  /** This machine's, without its domain; {@code localhost} if it has none. */
+  public String hostName() {
+    try {
+      String name = Files.readString(root.resolve("proc/sys/kernel/hostname"), UTF_8).strip();
+      return name.matches("[A-Za-z0-9._-]+") ? name.split("\\.", 2)[0] : "localhost";
+    } catch (IOException e) {
+      return "localhost";
+    }
+  }
+
+  public MountTable mounts() throws MountFailure {
+    try {
+      return MountTable.read(root);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.CANNOT, "/proc/self/mountinfo: cannot be read: " + Reason.of(e), e);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package io.pmfs.settings;
+
+import io.pmfs.stage.Compression;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One tier as configured.
+ *
+ * @param kind {@code pm} or {@code ssd}
+ * @param path the directory that holds the copies, or the device or file that does; absolute
+ * @param capacity how much of its disk the tier may use
+ * @param compression how its copies are stored; null to go by {@code --compression}
+ */
+public record TierSpec(
+    String kind, Path path, Capacity capacity, @Nullable Compression compression) {
+  static final String FORM = "KIND:PATH[:CAPACITY[:COMPRESSION]]";
+
+  /** What has a capacity and a compression at its end. */
+  private static final Pattern COMPRESSED =
+      Pattern.compile("(.*:[^:/]*):((?:none|zstd|auto)(?::[^:/]*)?)", Pattern.DOTALL);
+
+  TierSpec(String kind, Path path, Capacity capacity) {
+    this(kind, path, capacity, null);
+  }
+
+  /** Parses {@code ssd:/local/pmfs:80%}; IllegalArgumentException carries a line for the user. */
+  public static TierSpec parse(String text, Surroundings surroundings) {
+    int colon = text.indexOf(':');
+    if (colon < 0) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not a tier; write it as " + FORM + ", such as ssd:/local/pmfs:80%");
+    }
+    String kind = text.substring(0, colon);
+    if (!kind.equals("pm") && !kind.equals("ssd")) {
+      throw new IllegalArgumentException(
+          "'" + text + "': there is no tier kind '" + kind + "'; the kinds are pm and ssd");
+    }
+    String path = text.substring(colon + 1);
+    Compression compression = null;
+    Matcher compressed = COMPRESSED.matcher(path);
+    if (compressed.matches()) {
+      compression = parseCompression(text, compressed.group(2));
+      path = compressed.group(1);
+    }
+    Capacity capacity = Capacity.WHOLE_DISK;
+    int last = path.lastIndexOf(':');
+    // A path may contain a colon, but what follows the last one is part of it only with a slash.
+    if (last >= 0 && path.indexOf('/', last) < 0) {
+      capacity = Capacity.parse(path.substring(last + 1));
+      path = path.substring(0, last);
+      if (capacity.on(Long.MAX_VALUE) <= 0) {
+        throw new IllegalArgumentException("'" + text + "': a tier needs a capacity above zero");
+      }
+    }
+    if (path.isEmpty()) {
+      throw new IllegalArgumentException("'" + text + "' names no place; write it as " + FORM);
+    }
+    return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
+  }
+
+  private static Compression parseCompression(String text, String compression) {
+    try {
+      return Compression.parse(compression);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("'" + text + "': " + e.getMessage(), e);
+    }
+  }
+
+  /** All of it, so that {@link #parse} gives the same tier, whatever is in its path. */
+  String exactText() {
+    String amount =
+        capacity.isPercent()
+            ? String.format(Locale.ROOT, "%.6f%%", capacity.percent())
+            : Long.toString(capacity.bytes());
+    String text = kind + ":" + path + ":" + amount;
+    return compression == null ? text : text + ":" + compression;
+  }
+
+  public TierSpec at(Path place) {
+    return new TierSpec(kind, place, capacity, compression);
+  }
+
+  @Override
+  public String toString() {
+    String tier = kind + ":" + path;
+    if (compression != null) {
+      return tier + ":" + capacity + ":" + compression;
+    }
+    return tier + (capacity.equals(Capacity.WHOLE_DISK) ? "" : ":" + capacity);
+  }
+}

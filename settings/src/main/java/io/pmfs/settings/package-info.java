@@ -1,0 +1,8 @@
+/**
+ * What a mount is told and by whom: options, files and the environment in their order, the places
+ * of this machine, and the registry of the mounts that run on it. It starts nothing.
+ */
+@NullMarked
+package io.pmfs.settings;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,160 @@
+package io.pmfs.settings;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two users' files, for which it takes root; and a daemon that another is to follow. */
+final class RegistriesTest {
+  private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
+  private static final int ADA = 4711;
+
+  @TempDir private Path temporary;
+  private TestMachine world;
+  private Path ofAda;
+
+  @BeforeEach
+  void makeWorld() throws IOException {
+    world = new TestMachine(temporary);
+    assumeTrue(world.uid == 0, "needs root");
+    world.makeDirectory("run");
+    ofAda = world.makeDirectory("run-" + ADA);
+    give(ofAda);
+  }
+
+  private static void give(Path path) throws IOException {
+    Files.setAttribute(path, "unix:uid", ADA, java.nio.file.LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** As a daemon of Ada's would, whose files then are hers. */
+  private Registration serve(Path directory, String socket) throws Exception {
+    Registration registration =
+        Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
+    give(Files.createFile(registration.socket()));
+    registration.publish(new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, socket, "/log"));
+    return registration;
+  }
+
+  private Registry.@Nullable Entry find() throws MountFailure {
+    return Registries.open(world.surroundings()).find(MOUNTPOINT);
+  }
+
+  @Test
+  void find_byRoot_seesUsersMountsUntilTheyEnd() throws Exception {
+    assertThat(find()).isNull();
+    try (Registration registration = serve(ofAda, ofAda + "/x")) {
+      assertThat(find()).isNotNull();
+      assertThat(Registries.open(world.surroundings()).running()).hasSize(1);
+      assertThat(registration.socket()).exists();
+    }
+    assertThat(find()).isNull();
+  }
+
+  @Test
+  void find_byRoot_takesNoSocketOnTheUsersWord() throws Exception {
+    try (Registration registration = serve(ofAda, "/run/of-root.sock")) {
+      assertThat(Objects.requireNonNull(find()).socket())
+          .isEqualTo(registration.socket().toString());
+      Files.delete(registration.socket());
+      give(Files.createSymbolicLink(registration.socket(), Path.of("/run/of-root.sock")));
+      assertThat(find()).isNull();
+    }
+  }
+
+  @Test
+  void find_byRoot_ignoresDirectoriesOfOthers() throws Exception {
+    Path forged = world.makeDirectory("run-4712");
+    give(forged);
+    try (Registration registration = serve(forged, "/x")) {
+      assertThat(find()).isNull();
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  @Test
+  void find_byRoot_leavesWhatADeadDaemonLeft() throws Exception {
+    Path entry;
+    try (Registration registration = serve(ofAda, "/x")) {
+      entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+      Files.copy(entry, temporary.resolve("kept"));
+    }
+    Files.copy(temporary.resolve("kept"), entry);
+
+    assertThat(find()).isNull();
+    assertThat(entry).exists();
+  }
+
+  @Test
+  void find_byUser_seesWhatRootMountedForThem() throws Exception {
+    Path made = Files.createDirectories(world.root.resolve("run/pmfs-" + ADA));
+    give(made);
+    Path own = world.makeDirectory("own");
+    give(own);
+    world.environment.put("PMFS_RUNTIME_DIR", own.toString());
+    world.uid = ADA;
+    try (Registration registration = serve(made, made + "/x")) {
+      assertThat(find()).isNotNull();
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  /** A mount whose daemon died: the kernel has it, and what the daemon left is there. */
+  private void kill() throws Exception {
+    Path directory = world.makeDirectory("run");
+    Registration registration =
+        Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
+    registration.publish(
+        new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30"));
+    Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+    byte[] left = Files.readAllBytes(entry);
+    registration.close();
+    Files.write(entry, left);
+    world.mountinfo(TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"));
+  }
+
+  @Test
+  void awaitAll_noDaemonFollows_saysSoAndWhereToLook() throws Exception {
+    kill();
+    Registries registries =
+        Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200));
+    List<MountFailure> missed = new ArrayList<>();
+
+    assertThat(registries.awaitAll(missed::add)).isEmpty();
+
+    assertThat(missed)
+        .singleElement()
+        .satisfies(
+            failure -> {
+              assertThat(failure.exitStatus()).isEqualTo(ExitStatus.FAILED);
+              assertThat(failure.line())
+                  .isEqualTo(
+                      MOUNTPOINT
+                          + ": its daemon died, and the next one is not ready yet; see /log");
+            });
+  }
+
+  @Test
+  void await_longerThanTwoSeconds_tellsOnceWhatFor() throws Exception {
+    kill();
+    List<String> notices = new ArrayList<>();
+
+    assertThat(
+            Registries.open(world.surroundings(), notices::add, Duration.ofSeconds(3))
+                .await(MOUNTPOINT))
+        .isNull();
+
+    assertThat(notices)
+        .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
+  }
+}

@@ -1,0 +1,10 @@
+package io.pmfs.shards;
+
+/**
+ * Summarises an index.
+ *
+ * @param members the number of names, including directories that contain members but that no shard
+ *     lists
+ * @param warnings how many members are not served as they are in the shards
+ */
+public record IndexSummary(IndexForm form, int shards, long members, long warnings) {}

@@ -1,0 +1,14 @@
+package io.pmfs.shards;
+
+import org.jspecify.annotations.Nullable;
+
+/** The shards cannot be served. The message is one line and says what to do, or what is wrong. */
+public final class ShardException extends Exception {
+  public ShardException(String message) {
+    this(message, null);
+  }
+
+  public ShardException(String message, @Nullable Throwable cause) {
+    super(message, cause);
+  }
+}

@@ -1,0 +1,56 @@
+package io.pmfs.shards;
+
+import com.google.common.hash.HashFunction;
+import com.google.common.hash.Hasher;
+import com.google.common.hash.Hashing;
+import io.pmfs.metadata.FileIdentity;
+import io.pmfs.metadata.FileName;
+import java.util.List;
+
+/**
+ * The identities of members, for copies of them. A file gets a new identity when its shard has a
+ * new version, so that copies from a changed shard are not used; a directory too, so that it is
+ * listed again. If the members of all shards are shown together, a change of any shard changes all
+ * directories.
+ */
+final class ShardIdentities {
+  private static final HashFunction HASH = Hashing.murmur3_128();
+
+  private final boolean merged;
+  private final long[] versions;
+  private final long allVersions;
+
+  ShardIdentities(IndexForm form, List<Shard> shards) {
+    merged = form.merged();
+    versions = new long[shards.size()];
+    Hasher all = HASH.newHasher();
+    for (Shard shard : shards) {
+      long version = version(shard);
+      versions[shard.number()] = version;
+      all.putLong(version);
+    }
+    allVersions = all.hash().asLong();
+  }
+
+  private static long version(Shard shard) {
+    return HASH.newHasher()
+        .putLong(shard.size())
+        .putUnencodedChars(shard.modificationTime().toString())
+        .putBytes(shard.name().bytes())
+        .hash()
+        .asLong();
+  }
+
+  /** All names of one file share one identity, which no other file of the shard has. */
+  FileIdentity of(FileName path, Member member) {
+    if (!member.isDirectory()) {
+      // Multiplication by an odd factor is a permutation: no two positions of a shard collide.
+      return new FileIdentity(
+          member.shard() + 1L,
+          versions[member.shard()] ^ (member.position() * 0x9e3779b97f4a7c15L));
+    }
+    long scope = merged || path.size() == 0 ? allVersions : versions[member.shard()];
+    return new FileIdentity(
+        0, HASH.newHasher().putLong(scope).putBytes(path.bytes()).hash().asLong());
+  }
+}

@@ -1,0 +1,178 @@
+package io.pmfs.shards;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** The shards of a source in the order of their names, and how they are shown. */
+public final class ShardSet {
+  /** In a directory that {@code pmfs pack} wrote; the last file that it writes. */
+  public static final FileName MANIFEST = FileName.of("pmfs-pack.json");
+
+  /** In a directory that {@code pmfs pack} has not finished. */
+  public static final FileName UNFINISHED = FileName.of("pmfs-pack.partial");
+
+  /** The index beside packed shards. */
+  public static final FileName INDEX = FileName.of("pmfs-index.sst");
+
+  private final List<Shard> shards;
+  private final IndexForm form;
+  private final boolean packed;
+
+  private ShardSet(List<Shard> shards, IndexForm form, boolean packed) {
+    this.shards = shards;
+    this.form = form;
+    this.packed = packed;
+  }
+
+  /** One tar file of a store, whatever its name; its members are shown at the root. */
+  public static ShardSet ofFile(BackingStore store, FileName name, boolean nested)
+      throws FsException, ShardException {
+    requireAnyPlace(name);
+    return new ShardSet(shards(store, List.of(name)), new IndexForm(true, nested), false);
+  }
+
+  /**
+   * The shards in the root of a store. Members of shards from {@code pmfs pack} are shown together
+   * at the root; any other tar file is shown as a directory. Stops listing the root at the first
+   * file that is not a shard, because each node of a job lists it.
+   *
+   * @param asked whether to look for tar files even if there are other files beside them
+   * @return null if the root does not contain only shards, and {@code asked} is false
+   */
+  public static @Nullable ShardSet ofDirectory(BackingStore store, boolean asked, boolean nested)
+      throws FsException, ShardException {
+    boolean packed = has(store, MANIFEST);
+    if (!packed && has(store, UNFINISHED)) {
+      throw new ShardException(
+          "pmfs pack has not finished here; run it again, or mount with --source-form"
+              + " directory");
+    }
+    boolean certain = packed || asked;
+    Set<FileName> names = new TreeSet<>();
+    AtomicBoolean others = new AtomicBoolean();
+    store.list(
+        FileName.of(""),
+        batch -> {
+          for (FileName name : batch) {
+            if (!isAside(name)) {
+              names.add(name);
+              if (!ShardName.isShard(name)) {
+                others.set(true);
+              }
+            }
+          }
+          return certain || !others.get();
+        });
+    if (!certain && (others.get() || names.isEmpty())) {
+      return null;
+    }
+    if (!packed) {
+      for (FileName name : names) {
+        requireAnyPlace(name);
+      }
+    }
+    names.removeIf(name -> !ShardName.isShard(name));
+    if (names.isEmpty() && !packed) {
+      throw new ShardException("there is no tar file here; mount with --source-form directory");
+    }
+    List<Shard> shards = shards(store, names);
+    if (shards.size() < names.size() && !packed && !asked) {
+      return null;
+    }
+    if (!packed) {
+      requireDifferent(shards);
+    }
+    return new ShardSet(shards, new IndexForm(packed, nested), packed);
+  }
+
+  private static boolean has(BackingStore store, FileName name) throws FsException {
+    try {
+      store.status(name);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  private static boolean isAside(FileName name) {
+    return name.bytes()[0] == '.' || name.equals(MANIFEST) || name.equals(INDEX);
+  }
+
+  private static void requireAnyPlace(FileName name) throws ShardException {
+    if (ShardName.isStream(name)) {
+      throw new ShardException(
+          name
+              + ": can only be read from its beginning; unpack it, or pack its content with pmfs"
+              + " pack");
+    }
+  }
+
+  /** Those of the files that are regular files. */
+  private static List<Shard> shards(BackingStore store, Iterable<FileName> names)
+      throws FsException {
+    List<Shard> shards = new ArrayList<>();
+    for (FileName name : names) {
+      Attributes attributes = store.status(name).attributes();
+      if (attributes.type() == FileType.REGULAR) {
+        shards.add(Shard.of(shards.size(), name, attributes));
+      }
+    }
+    return List.copyOf(shards);
+  }
+
+  private static void requireDifferent(List<Shard> shards) throws ShardException {
+    Set<FileName> directories = new HashSet<>();
+    for (Shard shard : shards) {
+      FileName directory = ShardName.directory(shard.name());
+      if (!directories.add(directory)) {
+        throw new ShardException(
+            shard.name() + ": another tar file is also shown as " + directory + "; move one away");
+      }
+    }
+  }
+
+  List<Shard> shards() {
+    return shards;
+  }
+
+  public IndexForm form() {
+    return form;
+  }
+
+  /** How many tar files there are. */
+  public int count() {
+    return shards.size();
+  }
+
+  /** Whether {@code pmfs pack} wrote them, so that there is an index beside them. */
+  public boolean isPacked() {
+    return packed;
+  }
+
+  /** Whether an index describes these shards in their current versions, in this form. */
+  public boolean isIndexedBy(ShardIndex index) {
+    if (!index.summary().form().equals(form) || index.shards().size() != shards.size()) {
+      return false;
+    }
+    for (Shard shard : shards) {
+      if (!shard.isSameVersion(index.shards().get(shard.number()))) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

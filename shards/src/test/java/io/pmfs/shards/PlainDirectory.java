@@ -1,0 +1,159 @@
+package io.pmfs.shards;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileIdentity;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.StoreStatistics;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** A directory as the JDK knows it: enough for shards, whose own names are plain here. */
+public final class PlainDirectory implements BackingStore {
+  private final Path root;
+  private int namesListed;
+
+  public PlainDirectory(Path root) {
+    this.root = root;
+  }
+
+  private Path at(FileName path) {
+    return root.resolve(path.toString());
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    return status(at(path));
+  }
+
+  private static SourceStatus status(Path path) throws FsException {
+    try {
+      Instant modified = Files.getLastModifiedTime(path, LinkOption.NOFOLLOW_LINKS).toInstant();
+      return new SourceStatus(
+          new FileIdentity(0, number(path, "ino")),
+          new Attributes(
+              (int) number(path, "mode"),
+              (int) number(path, "nlink"),
+              (int) number(path, "uid"),
+              (int) number(path, "gid"),
+              0,
+              number(path, "size"),
+              0,
+              modified,
+              modified,
+              modified));
+    } catch (IOException e) {
+      throw failure(path, e);
+    }
+  }
+
+  private static long number(Path path, String attribute) throws IOException {
+    Object value = Files.getAttribute(path, "unix:" + attribute, LinkOption.NOFOLLOW_LINKS);
+    return value instanceof Number number ? number.longValue() : 0;
+  }
+
+  @Override
+  public void list(FileName directory, NameConsumer batches) throws FsException {
+    List<FileName> names;
+    try (Stream<Path> entries = Files.list(at(directory))) {
+      names = entries.sorted().map(entry -> FileName.of(entry.getFileName().toString())).toList();
+    } catch (IOException e) {
+      throw failure(at(directory), e);
+    }
+    for (FileName name : names) {
+      namesListed++;
+      if (!batches.accept(List.of(name))) {
+        return;
+      }
+    }
+  }
+
+  /** Names that were handed to whoever listed. */
+  int namesListed() {
+    return namesListed;
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    try {
+      Path file = at(path);
+      return new OpenFile(file, FileChannel.open(file));
+    } catch (IOException e) {
+      throw failure(at(path), e);
+    }
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) {
+    return Map.of();
+  }
+
+  @Override
+  public StoreStatistics statistics() {
+    return new StoreStatistics(1, 1, 1, 1, 1, 1, 1, 255);
+  }
+
+  @Override
+  public void close() {}
+
+  private static FsException failure(Path path, IOException e) {
+    Errno errno = e instanceof NoSuchFileException ? Errno.ENOENT : Errno.EIO;
+    return new FsException(errno, path.toString(), e);
+  }
+
+  private record OpenFile(Path path, FileChannel channel) implements SourceFile {
+    @Override
+    public int read(long offset, ByteBuffer destination) throws FsException {
+      int first = destination.position();
+      try {
+        while (destination.hasRemaining()
+            && channel.read(destination, offset + destination.position() - first) > 0) {}
+      } catch (IOException e) {
+        throw failure(path, e);
+      }
+      return destination.position() - first;
+    }
+
+    @Override
+    public long seekData(long offset) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public long seekHole(long offset) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public SourceStatus status() throws FsException {
+      return PlainDirectory.status(path);
+    }
+
+    @Override
+    public void close() {
+      try {
+        channel.close();
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+}

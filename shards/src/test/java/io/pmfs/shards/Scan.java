@@ -1,0 +1,50 @@
+package io.pmfs.shards;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a scan of some bytes finds; of members of one path the last. */
+final class Scan implements MemberSink {
+  final Map<String, Member> members = new LinkedHashMap<>();
+  final Map<Warning, List<String>> warnings = new EnumMap<>(Warning.class);
+  long passed;
+
+  static Scan of(byte[] tar) throws ShardException, FsException {
+    return of(tar, false);
+  }
+
+  static Scan of(byte[] tar, boolean nested) throws ShardException, FsException {
+    Scan scan = new Scan();
+    HeaderReader in = new HeaderReader(new MemoryFile(tar), tar.length);
+    new TarScanner(3, "s.tar", in, scan).scan(FileName.of(""), nested);
+    return scan;
+  }
+
+  Member member(String path) {
+    Member member = members.get(path);
+    if (member == null) {
+      throw new AssertionError(path + " is not in " + members.keySet());
+    }
+    return member;
+  }
+
+  @Override
+  public void member(FileName path, Member member) {
+    members.put(path.toLatin1(), member);
+  }
+
+  @Override
+  public void warn(Warning warning, String where) {
+    warnings.computeIfAbsent(warning, w -> new ArrayList<>()).add(where);
+  }
+
+  @Override
+  public void passed(long bytes) {
+    passed += bytes;
+  }
+}
