@@ -361,20 +361,30 @@ public final class PmfsFileSystem {
     observer = next;
   }
 
-  /** The number of files with a copy in a working tier, and the space that these copies use. */
-  public record Copied(long files, long bytes) {}
+  /**
+   * The copies in working tiers.
+   *
+   * @param files their number
+   * @param bytes the space that they use
+   * @param fileBytes the part of it that is files of their own, not bundles or a pool; -1 while
+   *     that is counted after an unclean stop
+   */
+  public record Copied(long files, long bytes, long fileBytes) {}
 
   public Copied copied() {
     long files = 0;
     long bytes = 0;
+    long fileBytes = 0;
     for (Tier tier : copies.tiers()) {
       if (!tier.hasFailed()) {
         TierStatus status = tier.status();
         files += status.copies();
         bytes += status.usedBytes();
+        Tier.Usage usage = tier.usage();
+        fileBytes = usage == null || fileBytes < 0 ? -1 : fileBytes + usage.fileBytes();
       }
     }
-    return new Copied(files, bytes);
+    return new Copied(files, bytes, fileBytes);
   }
 
   /** Whether there is a copy that the kernel cannot read without pmfs. */

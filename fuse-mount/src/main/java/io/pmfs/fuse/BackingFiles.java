@@ -1,7 +1,6 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.metadata.Inode;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -162,7 +161,9 @@ final class BackingFiles {
       return notInEffect();
     }
     ReadModeChoice.Chosen chosen = choice.chosen();
-    return chosen == null ? "chosen when copies are read again" : chosen.reason();
+    return chosen == null
+        ? "large copies are passed through; for the others it is chosen when copies are read again"
+        : chosen.reason();
   }
 
   /** A note if the kernel cannot read most of the copies that were opened; else empty. */
@@ -323,29 +324,21 @@ final class BackingFiles {
       if (fileSystem.hasCopyReadByUs(number)) {
         notFiles.increment();
         if (choice != null) {
-          choice.copyOpened(false);
+          choice.copyOpened(number, fileSystem.inode(number).attributes().size(), false);
         }
       }
       return NONE;
     }
-    if (!isChosen()) {
+    long size = fileSystem.inode(number).attributes().size();
+    if (choice != null && !choice.copyOpened(number, size, true)) {
       return NONE;
     }
-    Inode inode = fileSystem.inode(number);
     try {
-      return registry.register(file, inode.attributes().size());
+      return registry.register(file, size);
     } catch (FsException e) {
       refused(e);
       return NONE;
     }
-  }
-
-  private boolean isChosen() {
-    if (choice == null) {
-      return true;
-    }
-    ReadModeChoice.Chosen chosen = choice.copyOpened(true);
-    return chosen != null && chosen.mode() == ReadMode.PASSTHROUGH;
   }
 
   private void refused(FsException e) {

@@ -4,23 +4,40 @@ import io.pmfs.fs.PmfsFileSystem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Chooses the read mode of a session from the sizes of its copies, once they are read again; until
- * then files are opened and read through the daemon. Chooses only once: the kernel does not ask
- * again after it was told to open files by itself. docs/benchmarking.md derives the limits. Safe
- * for use by many threads.
+ * Chooses between page-cache mode and passthrough, for each file and for the session.
+ *
+ * <ul>
+ *   <li>A large raw copy is passed through as soon as it is opened: that is never slower.
+ *   <li>The session chooses when enough different copies were opened. Page-cache mode saves the
+ *       open request of every file; passthrough saves the copying of what is raw. So what counts is
+ *       the raw bytes for each copy. If they are many, it is passthrough even before.
+ * </ul>
+ *
+ * <p>Page-cache mode cannot be taken back: the kernel does not ask again after it was told to open
+ * files by itself. docs/benchmarking.md derives the limits. Thread-safe.
  */
 final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
 
-  /** From this size on, passthrough was as fast or faster, whatever was in memory. */
+  /**
+   * From this size on, passthrough was as fast or faster, whatever was in memory: of one file, and
+   * of the raw bytes for each copy.
+   */
   static final long LARGE_FILE_BYTES = 512L << 10;
+
+  /**
+   * The raw bytes for each copy from which passthrough was faster if memory holds less than two
+   * thirds of the copies.
+   */
+  static final long LARGE_FILE_BYTES_SHORT_MEMORY = 64L << 10;
 
   /**
    * If the copies take at most this many halves of the memory, what the page cache holds outweighs
@@ -28,16 +45,18 @@ final class ReadModeChoice {
    */
   static final int HALVES_OF_MEMORY = 3;
 
-  // How many copies must have been opened: an eighth of all, so that a few files that a job opens
+  // An eighth of all copies is opened before the choice, so that a few files that a job opens
   // repeatedly are not taken for its dataset.
-  private static final long FEWEST_OPENS = 100;
-  private static final long MOST_OPENS = 10_000;
+  private static final int FEWEST = 100;
+  private static final int MOST = 10_000;
   private static final int SHARE = 8;
 
   private final PmfsFileSystem fileSystem;
   private final LongSupplier availableMemory;
-  private final AtomicLong opens = new AtomicLong();
-  private final AtomicLong rawOpens = new AtomicLong();
+  private final Set<Long> opened = new HashSet<>(); // GUARDED_BY(this)
+  private long largeRaw; // GUARDED_BY(this); bytes of large files that were opened, as raw copies
+  private long largeOthers; // GUARDED_BY(this); and as others
+  private volatile boolean isFinal;
   private volatile @Nullable Chosen chosen;
 
   /** A read mode and the reason for it. */
@@ -53,55 +72,73 @@ final class ReadModeChoice {
     this.availableMemory = availableMemory;
   }
 
-  /** The chosen mode; null if none is chosen yet. */
+  /** The mode in effect; null if none is chosen yet. */
   @Nullable Chosen chosen() {
     return chosen;
   }
 
   /**
-   * Call when a file with a whole copy is opened; null if it is too early to choose.
+   * Call when a file with a whole copy is opened.
    *
+   * @param size of the file in bytes
    * @param raw whether the kernel could read the copy without the daemon
+   * @return whether to pass the file through
    */
-  @Nullable Chosen copyOpened(boolean raw) {
-    Chosen before = chosen;
-    if (before != null) {
-      return before;
-    }
-    long count = opens.incrementAndGet();
-    long rawCount = raw ? rawOpens.incrementAndGet() : rawOpens.get();
-    if (count < FEWEST_OPENS) {
-      return null;
-    }
-    PmfsFileSystem.Copied copied = fileSystem.copied();
-    if (count < Math.min(MOST_OPENS, copied.files() / SHARE)) {
-      return null;
-    }
-    Chosen now =
-        rawCount < count / 2
-            ? new Chosen(ReadMode.PAGE_CACHE, "most copies are small, compressed or in a pool")
-            : choose(copied.files(), copied.bytes(), availableMemory.getAsLong());
-    synchronized (this) {
-      if (chosen == null) {
-        chosen = now;
-        log.info("read mode {}: {}", now.mode().word(), now.reason());
-      }
-      return chosen;
-    }
+  boolean copyOpened(long inode, long size, boolean raw) {
+    Chosen now = isFinal ? chosen : count(inode, size, raw);
+    return raw && (now == null ? size >= LARGE_FILE_BYTES : now.mode() == ReadMode.PASSTHROUGH);
   }
 
-  /** Chooses for that many copies with that many bytes in total. */
-  static Chosen choose(long files, long bytes, long memory) {
-    if (bytes / Math.max(1, files) >= LARGE_FILE_BYTES) {
-      return new Chosen(
-          ReadMode.PASSTHROUGH,
-          "the copies have %,d KiB on average".formatted((bytes / files) >> 10));
+  private synchronized @Nullable Chosen count(long inode, long size, boolean raw) {
+    if (isFinal || !opened.add(inode)) {
+      return chosen;
+    }
+    if (size >= LARGE_FILE_BYTES) {
+      largeRaw += raw ? size : 0;
+      largeOthers += raw ? 0 : size;
+    }
+    PmfsFileSystem.Copied copied = fileSystem.copied();
+    if (copied.fileBytes() < 0) {
+      return null;
+    }
+    // Copies that are files of their own may be compressed.
+    double rawShare = largeOthers == 0 ? 1 : largeRaw / (double) (largeRaw + largeOthers);
+    long rawMean = (long) (copied.fileBytes() * rawShare / Math.max(1, copied.files()));
+    isFinal = opened.size() >= Math.min(MOST, Math.max(FEWEST, copied.files() / SHARE));
+    if (isFinal) {
+      chosen = choose(copied.files(), copied.bytes(), rawMean, availableMemory.getAsLong());
+      log.info("read mode {}: {}", chosen.mode().word(), chosen.reason());
+      opened.clear();
+    } else {
+      chosen = rawMean >= LARGE_FILE_BYTES ? large(rawMean) : null;
+    }
+    return chosen;
+  }
+
+  private static Chosen large(long rawMean) {
+    return new Chosen(
+        ReadMode.PASSTHROUGH,
+        "the kernel can read %,d KiB of each copy on average".formatted(rawMean >> 10));
+  }
+
+  /**
+   * Chooses for that many copies with that many bytes in total.
+   *
+   * @param rawMean the raw bytes that are files of their own, for each copy
+   */
+  static Chosen choose(long files, long bytes, long rawMean, long memory) {
+    if (rawMean >= LARGE_FILE_BYTES) {
+      return large(rawMean);
+    }
+    if (rawMean == 0) {
+      return new Chosen(ReadMode.PAGE_CACHE, "most copies are small, compressed or in a pool");
     }
     boolean fits = bytes / HALVES_OF_MEMORY <= memory / 2;
+    boolean passes = !fits && rawMean >= LARGE_FILE_BYTES_SHORT_MEMORY;
     return new Chosen(
-        fits ? ReadMode.PAGE_CACHE : ReadMode.PASSTHROUGH,
-        "%,d copies of %d KiB on average take %.1f GiB; %.1f GiB of memory are available"
-            .formatted(files, (bytes / Math.max(1, files)) >> 10, gib(bytes), gib(memory)));
+        passes ? ReadMode.PASSTHROUGH : ReadMode.PAGE_CACHE,
+        "the kernel can read %,d KiB of each copy on average; %,d copies take %.1f GiB; %.1f GiB of memory are available"
+            .formatted(rawMean >> 10, files, gib(bytes), gib(memory)));
   }
 
   private static double gib(long bytes) {

@@ -126,23 +126,35 @@ final class BackingFilesTest {
     files.release(large);
   }
 
-  private BackingFiles choosing(long memory) {
-    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> memory);
-    return new BackingFiles(fixture.fileSystem, kernel, null, choice, 2);
+  @Test
+  void open_ofLargeCopies_isPassedThroughFromTheFirst_untilMostAreSmall() throws Exception {
+    BackingFiles auto = choosing(1L << 40);
+    try (KernelSession session = session(auto)) {
+      assertThat(auto.readMode()).isEqualTo(ReadMode.AUTO);
+      openAndRelease(session, large, KernelProtocol.FOPEN_PASSTHROUGH);
+      assertThat(auto.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
+      assertThat(auto.readModeReason()).contains("736 KiB of each copy on average");
+      openAndRelease(session, small, KernelProtocol.FOPEN_PASSTHROUGH);
+      for (long entry : stageEntries(3)) {
+        openAndRelease(session, entry, KernelProtocol.FOPEN_KEEP_CACHE);
+      }
+      assertThat(auto.readMode()).isEqualTo(ReadMode.AUTO);
+      openAndRelease(session, large, KernelProtocol.FOPEN_PASSTHROUGH);
+    } finally {
+      auto.close();
+    }
   }
 
+  /** A job may read a few files often: they are not its dataset. */
   @Test
-  void open_beforeTheModeIsChosen_isThroughUs() throws Exception {
-    BackingFiles auto = choosing(0);
+  void open_ofFewSmallCopiesOften_choosesNothing() throws Exception {
+    BackingFiles auto = choosing(1L << 40);
     try (KernelSession session = session(auto)) {
-      for (int i = 1; i < 100; i++) {
-        assertThat(opened(session, large)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
-        session.ask(Opcode.RELEASE, large, new byte[24]);
+      stageEntries(3);
+      for (int i = 0; i < 200; i++) {
+        openAndRelease(session, small, KernelProtocol.FOPEN_KEEP_CACHE);
       }
-      // Far larger than the memory.
-      assertThat(opened(session, large)).isEqualTo(KernelProtocol.FOPEN_PASSTHROUGH);
-      assertThat(auto.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
-      session.ask(Opcode.RELEASE, large, new byte[24]);
+      assertThat(auto.readMode()).isEqualTo(ReadMode.AUTO);
     } finally {
       auto.close();
     }
@@ -150,23 +162,41 @@ final class BackingFilesTest {
 
   @Test
   void open_ofCopiesThatFitIntoMemory_isLeftToTheKernel() throws Exception {
-    for (String name : List.of("e1x", "e2xx", "e3xxx")) {
-      stage(fixture.inode("directory", name)); // fewer bytes on average
-    }
+    List<Long> entries = stageEntries(100);
     BackingFiles auto = choosing(1L << 40);
     try (KernelSession session = session(auto)) {
-      for (int i = 1; i < 99; i++) {
-        assertThat(opened(session, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
-        session.ask(Opcode.RELEASE, small, new byte[24]);
+      for (long entry : entries.subList(0, 99)) {
+        openAndRelease(session, entry, KernelProtocol.FOPEN_KEEP_CACHE);
       }
-      assertThat(opened(session, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
       assertThat(auto.readMode()).isEqualTo(ReadMode.AUTO);
-      assertThat(session.ask(Opcode.OPEN, large, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      assertThat(session.ask(Opcode.OPEN, entries.get(99), new byte[8]).errno())
+          .isEqualTo(Errno.ENOSYS);
       assertThat(auto.readMode()).isEqualTo(ReadMode.PAGE_CACHE);
-      assertThat(auto.readModeReason()).contains("5 copies");
-      assertThat(session.ask(Opcode.RELEASE, small, new byte[24]).error()).isZero();
+      assertThat(auto.readModeReason()).contains("102 copies");
+    } finally {
+      auto.close();
     }
     assertThat(kernel.registered).isEmpty();
+  }
+
+  private List<Long> stageEntries(int count) throws Exception {
+    List<Long> entries = new ArrayList<>();
+    for (int i = 1; i <= count; i++) {
+      long entry = fixture.inode("directory", "e" + i + "x".repeat(i % 200));
+      stage(entry);
+      entries.add(entry);
+    }
+    return entries;
+  }
+
+  private static void openAndRelease(KernelSession session, long number, int expected) {
+    assertThat(opened(session, number)).isEqualTo(expected);
+    session.ask(Opcode.RELEASE, number, new byte[24]);
+  }
+
+  private BackingFiles choosing(long memory) {
+    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> memory);
+    return new BackingFiles(fixture.fileSystem, kernel, null, choice, 2);
   }
 
   private KernelSession session(BackingFiles backing) {

@@ -10,17 +10,21 @@ final class ReadModeChoiceTest {
 
   @ParameterizedTest
   @CsvSource({
-    "20000, 1000, 8000, PAGE_CACHE", // small files that fit
-    "25000, 12000, 8000, PAGE_CACHE", // two thirds of them fit
-    "25000, 12003, 8000, PASSTHROUGH",
-    "2000, 1000, 8000, PASSTHROUGH", // 512 KiB each
-    "2001, 1000, 8000, PAGE_CACHE",
-    "1, 0, 0, PAGE_CACHE",
-    "0, 0, 0, PAGE_CACHE",
-    "1, 1000, 0, PASSTHROUGH",
+    "20000, 1000, 0, 8000, PAGE_CACHE", // small files in bundles that fit
+    "25000, 90000, 0, 8000, PAGE_CACHE", // and that do not
+    "25000, 12000, 491, 8000, PAGE_CACHE", // separate files of which two thirds fit
+    "25000, 12003, 491, 8000, PASSTHROUGH",
+    "25000, 12003, 64, 8000, PASSTHROUGH", // mostly in bundles
+    "25000, 12003, 63, 8000, PAGE_CACHE",
+    "2000, 1000, 512, 8000, PASSTHROUGH",
+    "2001, 1000, 511, 8000, PAGE_CACHE",
+    "1, 0, 0, 0, PAGE_CACHE",
+    "0, 0, 0, 0, PAGE_CACHE",
+    "1, 1000, 1024000, 0, PASSTHROUGH",
   })
-  void choose(long files, long mib, long memoryMib, ReadMode expected) {
-    assertThat(ReadModeChoice.choose(files, mib * MIB, memoryMib * MIB).mode()).isEqualTo(expected);
+  void choose(long files, long mib, long rawKib, long memoryMib, ReadMode expected) {
+    assertThat(ReadModeChoice.choose(files, mib * MIB, rawKib << 10, memoryMib * MIB).mode())
+        .isEqualTo(expected);
   }
 
   @org.junit.jupiter.api.Test

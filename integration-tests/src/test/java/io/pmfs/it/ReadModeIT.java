@@ -58,16 +58,32 @@ final class ReadModeIT {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(3);
-      for (int i = 0; i < 40; i++) {
-        dataset
-            .items()
-            .forEach(item -> assertThat(Posix.readByte(mount.path(item.name()))).isOne());
-      }
-      assertMode(mount.status(), "passthrough", "5,120 KiB on average");
+      dataset.items().forEach(item -> assertThat(Posix.readByte(mount.path(item.name()))).isOne());
+      assertMode(mount.status(), "passthrough", "the kernel can read 5,120 KiB");
       dataset.assertEqualBelow(mount.mountpoint());
       replaceDaemon(mount);
       assertMode(mount.status(), "passthrough", "");
       dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  @Test
+  void auto_ofManySmallAndSomeLargeFiles_passesTheLargeOnesThrough() {
+    int[] sizes = new int[140];
+    java.util.Arrays.fill(sizes, 0, 120, 20_000);
+    java.util.Arrays.fill(sizes, 120, 140, 5 * MIB);
+    Dataset dataset = Dataset.create(pmfs.directory("source"), sizes);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(140);
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertMode(
+          mount.status(), "passthrough", "the kernel can read 731 KiB of each copy on average");
+      long read = mount.status().number("reads.bytes");
+      dataset.assertEqualBelow(mount.mountpoint());
+      assertThat(mount.status().number("reads.bytes") - read)
+          .as("the large files are not read through the daemon")
+          .isLessThan(5 * MIB);
     }
   }
 
@@ -99,17 +115,17 @@ final class ReadModeIT {
   @Test
   void auto_ofCompressedCopies_isPageCacheFromTheSecondEpochOn() {
     Path source = pmfs.directory("source");
-    for (int i = 0; i < 3; i++) {
-      write(source.resolve("large" + i), new byte[5 * MIB]);
+    for (int i = 0; i < 100; i++) {
+      write(source.resolve("large" + i), new byte[2 * MIB]);
     }
     try (MountedPmfs mount = pmfs.mount(source, "--compression", "zstd")) {
-      for (int i = 0; i < 3; i++) {
+      for (int i = 0; i < 100; i++) {
         assertThat(Dataset.read(mount.mountpoint().resolve("large" + i)))
-            .isEqualTo(new byte[5 * MIB]);
+            .isEqualTo(new byte[2 * MIB]);
       }
-      mount.awaitCopies(3);
-      for (int i = 0; i < 120; i++) {
-        assertThat(Posix.readByte(mount.path("large" + i % 3))).isOne();
+      mount.awaitCopies(100);
+      for (int i = 0; i < 100; i++) {
+        assertThat(Posix.readByte(mount.path("large" + i))).isOne();
       }
       assertMode(mount.status(), "page-cache", "most copies are small, compressed or in a pool");
     }
