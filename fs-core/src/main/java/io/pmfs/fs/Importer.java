@@ -162,7 +162,10 @@ final class Importer {
 
   /** The inode, compared with the source in this session. */
   Inode checked(long number) throws FsException {
-    return whole(() -> checkedNow(number));
+    Inode known = namespace.recentInode(number);
+    return known != null && known.checkedIn() == namespace.session()
+        ? known
+        : whole(() -> checkedNow(number));
   }
 
   private Inode checkedNow(long number) throws FsException {

@@ -171,8 +171,11 @@ public final class Copies implements AutoCloseable {
       }
       int place = Whereabouts.tierIndex(state);
       Tier tier = tiers.get(place);
+      var present = handles.present(number);
       try (var lease =
-          handles.acquire(number, () -> open(inode, tier, Whereabouts.isVerified(state)))) {
+          present != null
+              ? present
+              : handles.acquire(number, () -> open(inode, tier, Whereabouts.isVerified(state)))) {
         if (lease == null) {
           missing(inode, tier);
           continue;

@@ -1,11 +1,13 @@
 package io.pmfs.stage;
 
+import com.google.common.base.Ticker;
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,22 +16,38 @@ import org.slf4j.LoggerFactory;
  * Open files by inode number. In page-cache mode the kernel reports neither opens nor closes, so
  * files that are read often are kept open here: up to a number of files, and for a while after the
  * last use. A file is closed when it has left the table and its last user has released it.
+ *
+ * <p>A file in use is found in {@link #recent}, without a lock on the table or an object.
  */
 final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(HandleTable.class);
 
-  private final Cache<Long, Entry> entries;
+  /** A power of two. */
+  private static final int RECENT = 4096;
+
+  /** Each such use of a file counts as one for the table's expiry. A power of two. */
+  private static final int USES_UNTIL_TOUCHED = 64;
+
+  private final Cache<Long, Lease> entries;
+
+  /** Some of the entries, each at the one place of its number. */
+  private final AtomicReferenceArray<@Nullable Lease> recent = new AtomicReferenceArray<>(RECENT);
 
   /** Files that a thread is opening. */
   private final Map<Long, CompletableFuture<Void>> opening = new ConcurrentHashMap<>();
 
   HandleTable(int capacity, Duration idle) {
+    this(capacity, idle, Ticker.systemTicker());
+  }
+
+  HandleTable(int capacity, Duration idle, Ticker ticker) {
     entries =
         CacheBuilder.newBuilder()
+            .ticker(ticker)
             .maximumSize(capacity)
             .expireAfterAccess(idle)
             .concurrencyLevel(8)
-            .<Long, Entry>removalListener(removal -> removal.getValue().retire())
+            .<Long, Lease>removalListener(removal -> removal.getValue().retire())
             .build();
   }
 
@@ -64,9 +82,26 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
     }
   }
 
-  private @Nullable Lease present(long number) {
-    Entry present = entries.getIfPresent(number);
-    return present != null && present.enter() ? new Lease(present) : null;
+  /** The open file if it is in the table, kept open until the lease is closed; else null. */
+  @Nullable Lease present(long number) {
+    int place = place(number);
+    Lease last = recent.get(place);
+    if (last != null && last.number == number && last.enter()) {
+      if (last.isToBeTouched()) {
+        entries.getIfPresent(number);
+      }
+      return last;
+    }
+    Lease present = entries.getIfPresent(number);
+    if (present == null || !present.enter()) {
+      return null;
+    }
+    recent.set(place, present);
+    return present;
+  }
+
+  private static int place(long number) {
+    return (int) number & (RECENT - 1);
   }
 
   private <X extends Exception> @Nullable Lease open(long number, Opener<H, X> opener) throws X {
@@ -74,16 +109,22 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
     if (handle == null) {
       return null;
     }
-    Entry opened = new Entry(handle);
+    Lease opened = new Lease(number, handle);
     opened.enter();
-    // An earlier entry is replaced, and closed after its last user.
-    entries.put(number, opened);
-    return new Lease(opened);
+    Lease former = entries.asMap().put(number, opened);
+    if (former != null) {
+      former.retire();
+    }
+    return opened;
   }
 
-  /** Removes a file from the table. */
+  /** Removes a file from the table: it is opened again when it is asked for. */
   void invalidate(long number) {
-    entries.invalidate(number);
+    // The cache may tell its listener later, on another thread.
+    Lease former = entries.asMap().remove(number);
+    if (former != null) {
+      former.retire();
+    }
   }
 
   @Override
@@ -91,42 +132,38 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
     entries.invalidateAll();
   }
 
-  /** The right to use an open file. */
+  /** An open file, shared by those who use it: each closes it once. */
   final class Lease implements AutoCloseable {
-    private final Entry entry;
-
-    private Lease(Entry entry) {
-      this.entry = entry;
-    }
-
-    H handle() {
-      return entry.handle;
-    }
-
-    @Override
-    public void close() {
-      entry.exit();
-    }
-  }
-
-  private final class Entry {
+    private final long number;
     private final H handle;
     private int users; // GUARDED_BY(this)
+    private int uses; // GUARDED_BY(this)
     private boolean retired; // GUARDED_BY(this)
 
-    Entry(H handle) {
+    private Lease(long number, H handle) {
+      this.number = number;
       this.handle = handle;
     }
 
-    synchronized boolean enter() {
+    H handle() {
+      return handle;
+    }
+
+    private synchronized boolean isToBeTouched() {
+      return uses % USES_UNTIL_TOUCHED == 0;
+    }
+
+    private synchronized boolean enter() {
       if (retired) {
         return false;
       }
       users++;
+      uses++;
       return true;
     }
 
-    void exit() {
+    @Override
+    public void close() {
       boolean last;
       synchronized (this) {
         users--;
@@ -137,7 +174,8 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
       }
     }
 
-    void retire() {
+    private void retire() {
+      recent.compareAndSet(place(number), this, null);
       boolean idle;
       synchronized (this) {
         idle = !retired && users == 0;

@@ -3,6 +3,7 @@ package io.pmfs.stage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.common.base.Ticker;
 import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.tier.Await;
 import java.io.IOException;
@@ -19,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 final class HandleTableTest {
@@ -61,6 +63,38 @@ final class HandleTableTest {
     assertThat(opened).singleElement().matches(Handle::isOpen);
     table.close();
     assertThat(opened).singleElement().matches(handle -> handle.closes.get() == 1);
+  }
+
+  @Test
+  void acquire_oftenEnough_isNotExpired_andElseIs() {
+    AtomicLong nanos = new AtomicLong();
+    var table =
+        new HandleTable<Handle>(
+            8,
+            Duration.ofSeconds(10),
+            new Ticker() {
+              @Override
+              public long read() {
+                return nanos.get();
+              }
+            });
+    acquire(table, 7).close();
+    Handle often = opened.element();
+    for (int other = 100; other < 110; other++) {
+      nanos.addAndGet(TimeUnit.SECONDS.toNanos(6));
+      for (int use = 0; use < 64; use++) {
+        acquire(table, 7).close();
+      }
+      acquire(table, other).close();
+    }
+    assertThat(often.isOpen()).isTrue();
+    assertThat(opened).hasSize(11);
+
+    nanos.addAndGet(TimeUnit.SECONDS.toNanos(11));
+    acquire(table, 8).close();
+    assertThat(opened.stream().filter(Handle::isOpen)).hasSize(1);
+    acquire(table, 7).close();
+    assertThat(opened).hasSize(13);
   }
 
   @Test
@@ -133,11 +167,9 @@ final class HandleTableTest {
                           throw new IOException("no");
                         })));
       }
-      for (Thread thread : threads) {
-        while (thread.getState() != Thread.State.WAITING) {
-          Thread.sleep(1);
-        }
-      }
+      Await.until(
+          "one opens and the others wait",
+          () -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
       fails.countDown();
       others.add(failing);
       for (Future<?> other : others) {

@@ -135,7 +135,7 @@ final class KernelReply implements ReadSink, AutoCloseable {
     if (collected == 0 && piece.size() == expected && sendWhole(piece)) {
       return;
     }
-    piece.copyTo(out.duplicate().position(BODY + collected));
+    piece.copyTo(out.clear().position(BODY + collected));
     if (piece instanceof ReadResult.FileRange range && range.size() >= LEAST_PIPED_BYTES) {
       Pipe.dropPages(range);
     }

@@ -33,6 +33,11 @@ public interface Namespace extends AutoCloseable {
   /** The inode with that number; null if there is none. */
   @Nullable Inode inode(long number);
 
+  /** The inode if that is known without asking the database; else null. Takes no lock. */
+  default @Nullable Inode recentInode(long number) {
+    return null;
+  }
+
   /** Adds or replaces an inode. */
   void putInode(Inode inode);
 

@@ -358,14 +358,19 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public @Nullable Inode inode(long number) {
-    RecentInodes kept = recent;
-    Inode known = database.isRecording() ? kept.get(number) : null;
+    Inode known = recentInode(number);
     if (known != null) {
       return known;
     }
     // The state's lock first, then the entry's lock: a visitor already holds the state's lock.
     return database.within(
         () -> database.isRecording() ? recent.get(number, this::storedInode) : storedInode(number));
+  }
+
+  @Override
+  public @Nullable Inode recentInode(long number) {
+    RecentInodes kept = recent;
+    return database.isRecording() ? kept.get(number) : null;
   }
 
   private @Nullable Inode storedInode(long number) {
