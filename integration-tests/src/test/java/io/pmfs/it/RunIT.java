@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -289,6 +290,9 @@ final class RunIT {
     second.expect(0);
     assertThat(second.err()).contains("run-2");
     assertThat(other).doesNotExist();
+    try (Stream<Path> files = Files.walk(pmfs.scratch().root())) {
+      assertThat(files.filter(file -> file.endsWith("run-2"))).as("its own copies").isEmpty();
+    }
     Files.delete(sign);
     assertThat(exit(first)).isZero();
     assertNothingLeft();

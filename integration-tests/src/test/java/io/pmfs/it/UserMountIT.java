@@ -2,7 +2,10 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -236,6 +239,32 @@ final class UserMountIT {
       first.kill9();
       assertServes(second);
       assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+    }
+    awaitNoProcess();
+  }
+
+  /** Root's mounts log there, and a user may not look into it. */
+  @Test
+  void run_besideTheLogsOfRoot_saysNothingOfThem() throws IOException {
+    Path logs = Path.of("/var/log/pmfs");
+    boolean isNew = !Files.exists(logs);
+    if (isNew) {
+      Files.createDirectory(
+          logs, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    }
+    try {
+      String first = dataset.root().resolve(dataset.items().get(0).name()).toString();
+      Command run =
+          pmfs.run("run", "--source", dataset.root().toString(), "--", "test", "-f", first);
+      run.expect(0);
+      assertThat(run.err().lines())
+          .singleElement()
+          .asString()
+          .contains(dataset.root() + " mounted on ");
+    } finally {
+      if (isNew) {
+        Files.delete(logs);
+      }
     }
     awaitNoProcess();
   }
