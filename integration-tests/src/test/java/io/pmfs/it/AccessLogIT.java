@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,25 +20,16 @@ final class AccessLogIT {
   private static final int SIZE = 300_000;
   private static final String NAME = "a \"file\"\n";
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
   private Path log;
 
   @BeforeEach
-  void install() throws IOException {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() throws IOException {
     source = pmfs.directory("source");
     log = pmfs.scratch().root().resolve("access");
     Files.createDirectory(source.resolve("train"));
     Files.write(source.resolve("train").resolve(NAME), new byte[SIZE]);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private List<LogLine.Request> linesOf(long pid) throws IOException {

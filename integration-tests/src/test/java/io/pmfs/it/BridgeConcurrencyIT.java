@@ -18,7 +18,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,20 +29,11 @@ final class BridgeConcurrencyIT {
   private static final int ENTRIES = 100_000;
 
   private final long seed = System.nanoTime();
-  private Installation pmfs;
+  @Installed private Installation pmfs;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
+  void printSeed() {
     System.out.println("BridgeConcurrencyIT seed " + seed);
-    pmfs = new Installation();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private Dataset dataset(int count, int maxSize) {

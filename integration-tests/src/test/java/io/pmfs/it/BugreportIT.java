@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -19,23 +18,14 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 final class BugreportIT {
   private static final String SECRET = "hunter2-of-the-cluster";
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
 
   @BeforeEach
-  void install() throws IOException {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() throws IOException {
     pmfs.environment("PMFS_CLUSTER_SECRET", SECRET);
     source = pmfs.directory("source");
     Files.write(source.resolve("name-in-the-dataset"), new byte[100_000]);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   /** The folder of the unpacked archive. */

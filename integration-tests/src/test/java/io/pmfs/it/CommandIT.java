@@ -7,27 +7,17 @@ import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What the commands answer to wrong and to awkward requests. */
 final class CommandIT {
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     source = Dataset.create(pmfs.directory("source"), 1000).root();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private Command tryMount(Path from, Path mountpoint, String... options) {

@@ -18,7 +18,6 @@ import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,14 +28,12 @@ final class CompressionIT {
   private static final int MIB = 1 << 20;
   private static final Duration LIFETIME = Duration.ofMinutes(5);
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
   private List<Path> files;
 
   @BeforeEach
-  void install() throws IOException {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() throws IOException {
     source = pmfs.directory("source");
     files = new ArrayList<>();
     Random random = new Random(1);
@@ -51,13 +48,6 @@ final class CompressionIT {
     file("zeros.npy", new byte[5 * MIB]);
     file("large.txt", text(random, 9 * MIB + 1).getBytes(UTF_8));
     file("random.bin", jpeg(random, 4 * MIB + 4095));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private void file(String name, byte[] content) throws IOException {

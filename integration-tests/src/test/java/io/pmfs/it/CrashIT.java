@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
@@ -19,25 +17,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ParameterizedClass
 @EnumSource
 final class CrashIT {
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
+  @Installed(inEveryRun = BridgeMode.PASSTHROUGH)
   private Installation pmfs;
-
-  @BeforeEach
-  void install() {
-    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
-    mode.require();
-    pmfs = new Installation();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
-  }
 
   @Test
   void kill9_duringStaging_nextMountServesEveryByte() {

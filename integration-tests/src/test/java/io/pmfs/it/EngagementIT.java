@@ -3,7 +3,6 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -14,24 +13,16 @@ final class EngagementIT {
   private static final int FILES = 60;
   private static final int SIZE = 300_000;
 
+  @Installed(byRoot = true)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
   void makeSource() {
-    Machine.requireFuse();
-    Machine.requireRoot();
-    pmfs = new Installation();
     int[] sizes = new int[FILES];
     Arrays.fill(sizes, SIZE);
     dataset = Dataset.create(pmfs.directory("source"), sizes);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private MountedPmfs mount(String tierSize, String... options) {

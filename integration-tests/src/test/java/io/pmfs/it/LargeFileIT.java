@@ -18,9 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class LargeFileIT {
   private static final long GIB = 1L << 30;
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
   @Test
   @EnabledIfSystemProperty(

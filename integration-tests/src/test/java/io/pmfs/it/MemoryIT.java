@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -52,22 +51,13 @@ final class MemoryIT {
   /** The bound stands out on its page. */
   private static final Pattern BOUND = Pattern.compile("\\*\\*(\\d+) MiB\\*\\*");
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path made;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeTree() {
     made = pmfs.directory("made");
     run("python3", "-c", MAKE, made.toString(), "" + FILES);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private static void run(String... line) {

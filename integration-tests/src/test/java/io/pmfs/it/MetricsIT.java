@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -19,22 +18,13 @@ import org.junit.jupiter.api.Test;
 final class MetricsIT {
   private static final int SIZE = 300_000;
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
 
   @BeforeEach
-  void install() throws IOException {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() throws IOException {
     source = pmfs.directory("source");
     Files.write(source.resolve("f"), new byte[SIZE]);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private static double value(String text, String sample) {

@@ -15,7 +15,6 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
@@ -34,32 +33,22 @@ final class MountedModelIT {
   private static final int OPERATIONS = 150;
   private static final int LARGEST = 3 << 20;
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
+  @Installed(inEveryRun = BridgeMode.PASSTHROUGH)
   private Installation pmfs;
+
   private Dataset dataset;
   private Random random;
 
   @BeforeEach
-  void install() {
-    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
-    mode.require();
+  void makeSource() {
     long seed = Long.getLong("pmfs.model.seed", System.nanoTime());
     System.out.println("MountedModelIT " + mode + " -Dpmfs.model.seed=" + seed);
     random = new Random(seed);
-    pmfs = new Installation();
     int[] sizes =
         IntStream.range(0, 60).map(i -> random.nextInt(i % 10 == 0 ? LARGEST : 60_000)).toArray();
     dataset = Dataset.create(pmfs.directory("source"), sizes);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   @Test

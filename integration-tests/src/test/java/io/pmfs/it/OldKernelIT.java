@@ -15,7 +15,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -32,23 +31,15 @@ final class OldKernelIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String ABORTED = "Software caused connection abort";
 
+  @Installed(byRoot = true)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     pmfs.environment("PMFS_KERNEL_FLAGS", FLAGS);
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(100, 150_000));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   /** Holds up an operation, until opened. */

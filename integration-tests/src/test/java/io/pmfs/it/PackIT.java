@@ -12,7 +12,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,15 +24,14 @@ final class PackIT {
       "find . \\( -type d -printf '%p %y %m %U %G %T@\\n' \\)"
           + " -o -printf '%p %y %m %U %G %T@ %n %l\\n' | LC_ALL=C sort";
 
+  @Installed(byRoot = true)
   private Installation pmfs;
+
   private Path source;
   private Path shards;
 
   @BeforeEach
-  void install() throws IOException {
-    Machine.requireFuse();
-    Machine.requireRoot();
-    pmfs = new Installation();
+  void makeSource() throws IOException {
     source = pmfs.directory("source");
     shards = pmfs.scratch().root().resolve("shards");
     shell(
@@ -49,13 +47,6 @@ final class PackIT {
         "chown 12345:54321 a/1.bin; chown -h 7:8 link; chmod 4711 a/2.bin; chmod 01750 a/empty",
         "touch -d '1965-01-02 03:04:05.5' a/3.bin; touch -d '2001-02-03 04:05:06' a/4.bin",
         "touch -d '2001-02-03 04:05:06.123456789' a/empty a/b a .");
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private static Command shell(Path directory, String... lines) {

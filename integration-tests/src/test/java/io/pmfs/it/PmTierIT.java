@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -15,21 +14,12 @@ final class PmTierIT {
   private static final Pattern REASON =
       Pattern.compile("(emulated|not DAX|not persistent memory): \\S+");
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     source = Dataset.create(pmfs.directory("source"), 1000).root();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private String tier() {

@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,14 +18,12 @@ final class PoolIT {
   private static final Duration LIFETIME = Duration.ofMinutes(4);
   private static final int MIB = 1 << 20;
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Dataset dataset;
   private Path pool;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     int[] sizes = Arrays.copyOf(Dataset.sizes(40, 9_000), 44);
     sizes[40] = 300_000;
     sizes[41] = MIB;
@@ -34,13 +31,6 @@ final class PoolIT {
     sizes[43] = 1;
     dataset = Dataset.create(pmfs.directory("source"), sizes);
     pool = pmfs.directory("pools").resolve("test.pool");
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private MountedPmfs mount(String... options) {

@@ -6,8 +6,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -16,21 +14,8 @@ import org.junit.jupiter.api.Test;
 final class ReadModeIT {
   private static final int MIB = 1 << 20;
 
+  @Installed(byRoot = true)
   private Installation pmfs;
-
-  @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    Machine.requireRoot();
-    pmfs = new Installation();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
-  }
 
   @Test
   void auto_ofSmallFiles_isPageCacheFromTheSecondEpochOn() {

@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,27 +24,18 @@ final class RunIT {
   private static final String HANDLER =
       "trap 'echo got %s; exit 9' %s; : >\"$0\"; while :; do sleep 0.1; done";
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Dataset dataset;
   private Path sign;
   private Path out;
   private Path err;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(5, 10_000));
     sign = pmfs.scratch().root().resolve("sign");
     out = pmfs.scratch().root().resolve("out");
     err = pmfs.scratch().root().resolve("err");
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private static void requireAll() {

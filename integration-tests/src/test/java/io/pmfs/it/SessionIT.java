@@ -11,7 +11,6 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,22 +25,14 @@ final class SessionIT {
   private static final Duration SOON = Duration.ofSeconds(60);
   private static final int FILES = 40;
 
+  @Installed(byRoot = true)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 50_000));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private Path source() {

@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,24 +39,15 @@ final class ShardMountIT {
       "find . -mindepth %d \\( -type d -printf '%%P %%y %%m %%U %%G %%T@\\n' \\) -o"
           + " -printf '%%P %%y %%m %%U %%G %%n %%s %%T@ %%l\\n' | LC_ALL=C sort";
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
   private Path out;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeShards() {
     source = pmfs.directory("source");
     out = pmfs.directory("out");
     shell(pmfs.scratch().root(), SHARDS);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private static String shell(Path directory, String script) {

@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
@@ -21,26 +20,16 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class SourceChangeIT {
   private static final int SIZE = 200_000;
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
+  @Installed(inEveryRun = BridgeMode.JNR)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    mode.runsInEveryRunIf(BridgeMode.JNR);
-    mode.require();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, SIZE));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private void readAllOnce() {

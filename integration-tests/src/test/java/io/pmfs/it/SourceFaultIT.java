@@ -51,9 +51,7 @@ final class SourceFaultIT {
   private static final int LARGEST = 3 << 20;
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  ReadMode mode;
+  @Parameter ReadMode mode;
 
   private Scratch scratch;
   private Dataset dataset;

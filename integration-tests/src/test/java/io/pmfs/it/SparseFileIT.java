@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,13 +17,11 @@ final class SparseFileIT {
   private static final Duration LIFETIME = Duration.ofMinutes(2);
   private static final long SIZE = 24 << 20;
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Path source;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     source = pmfs.directory("source");
     String make =
         "truncate -s "
@@ -34,13 +31,6 @@ final class SparseFileIT {
             + " conv=notrunc status=none; done;"
             + " head -c 100000 /dev/urandom > dense; truncate -s 1M hole; sync .";
     Command.run("sh", "-ec", "cd '" + source + "'; " + make).expect(0);
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   /** Where data begins and ends, in turn; the last entry is minus an errno. */

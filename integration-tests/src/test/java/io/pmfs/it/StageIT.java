@@ -17,7 +17,6 @@ import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,21 +31,12 @@ final class StageIT {
   /** Takes sixteen seconds for the whole dataset, so that there is a middle. */
   private static final String[] SLOWLY = {"--max-rate", "400K", "--jobs", "1"};
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private MountedPmfs mount(String... options) {

@@ -22,7 +22,9 @@ final class SuccessionIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final Duration LIFETIME = Duration.ofMinutes(4);
 
+  @Installed(byRoot = true)
   private Installation first;
+
   private Installation second;
   private Dataset before;
   private Dataset after;
@@ -30,10 +32,7 @@ final class SuccessionIT {
   private final List<Mapping> open = new ArrayList<>();
 
   @BeforeEach
-  void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    first = new Installation();
+  void makeSecond() {
     second = new Installation();
     before = Dataset.create(first.directory("source"), Dataset.sizes(8, 50_000));
     after = Dataset.create(second.directory("source"), Dataset.sizes(4, 40_000));
@@ -45,9 +44,6 @@ final class SuccessionIT {
     open.forEach(Mapping::close);
     if (second != null) {
       second.close();
-    }
-    if (first != null) {
-      first.close();
     }
   }
 

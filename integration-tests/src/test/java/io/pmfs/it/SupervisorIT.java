@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
@@ -30,26 +29,16 @@ final class SupervisorIT {
   private static final Duration LIFETIME = Duration.ofMinutes(2);
   private static final Duration SUCCESSOR = Duration.ofSeconds(60);
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
+  @Installed(byRoot = true)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(200, 150_000));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private MountedPmfs mount() {

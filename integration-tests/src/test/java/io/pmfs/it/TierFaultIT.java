@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.it.Dataset.Item;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
@@ -19,26 +18,16 @@ final class TierFaultIT {
   private static final int SIZE = 300_000;
   private static final int COUNT = 6;
 
-  @SuppressWarnings("NullAway.Init")
-  @Parameter
-  BridgeMode mode;
+  @Parameter BridgeMode mode;
 
+  @Installed(inEveryRun = BridgeMode.PAGE_CACHE)
   private Installation pmfs;
+
   private Dataset dataset;
 
   @BeforeEach
-  void install() {
-    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
-    mode.require();
-    pmfs = new Installation();
+  void makeSource() {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(COUNT, SIZE));
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private void fillTier() {

@@ -11,7 +11,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import javax.imageio.ImageIO;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -24,22 +23,13 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 final class WebPageIT {
   private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;";
 
-  private Installation pmfs;
+  @Installed private Installation pmfs;
 
   @BeforeEach
-  void install() {
-    Machine.requireFuse();
+  void requireBrowser() {
     assumeTrue(
         Machine.onPath("chromium"),
         "no chromium: scripts/install-requirements browser installs it");
-    pmfs = new Installation();
-  }
-
-  @AfterEach
-  void remove() {
-    if (pmfs != null) {
-      pmfs.close();
-    }
   }
 
   private Command browse(String... arguments) {
