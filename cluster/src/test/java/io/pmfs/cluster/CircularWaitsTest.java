@@ -1,12 +1,12 @@
 package io.pmfs.cluster;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.stage.RemoteCopies;
-import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.SourceOperations;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -156,12 +156,8 @@ final class CircularWaitsTest {
     first.number(aboveSeconds.toString());
     second.number(aboveFirsts.toString());
     List<FileName> listed = Collections.synchronizedList(new ArrayList<>());
-    nodes.store.before(
-        (operation, path, offset) -> {
-          if (operation == FakeStore.Operation.LIST) {
-            listed.add(path);
-          }
-        });
+    first.faulty.on(LIST).run(listed::add);
+    second.faulty.on(LIST).run(listed::add);
     CyclicBarrier bothAsk = new CyclicBarrier(2, () -> beforeAny = null);
     beforeAny = bothAsk;
     ExecutorService threads = Executors.newFixedThreadPool(2);

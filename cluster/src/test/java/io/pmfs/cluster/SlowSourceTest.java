@@ -1,19 +1,19 @@
 package io.pmfs.cluster;
 
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.Await;
+import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,9 +28,6 @@ final class SlowSourceTest {
 
   private final List<HttpPeerClient> clients = new ArrayList<>();
   private final ExecutorService threads = Executors.newCachedThreadPool();
-  private final CountDownLatch answers = new CountDownLatch(1);
-  private final AtomicInteger askedByReader = new AtomicInteger();
-  private final AtomicInteger askedByOwner = new AtomicInteger();
   private final List<String> files = new ArrayList<>();
   private TestNodes nodes;
   private TestNodes.Node reader;
@@ -74,19 +71,11 @@ final class SlowSourceTest {
 
   @AfterEach
   void stop() {
-    answers.countDown();
+    owner.faulty.clearFaults();
+    reader.faulty.clearFaults();
     threads.shutdownNow();
     nodes.close();
     clients.forEach(HttpPeerClient::close);
-  }
-
-  private void hang(AtomicInteger asked) {
-    asked.incrementAndGet();
-    try {
-      answers.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   private List<Future<byte[]>> readAll() {
@@ -105,7 +94,7 @@ final class SlowSourceTest {
 
   @Test
   void source_thatHangsForTheOwnerAlone_isReadByTheOthers() throws Exception {
-    owner.beforeSource = () -> hang(askedByOwner);
+    owner.faulty.on(OPEN).hold();
 
     assertRead(readAll());
 
@@ -116,19 +105,20 @@ final class SlowSourceTest {
   /** Readers that wait for the owner do not ask the source as well. */
   @Test
   void source_thatHangsForAll_isAskedByItsOwnerAndAFewMore() throws Exception {
-    owner.beforeSource = () -> hang(askedByOwner);
-    reader.beforeSource = () -> hang(askedByReader);
+    Hold byOwner = owner.faulty.on(OPEN).hold();
+    Hold byReader = reader.faulty.on(OPEN).hold();
 
     List<Future<byte[]>> reads = readAll();
-    Await.until("the owner and a probe wait", () -> askedByReader.get() == 1);
+    Await.until("the owner and a probe wait", () -> byReader.count() == 1);
     Thread.sleep(2 * nodes.patience.toMillis());
 
-    assertThat(askedByReader.get()).isLessThanOrEqualTo(SourceProbes.MOST);
+    assertThat(byReader.count()).isLessThanOrEqualTo(SourceProbes.MOST);
     assertThat(reader.withoutSource.isSuspected(ownerMember)).isFalse();
-    answers.countDown();
+    byOwner.release();
+    byReader.release();
     assertRead(reads);
     assertThat(reader.suspects.isSuspected(ownerMember)).isFalse();
-    assertThat(askedByReader.get())
+    assertThat(byReader.count())
         .as("asked of the source when it answered again")
         .isLessThanOrEqualTo(SourceProbes.MOST);
   }

@@ -20,11 +20,11 @@ import io.pmfs.stage.RemoteCopies;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
 import io.pmfs.tier.SourceStatus;
@@ -32,8 +32,6 @@ import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -143,11 +141,11 @@ final class TestNodes implements AutoCloseable {
   /** One of the nodes. */
   final class Node implements AutoCloseable, PeerClient {
     final Member member;
-    final CountedBackingStore source = new CountedBackingStore(ownWay());
 
-    /** Runs before this node asks the source for anything. */
-    volatile Runnable beforeSource = () -> {};
+    /** Its own way to the common source. */
+    final FaultyStore faulty = new FaultyStore(store);
 
+    final CountedBackingStore source = new CountedBackingStore(faulty);
     final Owners owners;
     final PeerStore peers;
     final Namespace namespace;
@@ -202,22 +200,6 @@ final class TestNodes implements AutoCloseable {
       ScratchFiles scratch = new ScratchFiles(List.of(directory));
       tasks = new DatasetTasks(fs, namespace, peers, copies, stager, scratch, () -> {});
       service = new DatasetService(fs, namespace, copies, stager, owners, peers::asksElsewhere);
-    }
-
-    /** Access to the common source. */
-    private BackingStore ownWay() {
-      return (BackingStore)
-          Proxy.newProxyInstance(
-              BackingStore.class.getClassLoader(),
-              new Class<?>[] {BackingStore.class},
-              (proxy, method, arguments) -> {
-                beforeSource.run();
-                try {
-                  return method.invoke(store, arguments);
-                } catch (InvocationTargetException e) {
-                  throw e.getCause();
-                }
-              });
     }
 
     void see(View view) {

@@ -109,7 +109,7 @@ final class Dataset implements AutoCloseable {
     return new Stager(namespace, source, copies, eviction, new StagerSettings(2, 8 << 20, 10_000));
   }
 
-  private PmfsFileSystem openFileSystem() throws FsException {
+  PmfsFileSystem openFileSystem() throws FsException {
     return new PmfsFileSystem(namespace, source, copies, stager, threads, () -> now);
   }
 
@@ -256,7 +256,6 @@ final class Dataset implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    store.before(null);
     faulty.clearFaults();
     tiers.forEach(FaultyTier::clearFaults);
     tasks.close();

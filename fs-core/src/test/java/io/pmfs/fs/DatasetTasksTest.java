@@ -1,5 +1,8 @@
 package io.pmfs.fs;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,10 +13,12 @@ import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyStore.Answer;
+import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.Hold;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -331,21 +336,13 @@ final class DatasetTasksTest {
               store.file("wanted", 77, 3L * BLOCK);
             },
             ROOM)) {
-      CountDownLatch answer = new CountDownLatch(1);
-      AtomicInteger waiting = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && path.toString().startsWith("f")) {
-              waiting.incrementAndGet();
-              await(answer);
-            }
-          });
+      Hold jobs = dataset.faulty.on(READ).of(path -> path.toString().startsWith("f")).hold();
       FileTask task = dataset.tasks.start(stage(""));
-      Await.until("all jobs wait for the source", () -> waiting.get() == 4);
+      Await.until("all jobs wait for the source", () -> jobs.count() == 4);
 
       assertThat(dataset.read("wanted")).isEqualTo(FakeStore.content(77, 0, 3 * BLOCK));
       assertThat(task.progress().state()).isEqualTo(State.RUNNING);
-      answer.countDown();
+      jobs.release();
       assertThat(task.await(Duration.ofSeconds(60))).isTrue();
       assertThat(task.progress().isComplete()).isTrue();
       assertThat(dataset.store.bytesRead("wanted")).isEqualTo(3L * BLOCK);
@@ -375,7 +372,7 @@ final class DatasetTasksTest {
     try (Dataset dataset =
         new Dataset(directory, store -> store.file("f", 1, (long) blocks * BLOCK), ROOM)) {
       CountDownLatch together = new CountDownLatch(4);
-      dataset.store.before(
+      dataset.faulty.faults(
           (operation, path, offset) -> {
             if (operation == Operation.READ) {
               together.countDown();
@@ -392,6 +389,7 @@ final class DatasetTasksTest {
                 }
               }
             }
+            return Answer.WHOLE;
           });
       FileTask task = ended(dataset.tasks, stage("f"));
 
@@ -424,12 +422,13 @@ final class DatasetTasksTest {
       ended(dataset.tasks, new TaskRequest.Stage(paths(""), NO_LIMITS, null, false, true));
       dataset.store.remove("a/one");
       List<String> reads = new CopyOnWriteArrayList<>();
-      dataset.store.before(
+      dataset.faulty.faults(
           (operation, path, offset) -> {
             if (operation == Operation.READ && path.equals(FileName.of("a/b/less"))) {
               reads.add(Thread.currentThread().getName() + " from " + offset);
               throw new FsException(Errno.EIO, "a/b/less");
             }
+            return Answer.WHOLE;
           });
       FileTask task = ended(dataset.tasks, stage(""));
 
@@ -445,7 +444,7 @@ final class DatasetTasksTest {
   @Test
   void stage_directoryThatCannotBeListed_isReportedAndTheRestStaged() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      dataset.store.fail(Operation.LIST, "a/b", Errno.EACCES);
+      dataset.faulty.on(LIST).of("a/b").fail(Errno.EACCES);
       FileTask task = ended(dataset.tasks, stage(""));
 
       assertThat(findings(task)).containsExactly("FAILED a/b");
@@ -456,17 +455,9 @@ final class DatasetTasksTest {
   @Test
   void stage_sourceHangs_cancelEndsItSoonAndTheNextTaskMayStart() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      CountDownLatch answer = new CountDownLatch(1);
-      CountDownLatch asked = new CountDownLatch(1);
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ) {
-              asked.countDown();
-              await(answer);
-            }
-          });
+      Hold reads = dataset.faulty.on(READ).hold();
       FileTask task = dataset.tasks.start(stage(""));
-      await(asked);
+      reads.awaitReached();
       assertThatThrownBy(() -> dataset.tasks.start(stage("")))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("another task");
@@ -475,8 +466,7 @@ final class DatasetTasksTest {
       assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
       assertThat(task.progress().isComplete()).isFalse();
 
-      dataset.store.before(null);
-      answer.countDown();
+      dataset.faulty.clearFaults();
       assertThat(ended(dataset.tasks, stage("")).progress().isComplete()).isTrue();
     }
   }
@@ -496,13 +486,14 @@ final class DatasetTasksTest {
       AtomicInteger reads = new AtomicInteger();
       CountDownLatch half = new CountDownLatch(1);
       CountDownLatch stopped = new CountDownLatch(1);
-      dataset.store.before(
+      dataset.faulty.faults(
           (operation, path, offset) -> {
             if (operation == Operation.READ && reads.incrementAndGet() > count / 2) {
               half.countDown();
               await(stopped);
               throw new FsException(Errno.EIO, "stopped");
             }
+            return Answer.WHOLE;
           });
       FileTask task = dataset.tasks.start(stage(""));
       await(half);
@@ -510,7 +501,7 @@ final class DatasetTasksTest {
       task.cancel();
       stopped.countDown();
       assertThat(task.await(Duration.ofSeconds(20))).isTrue();
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       dataset.remount(store -> {});
       TaskProgress second = ended(dataset.tasks, stage("")).progress();
 
@@ -664,21 +655,13 @@ final class DatasetTasksTest {
   @Test
   void close_whileATaskRuns_cancelsItAndRefusesOthers() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      CountDownLatch asked = new CountDownLatch(1);
-      CountDownLatch answer = new CountDownLatch(1);
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.OPEN) {
-              asked.countDown();
-              await(answer);
-            }
-          });
+      Hold opens = dataset.faulty.on(OPEN).hold();
       FileTask task = dataset.tasks.start(stage(""));
-      await(asked);
+      opens.awaitReached();
       Thread close = new Thread(dataset.tasks::close);
       close.start();
       Await.until("it is refused", () -> isRefused(dataset.tasks));
-      answer.countDown();
+      opens.release();
       close.join();
 
       assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
@@ -725,12 +708,7 @@ final class DatasetTasksTest {
             },
             ROOM)) {
       CountDownLatch started = new CountDownLatch(1);
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.LIST && path.equals(FileName.of("d"))) {
-              started.countDown();
-            }
-          });
+      dataset.faulty.on(LIST).of("d").run(path -> started.countDown());
       // At the task's pace the 200 names would take longer than this test may; once a reader waits
       // for them the task hurries, and may have ended by now.
       TaskRequest request =

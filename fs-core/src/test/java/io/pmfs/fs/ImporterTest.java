@@ -1,6 +1,8 @@
 package io.pmfs.fs;
 
 import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.Attributes;
@@ -9,7 +11,6 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -418,15 +419,7 @@ final class ImporterTest {
   @Test
   void list_nameAppearsMeanwhile_isListedAgain() throws Exception {
     try (Dataset dataset = sample()) {
-      AtomicInteger lists = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.STATUS
-                && path.equals(FileName.of("a/g"))
-                && lists.incrementAndGet() == 1) {
-              dataset.store.file("a/late", 7, 70);
-            }
-          });
+      dataset.faulty.on(STATUS).of("a/g").first().run(path -> dataset.store.file("a/late", 7, 70));
 
       assertThat(dataset.names("a")).containsExactly("b", "f", "g", "late");
       assertThat(dataset.read("a/late")).isEqualTo(content(7, 70));
@@ -438,15 +431,7 @@ final class ImporterTest {
   void list_nameVanishesMeanwhile_isNotThere() throws Exception {
     try (Dataset dataset = sample()) {
       dataset.number("a");
-      AtomicInteger looks = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.STATUS
-                && path.equals(FileName.of("a/f"))
-                && looks.incrementAndGet() == 1) {
-              dataset.store.remove("a/g");
-            }
-          });
+      dataset.faulty.on(STATUS).of("a/f").first().run(path -> dataset.store.remove("a/g"));
 
       assertThat(dataset.names("a")).containsExactly("b", "f");
       assertThat(errnoOf(() -> dataset.number("a/g"))).isEqualTo(Errno.ENOENT);
@@ -457,15 +442,7 @@ final class ImporterTest {
   void list_nameVanishesAfterItWasSeen_leavesNoInodeBehind() throws Exception {
     try (Dataset dataset = sample()) {
       dataset.number("a");
-      AtomicInteger looks = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.STATUS
-                && path.equals(FileName.of("a/g"))
-                && looks.incrementAndGet() == 1) {
-              dataset.store.remove("a/f");
-            }
-          });
+      dataset.faulty.on(STATUS).of("a/g").first().run(path -> dataset.store.remove("a/f"));
       assertThat(dataset.names("a")).containsExactly("b", "g");
 
       List<FileName> inodes = new ArrayList<>();
@@ -483,16 +460,15 @@ final class ImporterTest {
   void list_changesAllTheTime_isTakenAsItWasAndListedAgainNextTime() throws Exception {
     try (Dataset dataset = sample()) {
       AtomicInteger changes = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.LIST && path.equals(FileName.of("a"))) {
-              dataset.store.file("a/n" + changes.incrementAndGet(), 1, 1);
-            }
-          });
+      dataset
+          .faulty
+          .on(LIST)
+          .of("a")
+          .run(path -> dataset.store.file("a/n" + changes.incrementAndGet(), 1, 1));
       assertThat(dataset.names("a")).contains("b", "f", "g", "n1");
       assertThat(changes.get()).isBetween(2, 5);
       dataset.names("a");
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       dataset.remount(store -> {});
 
       assertThat(dataset.names("a")).hasSize(3 + changes.get());
@@ -532,12 +508,12 @@ final class ImporterTest {
     // instead of a listing without the name.
     try (Dataset dataset = sample()) {
       dataset.number("a");
-      dataset.store.fail(Operation.STATUS, "a/g", Errno.EACCES);
+      dataset.faulty.on(STATUS).of("a/g").fail(Errno.EACCES);
       assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EACCES);
       assertThat(errnoOf(() -> dataset.number("a/f"))).isEqualTo(Errno.EACCES);
       assertThat(dataset.names("")).containsExactly("a", "top");
 
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       assertThat(dataset.names("a")).containsExactly("b", "f", "g");
     }
   }
@@ -547,7 +523,7 @@ final class ImporterTest {
   void list_sourceHasNoSuchDirectoryNow_isStale() throws Exception {
     try (Dataset dataset = new Dataset(directory, ImporterTest::sample, ROOM)) {
       long number = dataset.number("a");
-      dataset.store.fail(Operation.LIST, "a", Errno.ENOENT);
+      dataset.faulty.on(LIST).of("a").fail(Errno.ENOENT);
       assertThat(errnoOf(() -> dataset.fs.list(number, 0, entry -> true))).isEqualTo(Errno.ESTALE);
     }
   }
@@ -563,15 +539,16 @@ final class ImporterTest {
       dataset.remount(store -> {});
       List<String> names = dataset.names("a");
       List<Future<List<String>>> listers = new ArrayList<>();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.LIST) {
-              // This thread looks up the directory before it is compared, and lists it meanwhile.
-              Future<List<String>> lister = threads.submit(() -> dataset.names("a"));
-              listers.add(lister);
-              assertThat(isDoneSoon(lister)).isFalse();
-            }
-          });
+      dataset
+          .faulty
+          .on(LIST)
+          .run(
+              path -> {
+                // This thread looks up the directory before it is compared, and lists it meanwhile.
+                Future<List<String>> lister = threads.submit(() -> dataset.names("a"));
+                listers.add(lister);
+                assertThat(isDoneSoon(lister)).isFalse();
+              });
       dataset.fs.compareAll(dataset.number("a"));
 
       assertThat(listers).hasSize(1);
@@ -599,9 +576,9 @@ final class ImporterTest {
       dataset.remount(store -> {});
       List<String> names = dataset.names("a");
       long number = dataset.number("a");
-      dataset.store.fail(Operation.LIST, "a", Errno.EIO);
+      dataset.faulty.on(LIST).of("a").fail(Errno.EIO);
       assertThat(errnoOf(() -> dataset.fs.compareAll(number))).isEqualTo(Errno.EIO);
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       assertThat(dataset.names("a")).isEqualTo(names);
     }
   }
@@ -610,13 +587,10 @@ final class ImporterTest {
   void list_failsInALaterSession_keepsWhatIsKnownForTheNext() throws Exception {
     try (Dataset dataset = sample()) {
       var before = dataset.readAll();
-      dataset.remount(
-          store -> {
-            store.file("a/new", 5, 50);
-            store.fail(Operation.LIST, "a", Errno.EIO);
-          });
+      dataset.remount(store -> store.file("a/new", 5, 50));
+      dataset.faulty.on(LIST).of("a").fail(Errno.EIO);
       assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EIO);
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       dataset.remount(store -> {});
 
       var after = dataset.readAll();
@@ -657,12 +631,7 @@ final class ImporterTest {
               }
             },
             ROOM)) {
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.STATUS) {
-              threads.add(Thread.currentThread().getName());
-            }
-          });
+      dataset.faulty.on(STATUS).run(path -> threads.add(Thread.currentThread().getName()));
       List<String> names = dataset.names("many");
       assertThat(names).hasSize(count).doesNotHaveDuplicates();
       assertThat(names.get(0)).isEqualTo("f0");

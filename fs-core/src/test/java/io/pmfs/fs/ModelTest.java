@@ -1,6 +1,7 @@
 package io.pmfs.fs;
 
-import static com.google.common.util.concurrent.Uninterruptibles.awaitUninterruptibly;
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.DirectoryEntry;
@@ -15,11 +16,10 @@ import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FaultyStore.Answer;
-import io.pmfs.tier.FaultyStore.Point;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,7 +31,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -181,17 +180,12 @@ final class ModelTest {
     dataset.faulty.clearFaults();
     look(dataset, FileName.of(""), inode -> List.of());
     dataset.number(held);
-    CountDownLatch released = new CountDownLatch(1);
-    CountDownLatch hanging = new CountDownLatch(1);
-    dataset.faulty.faults(
-        (point, path) -> {
-          boolean reads = point == Point.OPEN || point == Point.READ;
-          if (reads && dataset.store.expectedStatus(path).identity().equals(identity)) {
-            hanging.countDown();
-            awaitUninterruptibly(released);
-          }
-          return Answer.WHOLE;
-        });
+    Hold hold =
+        dataset
+            .faulty
+            .on(OPEN, READ)
+            .of(path -> dataset.store.expectedStatus(path).identity().equals(identity))
+            .hold();
     List<Range> ranges = ranges(dataset.inode(held.toString()), random);
     Future<?> reader =
         readers.submit(
@@ -199,15 +193,14 @@ final class ModelTest {
               look(dataset, held, inode -> ranges);
               return held;
             });
-    Await.until(
-        "a read that hangs or is answered", () -> reader.isDone() || hanging.getCount() == 0);
+    Await.until("a read that hangs or is answered", () -> reader.isDone() || hold.count() > 0);
     for (int i = 0; i < 3; i++) {
       FileName other = pick(files, random);
       if (!dataset.store.expectedStatus(other).identity().equals(identity)) {
         look(dataset, other, inode -> ranges(inode, random));
       }
     }
-    released.countDown();
+    hold.release();
     reader.get(60, TimeUnit.SECONDS);
     dataset.faulty.clearFaults();
   }

@@ -1,5 +1,6 @@
 package io.pmfs.fs;
 
+import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -11,7 +12,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -313,14 +314,9 @@ final class PmfsFileSystemTest {
             case XATTRS -> () -> dataset.fs.extendedAttributes(link);
             default -> () -> dataset.fs.statistics();
           };
-      dataset.store.before(
-          (asked, path, offset) -> {
-            if (asked == operation) {
-              throw new FsException(Errno.EHOSTDOWN, "injected");
-            }
-          });
+      dataset.faulty.on(operation).fail(Errno.EHOSTDOWN);
       assertThat(errnoOf(call)).isEqualTo(Errno.EHOSTDOWN);
-      dataset.store.before(null);
+      dataset.faulty.clearFaults();
       try {
         call.call();
       } catch (Throwable e) {
@@ -348,12 +344,11 @@ final class PmfsFileSystemTest {
   }
 
   @Test
-  void mount_rootIsNoDirectory_isEnotdir() {
-    assertThatThrownBy(
-            () ->
-                new Dataset(
-                    directory, store -> store.fail(Operation.STATUS, "", Errno.ENOTDIR), ROOM))
-        .isInstanceOf(FsException.class);
+  void mount_rootIsNoDirectory_isEnotdir() throws Exception {
+    try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
+      dataset.faulty.on(STATUS).of("").fail(Errno.ENOTDIR);
+      assertThatThrownBy(dataset::openFileSystem).isInstanceOf(FsException.class);
+    }
   }
 
   @Test
@@ -391,7 +386,7 @@ final class PmfsFileSystemTest {
   void seek_whereTheSourceCannotTell_isAllData(Operation operation, Errno errno) throws Exception {
     try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sampleWithHole, ROOM)) {
       long number = dataset.number("big");
-      dataset.store.fail(operation, "big", errno);
+      dataset.faulty.on(operation).of("big").fail(errno);
       assertThat(dataset.fs.seekData(number, 1 << 20)).isEqualTo(1 << 20);
       assertThat(dataset.fs.seekHole(number, 0)).isEqualTo((3 << 20) + 7);
       assertThat(dataset.store.openFiles()).isZero();

@@ -1,5 +1,8 @@
 package io.pmfs.fs;
 
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
@@ -10,8 +13,7 @@ import io.pmfs.stage.Staging;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
-import io.pmfs.tier.FsException;
+import io.pmfs.tier.Hold;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -22,11 +24,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -218,17 +218,7 @@ final class PrefetchWorkTest {
   @Test
   void prefetch_fileThatAReaderReadsWithoutACopy_isNotReadTwice() throws Exception {
     try (Dataset dataset = dataset(2L * SIZE)) {
-      CountDownLatch asked = new CountDownLatch(1);
-      CountDownLatch answer = new CountDownLatch(1);
-      AtomicInteger reads = new AtomicInteger();
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && path.equals(FileName.of(name(2)))) {
-              reads.incrementAndGet();
-              asked.countDown();
-              await(answer);
-            }
-          });
+      Hold reads = dataset.faulty.on(READ).of(name(2)).hold();
       read(dataset, 0);
       read(dataset, 1);
       Await.until("a full tier", () -> dataset.copyCount() == 2);
@@ -237,18 +227,18 @@ final class PrefetchWorkTest {
       ExecutorService reader = Executors.newSingleThreadExecutor();
       try {
         Future<byte[]> read = reader.submit(() -> dataset.read(name(2)));
-        await(asked);
+        reads.awaitReached();
         dataset.copies.evict(dataset.inode(name(0)).number());
         Thread.sleep(300); // long enough for several further attempts
-        answer.countDown();
+        reads.release();
         assertThat(read.get()).isEqualTo(FakeStore.content(2, 0, SIZE));
         Await.until("it is passed by", () -> task.progress().files() == 3);
       } finally {
-        answer.countDown();
+        reads.release();
         reader.shutdownNow();
       }
 
-      assertThat(reads).hasValue(1);
+      assertThat(reads.count()).isEqualTo(1);
       assertThat(task.progress().noRoom()).isZero();
     }
   }
@@ -356,12 +346,7 @@ final class PrefetchWorkTest {
       for (int i = 0; i < 3; i++) {
         dataset.inode(name(i));
       }
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.OPEN || operation == Operation.STATUS) {
-              throw new FsException(Errno.ENOENT, path.toString());
-            }
-          });
+      dataset.faulty.on(OPEN, STATUS).fail(Errno.ENOENT);
       FileTask task = start(dataset, List.of(0, 1, 2));
 
       assertThat(task.await(Duration.ofSeconds(60))).isTrue();
@@ -420,14 +405,6 @@ final class PrefetchWorkTest {
 
       assertThat(task.await(Duration.ofSeconds(60))).isTrue();
       assertThat(task.progress().isComplete()).isTrue();
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 }

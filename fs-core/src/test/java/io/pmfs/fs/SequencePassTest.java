@@ -1,13 +1,15 @@
 package io.pmfs.fs;
 
+import static io.pmfs.tier.FaultyStore.Operation.OPEN_NEXT;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
-import io.pmfs.tier.FsException;
+import io.pmfs.tier.FaultyStore;
+import io.pmfs.tier.FaultyStore.Answer;
+import io.pmfs.tier.FaultyStore.Operation;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -43,16 +45,17 @@ final class SequencePassTest {
               store.pack(3);
             },
             capacity);
-    record(dataset.store);
+    record(dataset.faulty);
     return dataset;
   }
 
-  private void record(FakeStore store) {
-    store.before(
+  private void record(FaultyStore store) {
+    store.faults(
         (operation, path, offset) -> {
           if (operation == Operation.OPEN || operation == Operation.OPEN_NEXT) {
             asked.add(operation + " " + path);
           }
+          return Answer.WHOLE;
         });
   }
 
@@ -107,12 +110,7 @@ final class SequencePassTest {
   @Test
   void stage_sequenceThatBreaksOff_takesTheRestOneByOne() throws Exception {
     try (Dataset dataset = packed(ROOM)) {
-      dataset.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.OPEN_NEXT && path.equals(FileName.of("a/12"))) {
-              throw new FsException(Errno.EIO, "a/12");
-            }
-          });
+      dataset.faulty.on(OPEN_NEXT).of("a/12").fail(Errno.EIO);
       TaskProgress progress = stage(dataset, "").progress();
 
       assertThat(progress.isComplete()).isTrue();

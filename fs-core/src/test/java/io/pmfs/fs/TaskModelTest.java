@@ -12,7 +12,6 @@ import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.LeastRecentlyUsed;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -134,16 +133,13 @@ final class TaskModelTest {
     FileTask check = dataset.tasks.start(new TaskRequest.Check(TaskPaths.of(all), false, true));
     assertThat(check.await(Duration.ofSeconds(60))).as(at).isTrue();
     assertThat(check.progress().isComplete()).as("%s: %s", at, check.findings(0, 9)).isTrue();
-    dataset.store.before(
-        (operation, path, offset) -> {
-          throw new FsException(Errno.EIO, "the source is away");
-        });
+    dataset.faulty.on().fail(Errno.EIO);
     for (FileName path : files(dataset)) {
       assertThat(dataset.read(dataset.number(path), 0, 3 * BLOCK))
           .as("%s: %s", at, path)
           .isEqualTo(dataset.store.expected(path, 0, 3 * BLOCK));
     }
-    dataset.store.before(null);
+    dataset.faulty.clearFaults();
   }
 
   /** Like scratch purgers, and file systems that lose data. */

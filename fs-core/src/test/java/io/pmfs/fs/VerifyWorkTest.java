@@ -1,5 +1,6 @@
 package io.pmfs.fs;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.TaskProgress.State;
@@ -8,7 +9,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DirectPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
 import io.pmfs.tier.FaultyTier.Point;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -233,7 +233,7 @@ final class VerifyWorkTest {
   @Test
   void verify_withSourceThatFails_isReported() throws Exception {
     try (Dataset dataset = staged()) {
-      dataset.store.fail(Operation.READ, "d/f0", Errno.EIO);
+      dataset.faulty.on(READ).of("d/f0").fail(Errno.EIO);
 
       assertThat(findings(verify(dataset, true, false))).containsExactly("FAILED d/f0");
     }

@@ -1,9 +1,9 @@
 package io.pmfs.stage;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.compression.Dictionary;
 import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
@@ -12,7 +12,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FsException;
+import io.pmfs.tier.Hold;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import java.util.SplittableRandom;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -336,21 +335,15 @@ final class CompressedCopiesTest {
   void read_noRoomToPutBlocksIntoOrder_isNotCopiedAgainAndAgain() throws Exception {
     try (Stage stage = new Stage(directory, 2L * BLOCK + 8192).with(ZSTD)) {
       Inode inode = stage.file("f", 1, 2L * BLOCK);
-      CountDownLatch secondIsStored = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == FakeStore.Operation.READ && offset == 0) {
-              Uninterruptibles.awaitUninterruptibly(secondIsStored);
-            }
-          });
+      Hold firstBlock = stage.faulty.on(READ).at(0).hold();
       assertThat(stage.read(inode, BLOCK, 1)).isEqualTo(FakeStore.content(1, BLOCK, 1));
       Await.until("the second block is stored", () -> !stage.files(0).isEmpty());
-      secondIsStored.countDown();
+      firstBlock.release();
       stage.awaitIdle();
 
       assertThat(stage.copies.has(inode)).isFalse();
       assertThat(stage.stager.status().skippedNoRoom()).isEqualTo(1);
-      stage.store.before(null);
+      stage.faulty.clearFaults();
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
       stage.awaitIdle();
       assertThat(stage.copies.has(inode)).as("readers do not have it copied again").isFalse();
@@ -396,12 +389,7 @@ final class CompressedCopiesTest {
   void fetch_thatFailsHalfway_leavesNothingBehind() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(ZSTD)) {
       Inode inode = stage.file("f", -1, 3L * BLOCK);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (offset >= 2L * BLOCK) {
-              throw new FsException(Errno.EIO, "block 2");
-            }
-          });
+      stage.faulty.on().from(2L * BLOCK).fail(Errno.EIO);
       stage.read(inode, 0, 1000);
       Await.until("the fetch failed", () -> stage.stager.status().failed() > 0);
       stage.awaitIdle();

@@ -12,6 +12,7 @@ import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
@@ -33,7 +34,8 @@ final class Stage implements AutoCloseable {
   static final StagerSettings SETTINGS = new StagerSettings(4, 16 << 20, 1000);
 
   final FakeStore store = new FakeStore();
-  final CountedBackingStore source = new CountedBackingStore(store);
+  final FaultyStore faulty = new FaultyStore(store);
+  final CountedBackingStore source = new CountedBackingStore(faulty);
   final Namespace namespace;
   final List<FaultyTier> tiers = new ArrayList<>();
   private final Path directory;
@@ -202,7 +204,7 @@ final class Stage implements AutoCloseable {
 
   @Override
   public void close() {
-    store.before(null);
+    faulty.clearFaults();
     tiers.forEach(FaultyTier::clearFaults);
     stager.close();
     copies.close();

@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,10 +11,11 @@ import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
@@ -30,7 +32,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -80,10 +81,6 @@ final class StagerTest {
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }
-  }
-
-  private static boolean isFetchThread() {
-    return Thread.currentThread().getName().startsWith("fetch");
   }
 
   private static Errno errnoOf(Task task) {
@@ -272,17 +269,11 @@ final class StagerTest {
   @Test
   void read_queueFull_dropsIsRightAndStagesWhenReadAgain() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(1, 64 << 20, 1))) {
-      CountDownLatch goOn = new CountDownLatch(1);
       for (int i = 0; i < 3; i++) {
         stage.store.file("f" + i, i, 2L * BLOCK);
       }
       stage.importAll();
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && isFetchThread()) {
-              await(goOn);
-            }
-          });
+      Hold fetches = stage.faulty.on(READ).by("fetch").hold();
       assertThat(stage.read(stage.inode("f0"), 0, 100)).isEqualTo(FakeStore.content(0, 0, 100));
       Await.until("the fetch thread is busy", () -> stage.stager.status().queued() == 0);
       assertThat(stage.read(stage.inode("f1"), 0, 100)).isEqualTo(FakeStore.content(1, 0, 100));
@@ -291,7 +282,7 @@ final class StagerTest {
 
       assertThat(stage.read(stage.inode("f2"), 0, 100)).isEqualTo(FakeStore.content(2, 0, 100));
       assertThat(stage.stager.status().dropped()).isEqualTo(1);
-      goOn.countDown();
+      fetches.release();
       stage.awaitIdle();
       assertThat(stage.stager.status().completed()).isEqualTo(2);
       stage.stage(stage.inode("f2"));
@@ -321,12 +312,7 @@ final class StagerTest {
   void read_sourceFailsAtALaterBlock_onlyItsReadersFail() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 4L * BLOCK);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && offset >= 2L * BLOCK && offset < 3L * BLOCK) {
-              throw new FsException(Errno.EREMOTEIO, "injected");
-            }
-          });
+      stage.faulty.on(READ).from(2L * BLOCK).before(3L * BLOCK).fail(Errno.EREMOTEIO);
       for (int i = 0; i < 3; i++) {
         for (int block : new int[] {3, 0, 1}) {
           long offset = (long) block * BLOCK;
@@ -340,7 +326,7 @@ final class StagerTest {
       assertThat(stage.files(0)).isEmpty();
       Await.until("the room is given back", () -> stage.tiers.get(0).status().usedBytes() == 0);
 
-      stage.store.before(null);
+      stage.faulty.clearFaults();
       stage.stage(inode);
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
     }
@@ -351,12 +337,12 @@ final class StagerTest {
   void read_sourceFails_givesItsErrnoAndWorksAgainAfterwards(Operation operation) throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 100);
-      stage.store.fail(operation, "f", Errno.EACCES);
+      stage.faulty.on(operation).of("f").fail(Errno.EACCES);
       assertThat(errnoOf(() -> stage.read(inode))).isEqualTo(Errno.EACCES);
       stage.awaitIdle();
       assertThat(stage.stager.status().failed()).isEqualTo(1);
 
-      stage.store.before(null);
+      stage.faulty.clearFaults();
       stage.stage(inode);
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
     }
@@ -368,15 +354,7 @@ final class StagerTest {
     try (Stage stage = new Stage(directory)) {
       Inode inode = stage.file("f", 1, 100);
       stage.read(inode);
-      AtomicBoolean isStale = new AtomicBoolean(true);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.OPEN) {
-              isStale.set(false);
-            } else if (operation == Operation.READ && isStale.get()) {
-              throw new FsException(Errno.ESTALE, "f");
-            }
-          });
+      stage.faulty.on(READ).first().fail(Errno.ESTALE);
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
     }
   }
@@ -386,15 +364,12 @@ final class StagerTest {
   void read_fileChangesWhenABlockIsRead_isNotCopied(int block) throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 3L * BLOCK);
-      AtomicBoolean changed = new AtomicBoolean();
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ
-                && offset == (long) block * BLOCK
-                && changed.compareAndSet(false, true)) {
-              stage.store.write("f", 2, 3L * BLOCK);
-            }
-          });
+      stage
+          .faulty
+          .on(READ)
+          .at((long) block * BLOCK)
+          .first()
+          .run(path -> stage.store.write("f", 2, 3L * BLOCK));
       stage.read(inode);
       stage.awaitIdle();
 
@@ -408,16 +383,10 @@ final class StagerTest {
   void read_lastBlockFirstThenTheFileChanges_isNotCopied() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 3L * BLOCK);
-      CountDownLatch changed = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && isFetchThread()) {
-              await(changed);
-            }
-          });
+      Hold fetches = stage.faulty.on(READ).by("fetch").hold();
       assertThat(stage.read(inode, 2L * BLOCK, 10)).isEqualTo(FakeStore.content(1, 2L * BLOCK, 10));
       stage.store.write("f", 2, 3L * BLOCK);
-      changed.countDown();
+      fetches.release();
       stage.awaitIdle();
 
       assertThat(stage.copies.has(inode)).isFalse();
@@ -501,21 +470,13 @@ final class StagerTest {
       throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 2L * BLOCK);
-      CountDownLatch goOn = new CountDownLatch(1);
-      CountDownLatch stored = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && isFetchThread() && offset > 0) {
-              stored.countDown();
-              await(goOn);
-            }
-          });
+      Hold secondBlock = stage.faulty.on(READ).by("fetch").from(1).hold();
       stage.read(inode, 0, 10);
-      await(stored);
+      secondBlock.awaitReached();
       stage.tiers.get(0).faults((point, number) -> point == Point.READ ? fault : Fault.NONE);
 
       assertThat(stage.read(inode, 5, 1000)).isEqualTo(FakeStore.content(1, 5, 1000));
-      goOn.countDown();
+      secondBlock.release();
       stage.awaitIdle();
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
     }
@@ -525,19 +486,11 @@ final class StagerTest {
   void close_inTheMiddleOfStaging_leavesNothingHalfDone() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 5L * BLOCK);
-      CountDownLatch reached = new CountDownLatch(1);
-      CountDownLatch goOn = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && offset == 2L * BLOCK) {
-              reached.countDown();
-              await(goOn);
-            }
-          });
+      Hold thirdBlock = stage.faulty.on(READ).at(2L * BLOCK).hold();
       stage.read(inode, 0, 10);
-      await(reached);
+      thirdBlock.awaitReached();
       start(stage.stager::close);
-      goOn.countDown();
+      thirdBlock.release();
       join();
 
       assertThat(stage.files(0)).isEmpty();

@@ -1,17 +1,17 @@
 package io.pmfs.stage;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.CopyRecord;
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Staging.Outcome.Result;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FakeStore.Operation;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
+import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -82,17 +82,9 @@ final class StagingTest {
   void stage_ofAFileThatAReaderIsReading_waitsForItAndReadsTheRest() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 3L * BLOCK);
-      CountDownLatch answer = new CountDownLatch(1);
-      CountDownLatch asked = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && offset == BLOCK) {
-              asked.countDown();
-              await(answer);
-            }
-          });
+      Hold secondBlock = stage.faulty.on(READ).at(BLOCK).hold();
       Future<byte[]> reader = threads.submit(() -> stage.read(inode, BLOCK, 10));
-      await(asked);
+      secondBlock.awaitReached();
       FutureTask<Staging.Outcome> staged = new FutureTask<>(() -> staging(stage).stage(inode));
       Thread stagingThread = new Thread(staged, "staging");
       stagingThread.start();
@@ -103,7 +95,7 @@ final class StagingTest {
           "staging waits for the reader",
           () -> stagingThread.getState() == Thread.State.TIMED_WAITING);
       assertThat(staged.isDone()).isFalse();
-      answer.countDown();
+      secondBlock.release();
 
       assertThat(staged.get().result()).isEqualTo(Result.STAGED);
       assertThat(reader.get()).isEqualTo(FakeStore.content(1, BLOCK, 10));
@@ -115,24 +107,16 @@ final class StagingTest {
   void cancel_whileAReaderReads_comesBackAndLeavesTheReaderItsFile() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 2L * BLOCK);
-      CountDownLatch answer = new CountDownLatch(1);
-      CountDownLatch asked = new CountDownLatch(1);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && offset == 0) {
-              asked.countDown();
-              await(answer);
-            }
-          });
+      Hold firstBlock = stage.faulty.on(READ).at(0).hold();
       Future<byte[]> reader = threads.submit(() -> stage.read(inode));
-      await(asked);
+      firstBlock.awaitReached();
       Staging staging = staging(stage);
       Future<Staging.Outcome> staged = threads.submit(() -> staging.stage(inode));
       Await.until("the second block is read", () -> stage.store.bytesRead("f") == BLOCK);
       staging.cancel();
 
       assertThat(staged.get().result()).isEqualTo(Result.CANCELLED);
-      answer.countDown();
+      firstBlock.release();
       assertThat(reader.get()).isEqualTo(FakeStore.content(1, 0, 2 * BLOCK));
       stage.awaitIdle();
       assertThat(stage.store.bytesRead("f")).isEqualTo(2L * BLOCK);
@@ -144,12 +128,7 @@ final class StagingTest {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 2L * BLOCK);
       Staging staging = staging(stage);
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ) {
-              staging.cancel();
-            }
-          });
+      stage.faulty.on(READ).run(path -> staging.cancel());
 
       assertThat(staging.stage(inode).result()).isEqualTo(Result.CANCELLED);
       stage.awaitIdle();
@@ -169,11 +148,11 @@ final class StagingTest {
   void stage_sourceFails_saysWhyAndMayBeTriedAgain() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       Inode inode = stage.file("f", 1, 10);
-      stage.store.fail(Operation.READ, "f", Errno.EIO);
+      stage.faulty.on(READ).of("f").fail(Errno.EIO);
       Staging.Outcome outcome = staging(stage).stage(inode);
       assertThat(outcome.result()).isEqualTo(Result.SOURCE_FAILED);
       assertThat(outcome.reason()).contains("EIO");
-      stage.store.before(null);
+      stage.faulty.clearFaults();
 
       assertThat(staging(stage).stage(inode).result()).isEqualTo(Result.STAGED);
     }
@@ -238,13 +217,7 @@ final class StagingTest {
       CountDownLatch closes = new CountDownLatch(1);
       stage.store.file("busy", 1, 3L * BLOCK);
       Inode inode = stage.file("f", 1, 3L * BLOCK);
-      FileName busy = FileName.of("busy");
-      stage.store.before(
-          (operation, path, offset) -> {
-            if (operation == Operation.READ && path.equals(busy) && offset > 0) {
-              await(end);
-            }
-          });
+      Hold busy = stage.faulty.on(READ).of("busy").from(1).hold();
       stage.read(stage.inode("busy"), 0, 10);
       stage.read(inode, 0, 10);
       Await.until("a block of each is stored", () -> stage.files(0).size() == 2);
@@ -263,6 +236,7 @@ final class StagingTest {
       await(closes);
 
       assertThat(staging(stage).stage(inode).result()).isEqualTo(Result.STAGED);
+      busy.release();
       end.countDown();
       // Whether it found the new copy depends on which thread closed the old one.
       evicted.get();

@@ -1,5 +1,6 @@
 package io.pmfs.tier;
 
+import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,7 +12,8 @@ import org.junit.jupiter.api.Test;
 
 final class CountedBackingStoreTest {
   private final FakeStore fake = new FakeStore();
-  private final CountedBackingStore store = new CountedBackingStore(fake);
+  private final FaultyStore faulty = new FaultyStore(fake);
+  private final CountedBackingStore store = new CountedBackingStore(faulty);
 
   @Test
   void operations_eachKind_isCountedOnce() throws Exception {
@@ -59,7 +61,7 @@ final class CountedBackingStoreTest {
     assertThat(store.operations()).isEqualTo(new SourceOperations(1, 0, 0, 1, 0, 0, 0, 0, 0));
     assertThat(store.errors()).as("that a name is not there is an answer").isZero();
 
-    fake.fail(FakeStore.Operation.STATUS, "none", Errno.EIO);
+    faulty.on(STATUS).of("none").fail(Errno.EIO);
     assertThatThrownBy(() -> store.status(missing)).isInstanceOf(FsException.class);
 
     assertThat(store.errors()).isEqualTo(1);

@@ -19,41 +19,16 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A source in memory: a tree whose contents are generated from seeds, which tests can change. A
- * hook may delay or refuse every operation, or change something during it. Each change advances the
- * clock by a second.
+ * A source in memory: a tree whose contents are generated from seeds, which tests can change. Each
+ * change advances the clock by a second. A {@link FaultyStore} around it can fail.
  */
 public final class FakeStore implements BackingStore {
   private static final int BATCH_NAMES = 500;
-
-  /** The operations of a store. */
-  public enum Operation {
-    STATUS,
-    LIST,
-    READ_LINK,
-    OPEN,
-    READ,
-    FILE_STATUS,
-    XATTRS,
-    STATFS,
-    SEEK,
-    NEXT,
-    OPEN_NEXT
-  }
-
-  /** Called before an operation, without locks; the offset of a read or a seek, else 0. */
-  @FunctionalInterface
-  public interface Hook {
-    void before(Operation operation, FileName path, long offset) throws FsException;
-  }
-
-  private static final Hook NOTHING = (operation, path, offset) -> {};
 
   private final Node root; // the tree is GUARDED_BY(this)
   private long lastInode; // GUARDED_BY(this)
   private Instant now = Instant.parse("2024-01-01T00:00:00.123456789Z"); // GUARDED_BY(this)
   private final AtomicInteger openFiles = new AtomicInteger();
-  private volatile Hook hook = NOTHING;
   private volatile int sequenceCount;
 
   public FakeStore() {
@@ -108,22 +83,6 @@ public final class FakeStore implements BackingStore {
       bytes[i] = contentAt(seed, offset + i);
     }
     return bytes;
-  }
-
-  /** Replaces the hook; null for none. */
-  public void before(@Nullable Hook next) {
-    hook = next == null ? NOTHING : next;
-  }
-
-  /** Makes an operation on a path fail. */
-  public void fail(Operation failing, String at, Errno errno) {
-    FileName failingPath = FileName.of(at);
-    before(
-        (operation, path, offset) -> {
-          if (operation == failing && path.equals(failingPath)) {
-            throw new FsException(errno, at);
-          }
-        });
   }
 
   // Changes.
@@ -332,16 +291,12 @@ public final class FakeStore implements BackingStore {
   // The store.
 
   @Override
-  public SourceStatus status(FileName path) throws FsException {
-    hook.before(Operation.STATUS, path, 0);
-    synchronized (this) {
-      return status(node(path));
-    }
+  public synchronized SourceStatus status(FileName path) throws FsException {
+    return status(node(path));
   }
 
   @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
-    hook.before(Operation.LIST, directory, 0);
     List<FileName> names;
     synchronized (this) {
       Node node = node(directory);
@@ -358,35 +313,27 @@ public final class FakeStore implements BackingStore {
   }
 
   @Override
-  public FileName readSymbolicLink(FileName path) throws FsException {
-    hook.before(Operation.READ_LINK, path, 0);
-    synchronized (this) {
-      return node(path).target;
-    }
+  public synchronized FileName readSymbolicLink(FileName path) throws FsException {
+    return node(path).target;
   }
 
   @Override
-  public SourceFile open(FileName path) throws FsException {
-    hook.before(Operation.OPEN, path, 0);
-    synchronized (this) {
-      Node node = node(path);
-      if (node.type == FileType.SYMBOLIC_LINK) {
-        throw new FsException(Errno.ELOOP, path.toString());
-      }
-      openFiles.incrementAndGet();
-      return new OpenFile(path, node);
+  public synchronized SourceFile open(FileName path) throws FsException {
+    Node node = node(path);
+    if (node.type == FileType.SYMBOLIC_LINK) {
+      throw new FsException(Errno.ELOOP, path.toString());
     }
+    openFiles.incrementAndGet();
+    return new OpenFile(path, node);
   }
 
   @Override
   public synchronized Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    hook.before(Operation.XATTRS, path, 0);
     return new LinkedHashMap<>(node(path).xattrs);
   }
 
   @Override
   public StoreStatistics statistics() throws FsException {
-    hook.before(Operation.STATFS, FileName.of(""), 0);
     return new StoreStatistics(4096, 4096, 1000, 500, 400, 100, 50, 255);
   }
 
@@ -403,27 +350,22 @@ public final class FakeStore implements BackingStore {
     int perSequence = (files.size() + sequenceCount - 1) / sequenceCount;
     int from = Math.min(files.size(), index * perSequence);
     return new Sequence(
-        index,
-        files.subList(from, Math.min(files.size(), from + perSequence)).iterator(),
-        beforeRequest);
+        files.subList(from, Math.min(files.size(), from + perSequence)).iterator(), beforeRequest);
   }
 
   private final class Sequence implements SourceSequence {
-    private final FileName name;
     private final Iterator<FileName> files;
     private @Nullable FileName current;
 
     private final Runnable beforeRequest;
 
-    Sequence(int index, Iterator<FileName> files, Runnable beforeRequest) {
+    Sequence(Iterator<FileName> files, Runnable beforeRequest) {
       this.beforeRequest = beforeRequest;
-      this.name = FileName.of("sequence " + index);
       this.files = files;
     }
 
     @Override
     public @Nullable FileName next() throws FsException {
-      hook.before(Operation.NEXT, name, 0);
       current = files.hasNext() ? files.next() : null;
       return current;
     }
@@ -432,7 +374,6 @@ public final class FakeStore implements BackingStore {
     public SourceFile open() throws FsException {
       FileName path = Objects.requireNonNull(current);
       beforeRequest.run();
-      hook.before(Operation.OPEN_NEXT, path, 0);
       synchronized (FakeStore.this) {
         openFiles.incrementAndGet();
         return new OpenFile(path, node(path));
@@ -485,7 +426,6 @@ public final class FakeStore implements BackingStore {
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
       checkOpen();
-      hook.before(Operation.READ, path, offset);
       long seed;
       long size;
       synchronized (FakeStore.this) {
@@ -513,7 +453,6 @@ public final class FakeStore implements BackingStore {
 
     private long seek(long offset, boolean forData) throws FsException {
       checkOpen();
-      hook.before(Operation.SEEK, path, offset);
       synchronized (FakeStore.this) {
         boolean inHole = offset >= node.holeFrom && offset < node.holeTo;
         long hole = inHole ? offset : offset < node.holeFrom ? node.holeFrom : node.size;
@@ -528,7 +467,6 @@ public final class FakeStore implements BackingStore {
     @Override
     public SourceStatus status() throws FsException {
       checkOpen();
-      hook.before(Operation.FILE_STATUS, path, 0);
       synchronized (FakeStore.this) {
         return FakeStore.status(node);
       }

@@ -6,16 +6,21 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
-/** Wraps a source and makes it fail when a test says so. */
+/**
+ * Wraps a source. It fails, hangs, ends early or changes when a test says so: {@code
+ * on(READ).of("a/b").fail(EIO)}.
+ */
 public final class FaultyStore implements BackingStore {
   /** The kinds of requests. */
-  public enum Point {
+  public enum Operation {
     STATUS,
     LIST,
     READ_LINK,
@@ -24,7 +29,10 @@ public final class FaultyStore implements BackingStore {
     FILE_STATUS,
     SEEK,
     XATTRS,
-    STATFS
+    STATFS,
+    NEXT,
+    /** The opening of a sequence's file. */
+    OPEN_NEXT
   }
 
   /** How a request is answered, if at all. */
@@ -36,19 +44,21 @@ public final class FaultyStore implements BackingStore {
 
   /**
    * Called before each request, without locks; may fail, and may block like a source that hangs.
+   * The offset is that of a read or a seek, else 0.
    */
   @FunctionalInterface
   public interface Faults {
-    Answer at(Point point, FileName path) throws FsException;
+    Answer at(Operation operation, FileName path, long offset) throws FsException;
   }
 
   private record Injection(Errno errno, String thread) {}
 
-  private static final Faults NONE = (point, path) -> Answer.WHOLE;
+  private static final Faults NONE = (operation, path, offset) -> Answer.WHOLE;
 
   private final BackingStore store;
   private final Queue<Injection> injections = new ConcurrentLinkedQueue<>();
   private volatile Faults faults = NONE;
+  private volatile @Nullable Hold hold;
 
   public FaultyStore(BackingStore store) {
     this.store = store;
@@ -61,14 +71,14 @@ public final class FaultyStore implements BackingStore {
    */
   public static Faults random(long seed, int perThousand) {
     Random random = new Random(seed);
-    return (point, path) -> {
+    return (operation, path, offset) -> {
       if (random.nextInt(1000) >= perThousand) {
         return Answer.WHOLE;
       }
       if (random.nextInt(4) == 0) {
         return Answer.CUT;
       }
-      List<Errno> errnos = errnosOf(point);
+      List<Errno> errnos = errnosOf(operation);
       throw new FsException(errnos.get(random.nextInt(errnos.size())), "injected at " + path);
     };
   }
@@ -76,33 +86,36 @@ public final class FaultyStore implements BackingStore {
   /**
    * ENOENT is a normal answer where attributes are requested, and not possible for an open file.
    */
-  private static List<Errno> errnosOf(Point point) {
-    return switch (point) {
+  private static List<Errno> errnosOf(Operation operation) {
+    return switch (operation) {
       case STATUS, FILE_STATUS, READ, STATFS -> List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT);
       // The location of data is advice: where it is unavailable, everything counts as data.
-      case LIST, READ_LINK, OPEN, SEEK, XATTRS ->
+      case LIST, READ_LINK, OPEN, SEEK, XATTRS, NEXT, OPEN_NEXT ->
           List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT, Errno.ENOENT);
     };
   }
 
+  /** Chooses requests of these kinds, or of all if none is named. */
+  public ChosenRequests on(Operation... operations) {
+    return new ChosenRequests(this, List.of(operations));
+  }
+
+  /** For faults that {@link #on} has no words for. */
   public void faults(Faults next) {
     faults = next;
   }
 
-  /** Ends all faults; files that became stale stay so until they are opened again. */
-  public void clearFaults() {
-    faults = NONE;
+  void releasedWhenCleared(Hold next) {
+    hold = next;
   }
 
-  /** Makes every request of a kind fail. */
-  public void failAt(Point failing, Errno errno) {
-    faults =
-        (point, path) -> {
-          if (point == failing) {
-            throw new FsException(errno, "injected at " + path);
-          }
-          return Answer.WHOLE;
-        };
+  /** Ends all faults and holds; files that became stale stay so until they are opened again. */
+  public void clearFaults() {
+    faults = NONE;
+    Hold last = hold;
+    if (last != null) {
+      last.release();
+    }
   }
 
   /** The errors injected since the last call into requests of threads with these names. */
@@ -116,9 +129,9 @@ public final class FaultyStore implements BackingStore {
     return errnos;
   }
 
-  private boolean isCut(Point point, FileName path) throws FsException {
+  private boolean isCut(Operation operation, FileName path, long offset) throws FsException {
     try {
-      return faults.at(point, path) == Answer.CUT;
+      return faults.at(operation, path, offset) == Answer.CUT;
     } catch (FsException e) {
       throw injected(e);
     }
@@ -131,13 +144,13 @@ public final class FaultyStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    isCut(Point.STATUS, path);
+    isCut(Operation.STATUS, path, 0);
     return store.status(path);
   }
 
   @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
-    if (!isCut(Point.LIST, directory)) {
+    if (!isCut(Operation.LIST, directory, 0)) {
       store.list(directory, batches);
       return;
     }
@@ -149,25 +162,25 @@ public final class FaultyStore implements BackingStore {
 
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
-    isCut(Point.READ_LINK, path);
+    isCut(Operation.READ_LINK, path, 0);
     return store.readSymbolicLink(path);
   }
 
   @Override
   public SourceFile open(FileName path) throws FsException {
-    isCut(Point.OPEN, path);
+    isCut(Operation.OPEN, path, 0);
     return new FaultyFile(path, store.open(path));
   }
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    isCut(Point.XATTRS, path);
+    isCut(Operation.XATTRS, path, 0);
     return store.extendedAttributes(path);
   }
 
   @Override
   public StoreStatistics statistics() throws FsException {
-    isCut(Point.STATFS, FileName.of(""));
+    isCut(Operation.STATFS, FileName.of(""), 0);
     return store.statistics();
   }
 
@@ -179,12 +192,43 @@ public final class FaultyStore implements BackingStore {
   @Override
   public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
       throws FsException {
-    return store.sequence(index, window, beforeRequest);
+    return new FaultySequence(
+        FileName.of("sequence " + index), store.sequence(index, window, beforeRequest));
   }
 
   @Override
   public void close() {
     store.close();
+  }
+
+  private final class FaultySequence implements SourceSequence {
+    private final FileName name;
+    private final SourceSequence sequence;
+    private @Nullable FileName current;
+
+    FaultySequence(FileName name, SourceSequence sequence) {
+      this.name = name;
+      this.sequence = sequence;
+    }
+
+    @Override
+    public @Nullable FileName next() throws FsException {
+      isCut(Operation.NEXT, name, 0);
+      current = sequence.next();
+      return current;
+    }
+
+    @Override
+    public SourceFile open() throws FsException {
+      FileName path = Objects.requireNonNull(current);
+      isCut(Operation.OPEN_NEXT, path, 0);
+      return new FaultyFile(path, sequence.open());
+    }
+
+    @Override
+    public void close() {
+      sequence.close();
+    }
   }
 
   /** A file that, once stale, stays so, like a file of a server that was replaced. */
@@ -198,12 +242,12 @@ public final class FaultyStore implements BackingStore {
       this.file = file;
     }
 
-    private boolean isCut(Point point) throws FsException {
+    private boolean isCut(Operation operation, long offset) throws FsException {
       if (isStale) {
         throw injected(new FsException(Errno.ESTALE, path + " is stale since it failed"));
       }
       try {
-        return FaultyStore.this.isCut(point, path);
+        return FaultyStore.this.isCut(operation, path, offset);
       } catch (FsException e) {
         isStale = e.errno() == Errno.ESTALE;
         throw e;
@@ -213,7 +257,7 @@ public final class FaultyStore implements BackingStore {
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
       int wanted = destination.remaining();
-      if (!isCut(Point.READ) || wanted == 0) {
+      if (!isCut(Operation.READ, offset) || wanted == 0) {
         return file.read(offset, destination);
       }
       injected(new FsException(Errno.EIO, path + " ends early"));
@@ -228,19 +272,19 @@ public final class FaultyStore implements BackingStore {
 
     @Override
     public long seekData(long offset) throws FsException {
-      isCut(Point.SEEK);
+      isCut(Operation.SEEK, offset);
       return file.seekData(offset);
     }
 
     @Override
     public long seekHole(long offset) throws FsException {
-      isCut(Point.SEEK);
+      isCut(Operation.SEEK, offset);
       return file.seekHole(offset);
     }
 
     @Override
     public SourceStatus status() throws FsException {
-      isCut(Point.FILE_STATUS);
+      isCut(Operation.FILE_STATUS, 0);
       return file.status();
     }
 

@@ -7,8 +7,9 @@ import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
-import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
@@ -23,7 +24,6 @@ import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.UnaryOperator;
 
 /** A real file system over a small real tree. */
 final class KernelFixture implements AutoCloseable {
@@ -39,21 +39,16 @@ final class KernelFixture implements AutoCloseable {
   final Copies copies;
   private final Stager stager;
   private final RocksNamespace namespace;
-  private final BackingStore store;
+  final FaultyStore faulty;
+  final CountedBackingStore store;
   private final ExecutorService threads = Executors.newFixedThreadPool(2);
 
   /** With one tier. */
   KernelFixture(Path directory) throws Exception {
-    this(directory, true, store -> store);
+    this(directory, true);
   }
 
-  /**
-   * With a tier or without.
-   *
-   * @param wrapped puts something between the file system and the tree
-   */
-  KernelFixture(Path directory, boolean hasTier, UnaryOperator<BackingStore> wrapped)
-      throws Exception {
+  KernelFixture(Path directory, boolean hasTier) throws Exception {
     source = Files.createDirectories(directory.resolve("source"));
     makeTree();
     namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
@@ -62,7 +57,8 @@ final class KernelFixture implements AutoCloseable {
     List<Tier> tiers =
         hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE)) : List.of();
     copies = new Copies(namespace, tiers);
-    store = wrapped.apply(new DirectoryStore(source));
+    faulty = new FaultyStore(new DirectoryStore(source));
+    store = new CountedBackingStore(faulty);
     stager =
         new Stager(
             namespace, store, copies, EvictionPolicy.NONE, new StagerSettings(2, 8 << 20, 1000));

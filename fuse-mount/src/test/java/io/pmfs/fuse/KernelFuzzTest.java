@@ -3,12 +3,8 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.KernelSession.Answer;
-import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -153,12 +149,12 @@ final class KernelFuzzTest {
 
   @Test
   void fileSystem_thatThrowsAnything_stillAnswersEachRequestOnce() throws Exception {
-    try (KernelFixture fixture = new KernelFixture(directory, false, this::faulty);
+    try (KernelFixture fixture = new KernelFixture(directory, false);
         KernelSession session = fixture.session()) {
       Set<Errno> seen = EnumSet.noneOf(Errno.class);
       Set<Opcode> failed = new HashSet<>();
       findNodes(fixture);
-      failing = true;
+      fixture.faulty.on().run(path -> maybeThrow());
       for (int i = 0; i < 20_000; i++) {
         Opcode opcode =
             new Opcode[] {Opcode.READ, Opcode.STATFS, Opcode.READLINK, Opcode.READDIRPLUS}
@@ -174,7 +170,7 @@ final class KernelFuzzTest {
           seen.add(errno);
         }
       }
-      failing = false;
+      fixture.faulty.clearFaults();
       assertThat(failed).contains(Opcode.READ, Opcode.STATFS);
       assertThat(seen).contains(Errno.EIO, Errno.EACCES);
       assertThat(session.endings).hasValue(0);
@@ -184,35 +180,7 @@ final class KernelFuzzTest {
     }
   }
 
-  private volatile boolean failing;
-
-  private BackingStore faulty(BackingStore store) {
-    return faulty(BackingStore.class, store);
-  }
-
-  private <T> T faulty(Class<T> type, T real) {
-    Object proxy =
-        Proxy.newProxyInstance(
-            type.getClassLoader(),
-            new Class<?>[] {type},
-            (self, method, arguments) -> {
-              if (!method.getName().equals("close")) {
-                maybeThrow();
-              }
-              try {
-                Object result = method.invoke(real, arguments);
-                return result instanceof SourceFile file ? faulty(SourceFile.class, file) : result;
-              } catch (InvocationTargetException e) {
-                throw e.getCause();
-              }
-            });
-    return type.cast(proxy);
-  }
-
   private void maybeThrow() throws FsException {
-    if (!failing) {
-      return;
-    }
     switch (random.nextInt(12)) {
       case 0 -> throw new IllegalStateException("injected");
       case 1 -> throw new StackOverflowError("injected");

@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.fuse.KernelSession.Answer;
-import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.Errno;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -30,7 +28,6 @@ final class KernelSeekTest {
 
   private KernelFixture fixture;
   private KernelSession session;
-  private @Nullable CountedBackingStore store;
 
   @BeforeAll
   void open(@TempDir Path directory) throws Exception {
@@ -40,14 +37,7 @@ final class KernelSeekTest {
       sparse.seek(DATA_AT);
       sparse.write(1);
     }
-    fixture =
-        new KernelFixture(
-            directory,
-            true,
-            real -> {
-              store = new CountedBackingStore(real);
-              return store;
-            });
+    fixture = new KernelFixture(directory);
     session = fixture.session();
   }
 
@@ -83,14 +73,13 @@ final class KernelSeekTest {
   void seek_inAFileWithAllItsBlocks_asksTheSourceNothing() throws Exception {
     int size = KernelFixture.LARGE_SIZE;
     long number = fixture.inode("large");
-    CountedBackingStore counted = java.util.Objects.requireNonNull(store);
-    long before = counted.operations().total();
+    long before = fixture.store.operations().total();
     assertThat(fixture.inode("large")).isEqualTo(number);
     assertThat(found("large", 0, Posix.SEEK_DATA)).isZero();
     assertThat(found("large", size - 1, Posix.SEEK_DATA)).isEqualTo(size - 1);
     assertThat(found("large", 0, Posix.SEEK_HOLE)).isEqualTo(size);
     assertThat(found("large", size - 1, Posix.SEEK_HOLE)).isEqualTo(size);
-    assertThat(counted.operations().total()).isEqualTo(before);
+    assertThat(fixture.store.operations().total()).isEqualTo(before);
   }
 
   @ParameterizedTest

@@ -1,12 +1,11 @@
 package io.pmfs.fuse;
 
 import static io.pmfs.fs.PmfsFileSystem.ROOT;
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.BackingStore;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
+import io.pmfs.tier.Hold;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -15,7 +14,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -30,40 +28,21 @@ final class WaitingRequestTest {
 
   @TempDir private Path directory;
   private final RequestLatencies latencies = new RequestLatencies();
-  private final CountDownLatch asked = new CountDownLatch(1);
-  private final CountDownLatch answers = new CountDownLatch(1);
+  private Hold lists;
   private KernelFixture fixture;
   private KernelOperations operations;
 
   @BeforeEach
   void makeOperations() throws Exception {
-    fixture = new KernelFixture(directory, true, this::hanging);
+    fixture = new KernelFixture(directory);
+    lists = fixture.faulty.on(LIST).hold();
     operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
   }
 
   @AfterEach
   void closeFixture() {
-    answers.countDown();
+    lists.release();
     fixture.close();
-  }
-
-  /** A store that lists no directory before it is let go on. */
-  private BackingStore hanging(BackingStore store) {
-    return (BackingStore)
-        Proxy.newProxyInstance(
-            BackingStore.class.getClassLoader(),
-            new Class<?>[] {BackingStore.class},
-            (self, method, arguments) -> {
-              if (method.getName().startsWith("list")) {
-                asked.countDown();
-                answers.await();
-              }
-              try {
-                return method.invoke(store, arguments);
-              } catch (InvocationTargetException e) {
-                throw e.getCause();
-              }
-            });
   }
 
   @Test
@@ -71,7 +50,7 @@ final class WaitingRequestTest {
     try (KernelSession session = new KernelSession(operations)) {
       long before = System.nanoTime();
       CompletableFuture<?> lookup = lookup(session);
-      asked.await();
+      lists.awaitReached();
 
       AskedRequest waiting = Objects.requireNonNull(session.waiting(0));
 
@@ -92,7 +71,7 @@ final class WaitingRequestTest {
       assertThat(session.waiting(HOUR)).isNull();
       assertThat(session.waiting(0)).isEqualTo(waiting);
 
-      answers.countDown();
+      lists.release();
       lookup.join();
       assertThat(session.waiting(0)).isNull();
     }
@@ -108,11 +87,11 @@ final class WaitingRequestTest {
     latencies.record(false);
     try (KernelSession session = new KernelSession(operations)) {
       CompletableFuture<?> lookup = lookup(session);
-      asked.await();
+      lists.awaitReached();
 
       assertThat(session.waiting(0)).isNull();
 
-      answers.countDown();
+      lists.release();
       lookup.join();
     }
   }
@@ -196,7 +175,7 @@ final class WaitingRequestTest {
 
   @Test
   void waiting_whileTheWorkerGoesFromRequestToRequest_isAlwaysOneOfThem() throws Exception {
-    answers.countDown();
+    lists.release();
     Numbers numbers = new Numbers();
     KernelWorker worker =
         new KernelWorker(numbers, operations, new RequestGate(), () -> {}, () -> {});

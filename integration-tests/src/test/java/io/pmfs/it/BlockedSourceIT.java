@@ -1,7 +1,9 @@
 package io.pmfs.it;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,11 +11,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -53,17 +53,9 @@ final class BlockedSourceIT {
 
   @Test
   void reads_thatAllWaitForTheSource_leaveNamesAndAttributesAnswered() throws Exception {
-    CountDownLatch opened = new CountDownLatch(1);
-    AtomicInteger waiting = new AtomicInteger();
     ExecutorService threads = Executors.newCachedThreadPool();
     try (OwnMount mount = new OwnMount(scratch, tree)) {
-      mount.before(
-          operation -> {
-            if (operation.equals("read")) {
-              waiting.incrementAndGet();
-            }
-            awaitIfRead(operation, opened);
-          });
+      Hold reads = mount.source().on(READ).hold();
       List<CompletableFuture<byte[]>> readers = new ArrayList<>();
       for (int i = 0; i < READERS; i++) {
         Path file = mount.path("file" + i);
@@ -71,20 +63,19 @@ final class BlockedSourceIT {
       }
       try {
         Await.until(
-            "reads that wait", Duration.ofSeconds(30), () -> waiting.get() >= OwnMount.WORKERS / 2);
+            "reads that wait", Duration.ofSeconds(30), () -> reads.count() >= OwnMount.WORKERS / 2);
         CompletableFuture<Boolean> names =
             CompletableFuture.supplyAsync(() -> Files.exists(mount.path("absent")), threads);
         assertThat(names.get(30, TimeUnit.SECONDS)).isFalse();
         // Who answered is idle again a moment after its answer.
         Await.until("an idle worker", Duration.ofSeconds(30), () -> mount.bridge().hasIdleWorker());
       } finally {
-        opened.countDown();
+        reads.release();
       }
       for (CompletableFuture<byte[]> reader : readers) {
         assertThat(reader.get(30, TimeUnit.SECONDS)).hasSize(5000);
       }
     } finally {
-      opened.countDown();
       threads.shutdownNow();
     }
   }
@@ -92,11 +83,10 @@ final class BlockedSourceIT {
   /** The source is a mount of this process, which answers no read until it is let. */
   @Test
   void read_thatWaitsForTheSource_isSaidByStatusAndLogUntilItIsAnswered() throws Exception {
-    CountDownLatch opened = new CountDownLatch(1);
     try (OwnMount source = new OwnMount(scratch, tree);
         Installation pmfs = new Installation();
         MountedPmfs mount = pmfs.mount(source.mountpoint(), "--slow-requests", "1s")) {
-      source.before(operation -> awaitIfRead(operation, opened));
+      Hold reads = source.source().on(READ).hold();
       try {
         assertThat(mount.status().number("waiting.count")).isZero();
         Process reader =
@@ -120,7 +110,7 @@ final class BlockedSourceIT {
             .containsPattern(
                 "waiting +1 request, for \\d+s: read of file7 by pid " + reader.pid() + "\n");
 
-        opened.countDown();
+        reads.release();
         assertThat(reader.waitFor()).isZero();
         Await.until(
             "a line of the answer",
@@ -130,7 +120,7 @@ final class BlockedSourceIT {
         assertThat(mount.status().number("waiting.count")).isZero();
         assertThat(lines(log).filter(line -> isAbout(line, call, "and has no answer"))).hasSize(1);
       } finally {
-        opened.countDown();
+        reads.release();
       }
     }
   }
@@ -175,20 +165,6 @@ final class BlockedSourceIT {
       assertThat(mount.daemon()).isEqualTo(daemon);
       assertThat(lines(Path.of(mount.status().text("logFile"))))
           .noneMatch(line -> line.contains("does not answer"));
-    }
-  }
-
-  private static void awaitIfRead(String operation, CountDownLatch opened) {
-    if (operation.equals("read")) {
-      await(opened);
-    }
-  }
-
-  private static void await(CountDownLatch opened) {
-    try {
-      assertThat(opened.await(100, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fs.PmfsFileSystem;
@@ -95,19 +96,19 @@ final class InvalidationIT {
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicReference<Throwable> byWorker = new AtomicReference<>();
     long inode = mount.inode("file");
-    mount.before(
-        operation -> {
-          if (!operation.equals("read")) {
-            return;
-          }
-          try {
-            mount.bridge().invalidateInode(inode);
-          } catch (Throwable e) {
-            byWorker.set(e);
-          }
-          reading.countDown();
-          await(goOn);
-        });
+    mount
+        .source()
+        .on(READ)
+        .run(
+            path -> {
+              try {
+                mount.bridge().invalidateInode(inode);
+              } catch (Throwable e) {
+                byWorker.set(e);
+              }
+              reading.countDown();
+              await(goOn);
+            });
     CompletableFuture<Void> reader =
         CompletableFuture.runAsync(
             () -> {

@@ -1,7 +1,10 @@
 package io.pmfs.it;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,7 +15,6 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,48 +44,19 @@ final class OldKernelIT {
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(100, 150_000));
   }
 
-  /** Holds up an operation, until opened. */
-  private static final class Barrier implements OwnMount.Hook {
-    private final String held;
-    private final CountDownLatch reached = new CountDownLatch(1);
-    private final CountDownLatch opened = new CountDownLatch(1);
-
-    Barrier(String held) {
-      this.held = held;
-    }
-
-    @Override
-    public void before(String operation) {
-      if (operation.equals(held)) {
-        reached.countDown();
-        await(opened);
-      }
-    }
-
-    private static void await(CountDownLatch latch) {
-      try {
-        assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
-    }
-  }
-
   @Test
   void kill9_whileAReadWaitsForTheSource_theReaderGoesOnOrGetsAnError() throws Exception {
     Dataset.Item item = dataset.items().get(0);
     try (OwnMount source = new OwnMount(pmfs.scratch(), dataset.root());
         MountedPmfs mount = pmfs.mount(source.mountpoint())) {
-      Barrier barrier = new Barrier("read");
-      source.before(barrier);
+      Hold reads = source.source().on(READ).hold();
       CompletableFuture<byte[]> reader =
           CompletableFuture.supplyAsync(() -> read(mount.mountpoint().resolve(item.name())));
-      Barrier.await(barrier.reached);
+      reads.awaitReached();
       long pid = mount.status().number("pid");
       kill(pid);
       mount.awaitSuccessor(pid);
-      barrier.opened.countDown();
-      source.before(operation -> {});
+      source.source().clearFaults();
       // The kernel asks again by itself for a page that could not be read ahead.
       assertThat(reader.get(30, TimeUnit.SECONDS)).isIn(item.content(), new byte[0]);
       dataset.assertEqualBelow(mount.mountpoint());
@@ -108,14 +81,13 @@ final class OldKernelIT {
         MountedPmfs mount = pmfs.mount(source.mountpoint())) {
       Path directory = mount.mountpoint().resolve("directory");
       assertThat(directory).exists();
-      Barrier barrier = new Barrier("list");
-      source.before(barrier);
+      Hold lists = source.source().on(LIST).hold();
       CompletableFuture<Command> lister =
           CompletableFuture.supplyAsync(() -> Command.run("ls", directory.toString()));
-      Barrier.await(barrier.reached);
+      lists.awaitReached();
       long pid = mount.status().number("pid");
       kill(pid);
-      barrier.opened.countDown();
+      lists.release();
       Command listed = lister.get(30, TimeUnit.SECONDS);
       assertThat(listed.exit()).as("%s", listed).isNotZero();
       assertThat(listed.err()).contains(ABORTED);

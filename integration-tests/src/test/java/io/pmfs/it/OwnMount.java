@@ -21,7 +21,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -35,11 +34,6 @@ final class OwnMount implements AutoCloseable {
   static final int WORKERS = 64;
 
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
-
-  /** Called before each {@code read} of a file and {@code list} of a directory of the source. */
-  interface Hook {
-    void before(String operation) throws FsException;
-  }
 
   private final Path mountpoint;
   private final RocksNamespace namespace;
@@ -119,16 +113,6 @@ final class OwnMount implements AutoCloseable {
   /** What the mount shows, and faults of it. */
   FaultyStore source() {
     return source;
-  }
-
-  void before(Hook hook) {
-    source.faults(
-        (point, path) -> {
-          if (point == FaultyStore.Point.READ || point == FaultyStore.Point.LIST) {
-            hook.before(point.name().toLowerCase(Locale.ROOT));
-          }
-          return FaultyStore.Answer.WHOLE;
-        });
   }
 
   long inode(String name) {

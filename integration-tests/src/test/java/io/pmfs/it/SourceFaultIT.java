@@ -1,14 +1,16 @@
 package io.pmfs.it;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.ReadMode;
-import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FaultyStore.Answer;
-import io.pmfs.tier.FaultyStore.Point;
+import io.pmfs.tier.FaultyStore.Operation;
+import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
@@ -22,7 +24,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -233,10 +234,11 @@ final class SourceFaultIT {
     "READ, ETIMEDOUT",
     "FILE_STATUS, ESTALE"
   })
-  void read_sourceFails_isItsErrnoAndRightOnceItDoesNot(Point point, Errno errno) throws Exception {
+  void read_sourceFails_isItsErrnoAndRightOnceItDoesNot(Operation operation, Errno errno)
+      throws Exception {
     try (OwnMount mount = mount()) {
       String file = mount.path(dataset.items().get(0).name()).toString();
-      mount.source().failAt(point, errno);
+      mount.source().on(operation).fail(errno);
       assertThat(Posix.outcome(Posix.readByte(file))).isEqualTo(errno.name());
       mount.source().clearFaults();
       assertThat(Posix.readByte(file)).isOne();
@@ -248,7 +250,7 @@ final class SourceFaultIT {
   void read_thatEndsEarlyInTheMiddle_isEioAndNeverAShortFile() throws Exception {
     Dataset.Item item = dataset.items().get(0);
     try (OwnMount mount = mount()) {
-      mount.source().faults((point, path) -> point == Point.READ ? Answer.CUT : Answer.WHOLE);
+      mount.source().on(READ).cut();
       assertThat(Posix.outcome(Posix.readByte(mount.path(item.name()).toString())))
           .isEqualTo("EIO");
       assertWholeTreeReadsRight(mount, dataset.root());
@@ -261,7 +263,7 @@ final class SourceFaultIT {
     try (OwnMount mount = mount()) {
       Path directory = mount.mountpoint().resolve("part-000");
       assertThat(directory).isDirectory();
-      mount.source().failAt(Point.LIST, errno);
+      mount.source().on(LIST).fail(errno);
       Command listed = Command.run("ls", directory.toString());
       assertThat(listed.exit()).as("%s", listed).isNotZero();
       assertWholeTreeReadsRight(mount, dataset.root());
@@ -271,54 +273,32 @@ final class SourceFaultIT {
   @Test
   void list_thatEndsEarlyInTheMiddle_failsAndIsNeverAShortList() throws Exception {
     try (OwnMount mount = mount()) {
-      mount.source().faults((point, path) -> point == Point.LIST ? Answer.CUT : Answer.WHOLE);
+      mount.source().on(LIST).cut();
       assertThat(Command.run("ls", mount.path("part-000").toString()).exit()).isNotZero();
       assertWholeTreeReadsRight(mount, dataset.root());
     }
   }
 
   /** Holds up all reads of the first file. */
-  private Hang hang(OwnMount mount) {
-    Hang hang = new Hang(new CountDownLatch(1), new CountDownLatch(1));
-    FileName held = FileName.of(dataset.items().get(0).name());
-    mount
-        .source()
-        .faults(
-            (point, path) -> {
-              if ((point == Point.OPEN || point == Point.READ) && path.equals(held)) {
-                hang.reached.countDown();
-                await(hang.released);
-              }
-              return Answer.WHOLE;
-            });
-    return hang;
-  }
-
-  private record Hang(CountDownLatch reached, CountDownLatch released) {}
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
+  private Hold hold(OwnMount mount) {
+    return mount.source().on(OPEN, READ).of(dataset.items().get(0).name()).hold();
   }
 
   @Test
   void read_sourceHangs_waitsWhileOthersGoOnAndIsRightOnceItIsReleased() throws Exception {
     Dataset.Item item = dataset.items().get(0);
     try (OwnMount mount = mount()) {
-      Hang hang = hang(mount);
+      Hold hold = hold(mount);
       CompletableFuture<byte[]> reader =
           CompletableFuture.supplyAsync(() -> Dataset.read(mount.path(item.name())), threads);
       try {
-        await(hang.reached);
+        hold.awaitReached();
         for (Dataset.Item other : dataset.items().subList(1, dataset.items().size())) {
           Dataset.assertEqualBelow(mount.mountpoint(), other);
         }
         assertThat(reader).isNotDone();
       } finally {
-        hang.released.countDown();
+        hold.release();
       }
       assertThat(Arrays.equals(reader.get(30, TimeUnit.SECONDS), item.content())).isTrue();
       assertWholeTreeReadsRight(mount, dataset.root());
@@ -329,17 +309,17 @@ final class SourceFaultIT {
   void unmount_sourceHangs_detachesAtOnceAndTheReaderIsAnsweredOnceItIsReleased() throws Exception {
     Dataset.Item item = dataset.items().get(0);
     try (OwnMount mount = mount()) {
-      Hang hang = hang(mount);
+      Hold hold = hold(mount);
       CompletableFuture<byte[]> reader =
           CompletableFuture.supplyAsync(() -> Dataset.read(mount.path(item.name())), threads);
       try {
-        await(hang.reached);
+        hold.awaitReached();
         CompletableFuture<Void> unmount = CompletableFuture.runAsync(() -> detach(mount), threads);
         unmount.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
         assertThat(Mounts.at(mount.mountpoint())).isFalse();
         assertThat(reader).isNotDone();
       } finally {
-        hang.released.countDown();
+        hold.release();
       }
       assertThat(Arrays.equals(reader.get(30, TimeUnit.SECONDS), item.content())).isTrue();
     }

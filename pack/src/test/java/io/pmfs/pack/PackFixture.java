@@ -3,6 +3,7 @@ package io.pmfs.pack;
 import io.pmfs.metadata.FileName;
 import io.pmfs.shards.PlainDirectory;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,6 +20,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 /** A source in memory, a directory to pack it to, and what is in there. */
 final class PackFixture {
   final FakeStore source;
+  final FaultyStore faulty;
   final Path target;
   String sourceName = "/source";
   PackProgress progress = new PackProgress();
@@ -34,6 +36,7 @@ final class PackFixture {
 
   PackFixture(FakeStore source, Path target) {
     this.source = source;
+    this.faulty = new FaultyStore(source);
     this.target = target;
   }
 
@@ -44,7 +47,7 @@ final class PackFixture {
 
   Packer packer() {
     progress = new PackProgress();
-    return new Packer(source, settings(), stores, 2, progress);
+    return new Packer(faulty, settings(), stores, 2, progress);
   }
 
   PackResult pack() throws PackException, IOException, FsException, InterruptedException {

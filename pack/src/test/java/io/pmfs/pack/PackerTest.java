@@ -1,5 +1,8 @@
 package io.pmfs.pack;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,7 +13,8 @@ import io.pmfs.shards.PlainDirectory;
 import io.pmfs.shards.ShardIndex;
 import io.pmfs.shards.ShardStore;
 import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore.Operation;
+import io.pmfs.tier.FaultyStore.Answer;
+import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;
@@ -22,7 +26,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -205,20 +208,14 @@ final class PackerTest {
 
   /** Packs until an operation of the source is asked for the given time. */
   private void interruptAt(int operation) throws Exception {
-    AtomicInteger count = new AtomicInteger();
     Packer packer = pack.packer();
-    pack.source.before(
-        (o, path, offset) -> {
-          if (count.incrementAndGet() == operation) {
-            pack.progress.cancel();
-          }
-        });
+    pack.faulty.on().nth(operation).run(path -> pack.progress.cancel());
     try {
       packer.run();
     } catch (CancellationException e) {
       assertThat(pack.written()).doesNotContain("pmfs-pack.json").contains("pmfs-pack.partial");
     } finally {
-      pack.source.before(null);
+      pack.faulty.clearFaults();
     }
   }
 
@@ -266,14 +263,14 @@ final class PackerTest {
   @Test
   void pack_thatGoesOn_writesNoFinishedShardAgain() throws Exception {
     addFiles(40);
-    pack.source.fail(Operation.OPEN, "d/039", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/039").fail(Errno.EIO);
     assertThat(pack.pack().manifest()).isNull();
     Map<String, Object> before = new HashMap<>();
     for (String name : pack.written()) {
       before.put(
           name, Files.readAttributes(pack.target.resolve(name), "unix:ino,lastModifiedTime"));
     }
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     PackResult result = pack.pack();
     assertThat(result.keptShards()).isEqualTo(manifest(result).shards().size() - 1);
     for (PackManifest.Shard shard : manifest(result).shards()) {
@@ -291,9 +288,9 @@ final class PackerTest {
   @Test
   void shard_damagedBetweenRuns_isWrittenAgain() throws Exception {
     addFiles(40);
-    pack.source.fail(Operation.OPEN, "d/039", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/039").fail(Errno.EIO);
     pack.pack();
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     byte[] bytes = Files.readAllBytes(pack.target.resolve("shard-000000.tar"));
     bytes[bytes.length / 2]++;
     Files.write(pack.target.resolve("shard-000000.tar"), bytes);
@@ -306,9 +303,9 @@ final class PackerTest {
   @Test
   void source_changedBetweenRuns_keepsOnlyShardsThatAreTheSame() throws Exception {
     addFiles(40);
-    pack.source.fail(Operation.OPEN, "d/000", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/000").fail(Errno.EIO);
     pack.pack();
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     pack.source.write("d/020", 99, 20_000);
     PackResult result = pack.pack();
     assertThat(result.keptShards()).isEqualTo(manifest(result).shards().size() - 2);
@@ -319,9 +316,9 @@ final class PackerTest {
   @Test
   void marker_cutShort_losesItsLastLineAlone() throws Exception {
     addFiles(40);
-    pack.source.fail(Operation.OPEN, "d/039", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/039").fail(Errno.EIO);
     pack.pack();
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     Path marker = pack.target.resolve("pmfs-pack.partial");
     byte[] bytes = Files.readAllBytes(marker);
     int lines = Files.readAllLines(marker).size();
@@ -354,16 +351,10 @@ final class PackerTest {
     for (Operation operation : List.of(Operation.OPEN, Operation.READ, Operation.FILE_STATUS)) {
       for (String path : List.of("d/002", "large")) {
         pack = fixtureOf(pack, operation + path.replace('/', '-'));
-        AtomicInteger count = new AtomicInteger();
-        pack.source.before(
-            (o, p, offset) -> {
-              if (o == operation && p.toString().equals(path) && count.getAndIncrement() == 0) {
-                throw new FsException(Errno.EIO, path);
-              }
-            });
+        pack.faulty.on(operation).of(path).first().fail(Errno.EIO);
         assertThat(manifest(pack.pack()).leftOut()).isEmpty();
         assertContents(filesOfSource());
-        pack.source.before(null);
+        pack.faulty.clearFaults();
       }
     }
   }
@@ -371,7 +362,7 @@ final class PackerTest {
   @Test
   void file_thatCannotBeRead_keepsThePackFromBeingComplete() throws Exception {
     addFiles(40);
-    pack.source.fail(Operation.READ, "d/013", Errno.EIO);
+    pack.faulty.on(READ).of("d/013").fail(Errno.EIO);
     PackResult result = pack.pack();
     assertThat(result.manifest()).isNull();
     assertThat(result.unreadable()).containsExactly(new Unreadable("d/013", "EIO"));
@@ -383,18 +374,19 @@ final class PackerTest {
     addFiles(40);
     pack.source.file("large", 5, 3 * MIB);
     pack.skipUnreadable = true;
-    pack.source.before(
+    pack.faulty.faults(
         (o, path, offset) -> {
           boolean inTheMiddle = path.toString().equals("large") && offset == 2 * MIB;
           if (o == Operation.READ && (inTheMiddle || path.toString().equals("d/013"))) {
             throw new FsException(Errno.EIO, path.toString());
           }
+          return Answer.WHOLE;
         });
     PackManifest manifest = manifest(pack.pack());
     assertThat(manifest.leftOut())
         .containsExactlyInAnyOrder(new Unreadable("d/013", "EIO"), new Unreadable("large", "EIO"));
     assertThat(manifest.counts().files()).isEqualTo(39);
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     List<String> rest =
         filesOfSource().stream().filter(f -> !f.equals("large") && !f.equals("d/013")).toList();
     assertContents(rest);
@@ -405,13 +397,13 @@ final class PackerTest {
   void pack_withWhatWasLeftOut_isCompletedWithoutTheOption() throws Exception {
     addFiles(40);
     pack.skipUnreadable = true;
-    pack.source.fail(Operation.OPEN, "d/013", Errno.EACCES);
+    pack.faulty.on(OPEN).of("d/013").fail(Errno.EACCES);
     pack.stores =
         directory -> {
           throw new FsException(Errno.EIO, "no index");
         };
     assertThatThrownBy(pack::pack).isInstanceOf(IOException.class);
-    pack.source.before(null);
+    pack.faulty.clearFaults();
     pack.stores = PlainDirectory::new;
     pack.skipUnreadable = false;
     PackResult result = pack.pack();
@@ -423,27 +415,21 @@ final class PackerTest {
   void hardLink_whoseFirstNameCannotBeRead_isReportedByBothNames() throws Exception {
     pack.source.file("a", 1, 10);
     pack.source.hardLink("b", "a");
-    pack.source.fail(Operation.OPEN, "a", Errno.EACCES);
+    pack.faulty.on(OPEN).of("a").fail(Errno.EACCES);
     assertThat(pack.pack().unreadable()).extracting(Unreadable::path).containsExactly("a", "b");
   }
 
   @Test
   void directory_thatCannotBeListed_isReported() throws Exception {
     addFiles(3);
-    pack.source.fail(Operation.LIST, "d", Errno.EACCES);
+    pack.faulty.on(LIST).of("d").fail(Errno.EACCES);
     assertThat(pack.pack().unreadable()).containsExactly(new Unreadable("d", "EACCES"));
   }
 
   @Test
   void file_thatGrowsAfterTheListing_isNotPackedWrong() throws Exception {
     addFiles(40);
-    AtomicInteger count = new AtomicInteger();
-    pack.source.before(
-        (o, path, offset) -> {
-          if (o == Operation.OPEN && count.getAndIncrement() == 0) {
-            pack.source.write("d/039", 5, 20);
-          }
-        });
+    pack.faulty.on(OPEN).first().run(path -> pack.source.write("d/039", 5, 20));
     PackResult result = pack.pack();
     assertThat(result.unreadable())
         .containsExactly(
@@ -455,14 +441,8 @@ final class PackerTest {
   void file_thatChangesWhileItIsRead_isReadAgain(int size) throws Exception {
     pack.source.file("a", 1, size);
     pack.shardBytes = 1 << 30;
-    AtomicInteger count = new AtomicInteger();
     int lastPiece = (size - 1) / MIB * MIB;
-    pack.source.before(
-        (o, path, offset) -> {
-          if (o == Operation.READ && offset == lastPiece && count.getAndIncrement() == 0) {
-            pack.source.write("a", 2, size);
-          }
-        });
+    pack.faulty.on(READ).at(lastPiece).first().run(path -> pack.source.write("a", 2, size));
     assertThat(manifest(pack.pack()).leftOut()).isEmpty();
     assertContents(List.of("a"));
   }
@@ -501,7 +481,7 @@ final class PackerTest {
   @Test
   void directory_withAPackOfOtherOptions_isRefused() throws Exception {
     addFiles(3);
-    pack.source.fail(Operation.OPEN, "d/001", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/001").fail(Errno.EIO);
     pack.pack();
     pack.order = PackOrder.parse("shuffle:1");
     assertThatThrownBy(pack::pack)
@@ -512,7 +492,7 @@ final class PackerTest {
   @Test
   void directory_withAPackOfAnotherSource_isRefused() throws Exception {
     addFiles(3);
-    pack.source.fail(Operation.OPEN, "d/001", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/001").fail(Errno.EIO);
     pack.pack();
     pack.sourceName = "/another";
     assertThatThrownBy(pack::pack)
@@ -553,7 +533,7 @@ final class PackerTest {
   @Test
   void check_ofAnUnfinishedPack_saysSo() throws Exception {
     addFiles(3);
-    pack.source.fail(Operation.OPEN, "d/001", Errno.EIO);
+    pack.faulty.on(OPEN).of("d/001").fail(Errno.EIO);
     pack.pack();
     assertThat(PackCheck.of(pack.target, 2, new PackProgress()))
         .singleElement()
