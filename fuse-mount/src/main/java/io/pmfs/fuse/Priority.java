@@ -19,10 +19,12 @@ public final class Priority {
 
   /**
    * Permanently lowers the calling thread's priority: on Linux, setpriority(2) of process 0 applies
-   * to the thread. If that is refused, the work continues at the same priority.
+   * to the thread. If that is refused, the work continues at the same priority. A thread that has a
+   * lower one already, as under nice(1), keeps it.
    */
   public static void lower() {
-    if (LibC.INSTANCE.setpriority(PRIO_PROCESS, 0, LOW) != 0) {
+    int nice = Math.max(LOW, LibC.INSTANCE.getpriority(PRIO_PROCESS, 0));
+    if (LibC.INSTANCE.setpriority(PRIO_PROCESS, 0, nice) != 0) {
       log.debug("cannot lower the priority: {}", Posix.errno());
     }
   }
