@@ -1,6 +1,6 @@
 """The model of a job on the nodes of a pmfs cluster: who owns what, what a read asks of whom, and how long an epoch takes.
 
-What is approximated: docs/benchmarking.md.
+What is approximated: docs/cluster-model.md.
 """
 
 import bisect

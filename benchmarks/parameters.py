@@ -4,7 +4,7 @@ The file is JSON. "parameters" has each of PARAMETERS by its name, as {"value": 
 "when": date} or {"value": number, "origin": "assumed", "why": text}. Where a limit may be absent null is a value, too; that
 there is none is always assumed.
 "epochs", which may be left out, has what --check compares with, a list of objects with the fields of EPOCH.
-docs/benchmarking.md explains both.
+docs/cluster-model.md explains both.
 """
 
 import json

@@ -30,7 +30,7 @@ import ru.serce.jnrfuse.FuseException;
 public final class JnrBridge implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(JnrBridge.class);
 
-  /** The largest read that libfuse 2 requests; see docs/benchmarking.md. */
+  /** The largest read that libfuse 2 requests; see docs/results/read-path.md. */
   private static final int MAX_READ_BYTES = 128 * 1024;
 
   private static final long PROBE_INTERVAL_MS = 5;

@@ -11,8 +11,8 @@ import org.slf4j.LoggerFactory;
 /**
  * How far the kernel reads ahead of a sequential reader. Its default for FUSE, 128 KiB, also bounds
  * the size of requests: with 1 MiB, sequential reads from a tier were 1.5 times as fast and random
- * reads equally fast (docs/benchmarking.md). Only root may set it, and the answer to INIT can only
- * lower it, so mounts by users keep the default.
+ * reads equally fast (docs/results/read-path.md). Only root may set it, and the answer to INIT can
+ * only lower it, so mounts by users keep the default.
  */
 final class ReadAhead {
   private static final Logger log = LoggerFactory.getLogger(ReadAhead.class);

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * </ul>
  *
  * <p>Page-cache mode cannot be taken back: the kernel does not ask again after it was told to open
- * files by itself. docs/benchmarking.md derives the limits. Thread-safe.
+ * files by itself. docs/results/read-modes.md derives the limits. Thread-safe.
  */
 final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
