@@ -7,7 +7,6 @@ import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ConfigurationExample;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.SettingsParser;
 import io.pmfs.settings.Surroundings;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -82,7 +81,7 @@ final class ConfigCommand implements Callable<Integer> {
             new Configuration.Request(
                 MountOptions.given(spec.commandLine().getParseResult()), config, null, mountpoint),
             surroundings);
-    SettingsParser.validate(configuration, surroundings);
+    configuration.validate(surroundings);
     invocation.out().println(json ? GSON.toJson(configuration.toJson()) : toText(configuration));
     return ExitStatus.DONE;
   }

@@ -1,11 +1,14 @@
 package io.pmfs.cli;
 
 import io.pmfs.settings.MountOption;
+import io.pmfs.settings.MountOption.Group;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.ArgGroupSpec;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParseResult;
 
@@ -14,20 +17,27 @@ final class MountOptions {
   private MountOptions() {}
 
   static CommandLine addTo(CommandLine command) {
-    ArgGroupSpec.Builder cluster =
-        ArgGroupSpec.builder().heading("%nIn a cluster:%n").exclusive(false).validate(false);
-    for (MountOption option : MountOption.options()) {
-      if (option.isOfCluster()) {
-        cluster.addArg(spec(option));
+    CommandSpec spec = command.getCommandSpec();
+    Map<Group, ArgGroupSpec.Builder> groups = new EnumMap<>(Group.class);
+    for (MountOption<?> option : MountOption.options()) {
+      if (option.group() == Group.GENERAL) {
+        spec.addOption(spec(option));
       } else {
-        command.getCommandSpec().addOption(spec(option));
+        groups.computeIfAbsent(option.group(), MountOptions::builder).addArg(spec(option));
       }
     }
-    command.getCommandSpec().addArgGroup(cluster.build());
+    groups.values().forEach(group -> spec.addArgGroup(group.build()));
     return command;
   }
 
-  private static OptionSpec spec(MountOption option) {
+  private static ArgGroupSpec.Builder builder(Group group) {
+    return ArgGroupSpec.builder()
+        .heading("%n" + group.heading() + "%n")
+        .exclusive(false)
+        .validate(false);
+  }
+
+  private static OptionSpec spec(MountOption<?> option) {
     String defaultText = option.defaultText();
     String description =
         Character.toUpperCase(option.description().charAt(0))
@@ -49,9 +59,9 @@ final class MountOptions {
   }
 
   /** The texts of those options that the command line has. */
-  static Map<MountOption, List<String>> given(ParseResult parsed) {
-    Map<MountOption, List<String>> given = new EnumMap<>(MountOption.class);
-    for (MountOption option : MountOption.options()) {
+  static Map<MountOption<?>, List<String>> given(ParseResult parsed) {
+    Map<MountOption<?>, List<String>> given = new TreeMap<>();
+    for (MountOption<?> option : MountOption.options()) {
       OptionSpec matched = parsed.matchedOption(option.commandLineName());
       if (matched != null) {
         given.put(

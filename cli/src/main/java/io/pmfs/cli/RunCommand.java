@@ -149,7 +149,8 @@ final class RunCommand implements Callable<Integer> {
               + command.get(0)
               + "' stands before --, which has to stand right before the command");
     }
-    Map<MountOption, List<String>> given = MountOptions.given(spec.commandLine().getParseResult());
+    Map<MountOption<?>, List<String>> given =
+        MountOptions.given(spec.commandLine().getParseResult());
     if (given.containsKey(MountOption.USER) || surroundings.variable("PMFS_USER") != null) {
       throw MountFailure.usage(
           "--user: not with run, whose COMMAND would be root's; mount with pmfs mount --user, or"
@@ -194,8 +195,8 @@ final class RunCommand implements Callable<Integer> {
   }
 
   /** The command line of the mount; what is configured elsewhere it finds by itself. */
-  private List<String> mountArguments(Map<MountOption, List<String>> given, MountSettings settings)
-      throws MountFailure {
+  private List<String> mountArguments(
+      Map<MountOption<?>, List<String>> given, MountSettings settings) throws MountFailure {
     List<String> arguments = new ArrayList<>();
     if (config != null) {
       arguments.add("--config=" + config);
@@ -229,7 +230,7 @@ final class RunCommand implements Callable<Integer> {
     return arguments;
   }
 
-  private static String argument(MountOption option, String value) {
+  private static String argument(MountOption<?> option, String value) {
     if (option.kind() == MountOption.Kind.FLAG) {
       return Boolean.parseBoolean(value) ? option.commandLineName() : "--no-" + option.key();
     }

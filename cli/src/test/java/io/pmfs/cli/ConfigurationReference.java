@@ -40,7 +40,7 @@ final class ConfigurationReference {
             | command line | environment | key in the file | default | meaning |
             |---|---|---|---|---|
             """);
-    for (MountOption option : MountOption.values()) {
+    for (MountOption<?> option : MountOption.values()) {
       table
           .append("| ")
           .append(
@@ -56,7 +56,7 @@ final class ConfigurationReference {
     return table.toString();
   }
 
-  private static String commandLine(MountOption option) {
+  private static String commandLine(MountOption<?> option) {
     return switch (option.kind()) {
       case ARGUMENT -> code(option.placeholder());
       case FLAG -> code(option.commandLineName());

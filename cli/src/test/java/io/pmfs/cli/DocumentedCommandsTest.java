@@ -136,7 +136,7 @@ final class DocumentedCommandsTest {
     }
   }
 
-  private void checkValues(Map<MountOption, List<String>> given) {
+  private void checkValues(Map<MountOption<?>, List<String>> given) {
     given.getOrDefault(MountOption.TIER, List.of()).stream()
         .filter(tier -> !tier.contains("..."))
         .forEach(tier -> TierSpec.parse(tier, world.surroundings()));

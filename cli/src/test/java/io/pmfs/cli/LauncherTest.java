@@ -198,7 +198,7 @@ final class LauncherTest {
   void mount_forUser_knowsTheMountPointAmongAllOptions() throws Exception {
     supervisorThatShowsItsArguments();
     List<String> line = new ArrayList<>(List.of("--verbose", "mount", "/source", "/mnt"));
-    for (MountOption option : MountOption.options()) {
+    for (MountOption<?> option : MountOption.options()) {
       line.add(option.commandLineName());
       if (option.kind() != MountOption.Kind.FLAG) {
         line.add("value of " + option);
@@ -209,7 +209,7 @@ final class LauncherTest {
     assertThat(run(line.toArray(String[]::new)).out().lines().limit(9))
         .containsExactly(
             "--user",
-            "value of USER",
+            "value of user",
             "--mountpoint",
             "/mnt",
             "--java",

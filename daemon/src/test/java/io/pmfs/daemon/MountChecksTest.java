@@ -302,7 +302,7 @@ final class MountChecksTest {
     assertRefusedForUser(MountOption.ALLOW_OTHER, "true", "--allow-other: with --user root has to");
   }
 
-  private void assertRefusedForUser(MountOption option, String value, String message)
+  private void assertRefusedForUser(MountOption<?> option, String value, String message)
       throws Exception {
     MountSettings settings = world.settings(Map.of(option, List.of(value)));
     MountChecks checks =
@@ -332,7 +332,7 @@ final class MountChecksTest {
     return world.settings(Map.of(MountOption.TIER, List.of(text)));
   }
 
-  private void check(Map<MountOption, List<String>> options) throws MountFailure {
+  private void check(Map<MountOption<?>, List<String>> options) throws MountFailure {
     check(world.settings(options));
   }
 

@@ -4,6 +4,7 @@ import io.pmfs.cluster.Cluster;
 import io.pmfs.cluster.ClusterSecret;
 import io.pmfs.cluster.ClusterSettings;
 import io.pmfs.cluster.LocalAddress;
+import io.pmfs.cluster.NodeList;
 import io.pmfs.cluster.PeerTimeouts;
 import io.pmfs.cluster.PeerTls;
 import io.pmfs.stage.RemoteCopies;
@@ -43,6 +44,88 @@ public record ClusterOptions(
   public ClusterOptions {
     nodes = List.copyOf(nodes);
     tls = List.copyOf(tls);
+  }
+
+  /** Null without a cluster; then the command line may have no option of one. */
+  static @Nullable ClusterOptions of(OptionValues values) throws MountFailure {
+    if (!values.has(MountOption.CLUSTER)) {
+      for (MountOption<?> option : MountOption.options()) {
+        if (option.group() == MountOption.Group.CLUSTER && values.isOnCommandLine(option)) {
+          throw MountFailure.usage(option.commandLineName() + ": needs --cluster NAME");
+        }
+      }
+      return null;
+    }
+    String name = values.get(MountOption.CLUSTER);
+    refuseBoth(values, MountOption.CLUSTER_DIR, MountOption.NODES);
+    refuseBoth(values, MountOption.CLUSTER_DIR, MountOption.NODES_FILE);
+    refuseBoth(values, MountOption.NODES_FILE, MountOption.NODES);
+    Path directory = values.findPlace(MountOption.CLUSTER_DIR);
+    List<Path> tls = values.find(MountOption.CLUSTER_TLS);
+    return new ClusterOptions(
+        name,
+        directory == null ? nodes(values) : List.of(),
+        directory,
+        values.find(MountOption.CLUSTER_ADDRESS),
+        secret(values, directory),
+        values.get(MountOption.REPLICAS),
+        values.get(MountOption.REMOTE_COPIES),
+        values.get(MountOption.PEER_TIMEOUTS),
+        tls == null ? List.of() : tls);
+  }
+
+  /** Two of the command line that say the same in two ways. */
+  private static void refuseBoth(OptionValues values, MountOption<?> one, MountOption<?> other)
+      throws MountFailure {
+    if (values.isOnCommandLine(one) && values.isOnCommandLine(other)) {
+      throw MountFailure.usage(
+          one.commandLineName() + ": not together with " + other.commandLineName());
+    }
+  }
+
+  private static List<String> nodes(OptionValues values) throws MountFailure {
+    if (values.has(MountOption.NODES)) {
+      return values.get(MountOption.NODES);
+    }
+    if (values.has(MountOption.NODES_FILE)) {
+      return values.get(MountOption.NODES_FILE);
+    }
+    String job = values.surroundings().variable(ClusterParser.SLURM_NODES);
+    if (job == null) {
+      throw MountFailure.usage(
+          "--cluster: which nodes? give --nodes a,b,c, --nodes-file FILE or --cluster-dir DIR");
+    }
+    try {
+      return NodeList.ofSlurm(job);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE, ClusterParser.SLURM_NODES + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Null where a mount is to make it in the nodes' directory. */
+  private static @Nullable ClusterSecret secret(OptionValues values, @Nullable Path directory)
+      throws MountFailure {
+    if (values.isResumed()) {
+      return values.keptSecret();
+    }
+    if (values.has(MountOption.CLUSTER_SECRET_FILE)) {
+      return values.get(MountOption.CLUSTER_SECRET_FILE);
+    }
+    ClusterSecret secret;
+    try {
+      secret = ClusterParser.secret(values.surroundings());
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, String.valueOf(e.getMessage()), e);
+    }
+    if (secret != null) {
+      return secret;
+    }
+    if (directory == null) {
+      throw MountFailure.usage(NO_SECRET);
+    }
+    return values.naming(
+        MountOption.CLUSTER_DIR, () -> ClusterSecret.ofDirectoryIfThere(directory));
   }
 
   /** The secret of all its nodes; the first one of those that share a directory makes it. */

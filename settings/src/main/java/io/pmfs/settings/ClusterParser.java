@@ -23,8 +23,6 @@ final class ClusterParser {
   /** The hosts of a Slurm job; see "OUTPUT ENVIRONMENT VARIABLES" in sbatch(1). */
   static final String SLURM_NODES = "SLURM_JOB_NODELIST";
 
-  private static final int MOST_REPLICAS = 16;
-
   private ClusterParser() {}
 
   static String name(String text) {
@@ -43,15 +41,6 @@ final class ClusterParser {
   static @Nullable ClusterSecret secret(Surroundings surroundings) {
     String text = surroundings.variable(SECRET);
     return text == null ? null : ClusterSecret.ofText(text, SECRET);
-  }
-
-  static int replicas(String text) {
-    int count = text.matches("\\d{1,3}") ? Integer.parseInt(text) : 0;
-    if (count < 1 || count > MOST_REPLICAS) {
-      throw new IllegalArgumentException(
-          "'" + text + "' is not a number from 1 to " + MOST_REPLICAS);
-    }
-    return count;
   }
 
   static RemoteCopies remoteCopies(String text) {
@@ -113,12 +102,17 @@ final class ClusterParser {
         limits.getOrDefault(Limit.TOTAL, defaults.total()));
   }
 
+  /** The paths in a list of files, which commas separate. */
+  static List<String> files(String text) {
+    return Stream.of(text.split(",", -1)).map(String::strip).toList();
+  }
+
   static List<Path> tls(String text, Surroundings surroundings) {
-    String[] files = text.split(",", -1);
-    if (files.length != 3 || Stream.of(files).anyMatch(String::isBlank)) {
+    List<String> files = files(text);
+    if (files.size() != 3 || files.contains("")) {
       throw new IllegalArgumentException(
           "'" + text + "' is not three PEM files: CERTIFICATES,KEY,AUTHORITIES");
     }
-    return Stream.of(files).map(file -> surroundings.resolve(file.strip())).toList();
+    return files.stream().map(surroundings::resolve).toList();
   }
 }

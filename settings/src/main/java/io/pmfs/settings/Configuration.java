@@ -7,9 +7,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param mountpoint absolute, or null when asked for no mount in particular
  * @param settings by option; options without a value are absent
  */
-public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting> settings) {
+public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setting> settings) {
   static final String COMMAND_LINE = "command line";
   static final String DEFAULT = "default";
 
@@ -32,7 +32,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
    * @param mountpoint the MOUNTPOINT argument, or null
    */
   public record Request(
-      Map<MountOption, List<String>> options,
+      Map<MountOption<?>, List<String>> options,
       @Nullable String file,
       @Nullable String source,
       @Nullable String mountpoint) {}
@@ -43,13 +43,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
         request.mountpoint() == null
             ? null
             : surroundings.resolveLinks(surroundings.resolve(request.mountpoint()));
-    EnumMap<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
-    for (MountOption option : MountOption.values()) {
-      String text = option.defaultText();
-      if (text != null) {
-        settings.put(option, Setting.of(text, DEFAULT));
-      }
-    }
+    Map<MountOption<?>, Setting> settings = defaults();
     ConfigurationFile file = findFile(request.file(), surroundings);
     if (file != null) {
       settings.putAll(file.common());
@@ -64,8 +58,20 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
     return new Configuration(mountpoint, Collections.unmodifiableMap(settings));
   }
 
+  /** What options have that are set nowhere, in a map of its own. */
+  static Map<MountOption<?>, Setting> defaults() {
+    Map<MountOption<?>, Setting> settings = new TreeMap<>();
+    for (MountOption<?> option : MountOption.values()) {
+      String text = option.defaultText();
+      if (text != null) {
+        settings.put(option, Setting.of(text, DEFAULT));
+      }
+    }
+    return settings;
+  }
+
   /** The section for the mount point as written or as it is without symbolic links. */
-  private static Map<MountOption, Setting> section(
+  private static Map<MountOption<?>, Setting> section(
       ConfigurationFile file,
       @Nullable Path mountpoint,
       @Nullable String asWritten,
@@ -73,7 +79,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
     if (mountpoint == null || asWritten == null) {
       return Map.of();
     }
-    for (Map.Entry<Path, Map<MountOption, Setting>> section : file.mounts().entrySet()) {
+    for (Map.Entry<Path, Map<MountOption<?>, Setting>> section : file.mounts().entrySet()) {
       if (section.getKey().equals(surroundings.resolve(asWritten))
           || surroundings.resolveLinks(section.getKey()).equals(mountpoint)) {
         return section.getValue();
@@ -109,9 +115,9 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
     return files;
   }
 
-  private static Map<MountOption, Setting> fromEnvironment(Surroundings surroundings) {
-    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
-    for (MountOption option : MountOption.options()) {
+  private static Map<MountOption<?>, Setting> fromEnvironment(Surroundings surroundings) {
+    Map<MountOption<?>, Setting> settings = new TreeMap<>();
+    for (MountOption<?> option : MountOption.options()) {
       String value = surroundings.variable(option.variable());
       if (value != null) {
         List<String> values =
@@ -125,7 +131,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
   }
 
   /** Fills in the tier and the state directory, whose defaults depend on the machine. */
-  private static void addPlaces(EnumMap<MountOption, Setting> settings, Surroundings surroundings)
+  private static void addPlaces(Map<MountOption<?>, Setting> settings, Surroundings surroundings)
       throws MountFailure {
     MountTable mounts = surroundings.mounts();
     Setting tiers = settings.get(MountOption.TIER);
@@ -138,7 +144,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
     if (!settings.containsKey(MountOption.STATE_DIR)) {
       TierSpec lastLocal = null;
       boolean hasPool = false;
-      for (TierSpec tier : SettingsParser.tiers(settings, surroundings)) {
+      for (TierSpec tier : MountSettings.tiers(new OptionValues(settings, surroundings))) {
         if (PoolPlace.isPool(tier)) {
           hasPool = true;
           continue;
@@ -162,7 +168,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
 
   /** A pool has no place for a directory: the state goes where a tier would by default. */
   private static void putBesidePools(
-      EnumMap<MountOption, Setting> settings, Surroundings surroundings, MountTable mounts) {
+      Map<MountOption<?>, Setting> settings, Surroundings surroundings, MountTable mounts) {
     try {
       DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
       settings.put(
@@ -186,15 +192,24 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption, Setting>
     if (mount == null || !mount.isPmfs()) {
       return this;
     }
-    Map<MountOption, Setting> changed = new EnumMap<>(MountOption.class);
-    changed.putAll(settings);
+    Map<MountOption<?>, Setting> changed = new TreeMap<>(settings);
     changed.put(MountOption.SOURCE, Setting.of(mount.source(), "the mount"));
     return new Configuration(mountpoint, Collections.unmodifiableMap(changed));
   }
 
   /** The typed settings; a value that makes no sense fails with its option's name and origin. */
   public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
-    return SettingsParser.parse(this, surroundings);
+    if (mountpoint == null) {
+      throw MountFailure.usage("no MOUNTPOINT given; see pmfs mount --help");
+    }
+    return MountSettings.of(mountpoint, new OptionValues(settings, surroundings));
+  }
+
+  /** Parses all values, whether or not a source and a mount point are known. */
+  public void validate(Surroundings surroundings) throws MountFailure {
+    Map<MountOption<?>, Setting> complete = new TreeMap<>(settings);
+    complete.putIfAbsent(MountOption.SOURCE, Setting.of("/", DEFAULT));
+    MountSettings.of(Path.of("/"), new OptionValues(complete, surroundings));
   }
 
   /** The mount point and its options, each with its value and where that is from. */

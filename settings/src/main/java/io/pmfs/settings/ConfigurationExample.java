@@ -16,7 +16,7 @@ public final class ConfigurationExample {
             + " disk; times are 500ms, 30s, 2m. Paths are absolute.");
     comment(text, "pmfs config shows what counts and where it comes from.");
     text.append("\n");
-    for (MountOption option : MountOption.options()) {
+    for (MountOption<?> option : MountOption.options()) {
       if (option.isForFiles()) {
         add(text, option);
       }
@@ -26,35 +26,21 @@ public final class ConfigurationExample {
         "One mount, which is then made by: pmfs mount /mnt/dataset. All keys from above may stand"
             + " here, too.");
     text.append("#[mount.\"/mnt/dataset\"]\n");
-    text.append("#source = \"/lustre/imagenet\"\n");
+    text.append("#source = ").append(value(MountOption.SOURCE)).append('\n');
     return text.toString();
   }
 
-  private static void add(StringBuilder text, MountOption option) {
+  private static void add(StringBuilder text, MountOption<?> option) {
     String description = option.description();
     comment(text, Character.toUpperCase(description.charAt(0)) + description.substring(1) + ".");
     text.append('#').append(option.key()).append(" = ").append(value(option)).append("\n\n");
   }
 
-  private static String value(MountOption option) {
-    String text = option.defaultText();
-    if (option.kind() == MountOption.Kind.FLAG) {
-      return String.valueOf(text);
-    }
-    return switch (option) {
-      case TIER -> "[\"ssd:/local/pmfs:80%\"]";
-      case STATE_DIR -> "\"/local/pmfs/state\"";
-      case LOG_FILE -> "\"/var/log/pmfs/dataset.log\"";
-      case ACCESS_LOG -> "\"/var/log/pmfs/dataset.access\"";
-      case CLUSTER -> "\"training\"";
-      case NODES -> "\"node[01-16]\"";
-      case NODES_FILE -> "\"/home/ada/nodes\"";
-      case CLUSTER_DIR -> "\"/home/ada/cluster\"";
-      case CLUSTER_ADDRESS -> "\"10.0.0.1\"";
-      case CLUSTER_SECRET_FILE -> "\"~/.config/pmfs/secret\"";
-      case CLUSTER_TLS -> "\"/etc/pmfs/node.pem,/etc/pmfs/node.key,/etc/pmfs/ca.pem\"";
-      case METRICS -> "\"9464\"";
-      default -> '"' + (text == null ? option.placeholder() : text) + '"';
+  private static String value(MountOption<?> option) {
+    return switch (option.kind()) {
+      case FLAG -> option.example();
+      case LIST -> "[\"" + option.example() + "\"]";
+      default -> '"' + option.example() + '"';
     };
   }
 

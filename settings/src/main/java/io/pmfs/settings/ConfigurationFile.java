@@ -6,10 +6,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.tomlj.Toml;
 import org.tomlj.TomlArray;
@@ -27,7 +27,9 @@ import org.tomlj.TomlTable;
  * @param mounts options by mount point
  */
 public record ConfigurationFile(
-    Path path, Map<MountOption, Setting> common, Map<Path, Map<MountOption, Setting>> mounts) {
+    Path path,
+    Map<MountOption<?>, Setting> common,
+    Map<Path, Map<MountOption<?>, Setting>> mounts) {
 
   private static final String SECTION = "mount";
   private static final long MAX_BYTES = 1 << 20;
@@ -62,7 +64,7 @@ public record ConfigurationFile(
   /** Walks the parsed file, keeping each value's line. */
   private record Reader(Path path, TomlParseResult toml) {
     ConfigurationFile read() throws MountFailure {
-      Map<Path, Map<MountOption, Setting>> mounts = new LinkedHashMap<>();
+      Map<Path, Map<MountOption<?>, Setting>> mounts = new LinkedHashMap<>();
       Object section = toml.get(List.of(SECTION));
       if (section instanceof TomlTable table) {
         for (String mountpoint : table.keySet()) {
@@ -76,7 +78,7 @@ public record ConfigurationFile(
     }
 
     private void readMount(
-        TomlTable table, String mountpoint, Map<Path, Map<MountOption, Setting>> mounts)
+        TomlTable table, String mountpoint, Map<Path, Map<MountOption<?>, Setting>> mounts)
         throws MountFailure {
       List<String> key = List.of(SECTION, mountpoint);
       if (!mountpoint.startsWith("/") || !(table.get(List.of(mountpoint)) instanceof TomlTable t)) {
@@ -87,16 +89,16 @@ public record ConfigurationFile(
       mounts.put(Path.of(mountpoint).normalize(), options(t, key));
     }
 
-    private Map<MountOption, Setting> options(TomlTable table, List<String> parents)
+    private Map<MountOption<?>, Setting> options(TomlTable table, List<String> parents)
         throws MountFailure {
-      Map<MountOption, Setting> options = new EnumMap<>(MountOption.class);
+      Map<MountOption<?>, Setting> options = new TreeMap<>();
       for (String name : table.keySet()) {
         if (parents.isEmpty() && name.equals(SECTION)) {
           continue;
         }
         List<String> key = new ArrayList<>(parents);
         key.add(name);
-        MountOption option = option(name, key);
+        MountOption<?> option = option(name, key);
         Setting setting =
             new Setting(values(option, table.get(List.of(name)), key), origin(key, parents));
         requireAbsolute(option, setting, key);
@@ -105,8 +107,8 @@ public record ConfigurationFile(
       return options;
     }
 
-    private MountOption option(String name, List<String> key) throws MountFailure {
-      MountOption option = MountOption.ofKey(name);
+    private MountOption<?> option(String name, List<String> key) throws MountFailure {
+      MountOption<?> option = MountOption.ofKey(name);
       if (option == null) {
         String nearest = NearestName.to(name, MountOption.keys());
         throw MountFailure.usage(
@@ -123,14 +125,15 @@ public record ConfigurationFile(
             "%s: '%s' comes too late in a file; use %s or %s"
                 .formatted(where(key), name, option.commandLineName(), option.variable()));
       }
-      if (option == MountOption.SOURCE && key.size() == 1) {
+      if (option.kind() == MountOption.Kind.ARGUMENT && key.size() == 1) {
         throw MountFailure.usage(
-            where(key) + ": 'source' belongs to one mount; put it in a section [mount.\"/mnt/…\"]");
+            "%s: '%s' belongs to one mount; put it in a section [mount.\"/mnt/…\"]"
+                .formatted(where(key), name));
       }
       return option;
     }
 
-    private List<String> values(MountOption option, @Nullable Object value, List<String> key)
+    private List<String> values(MountOption<?> option, @Nullable Object value, List<String> key)
         throws MountFailure {
       if (value instanceof String || value instanceof Long || value instanceof Boolean) {
         return List.of(value.toString());
@@ -155,7 +158,7 @@ public record ConfigurationFile(
     }
 
     /** A file does not say what a relative path in it would be relative to. */
-    private void requireAbsolute(MountOption option, Setting setting, List<String> key)
+    private void requireAbsolute(MountOption<?> option, Setting setting, List<String> key)
         throws MountFailure {
       for (String value : setting.values()) {
         boolean isRelative =

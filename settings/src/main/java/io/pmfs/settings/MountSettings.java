@@ -3,6 +3,7 @@ package io.pmfs.settings;
 import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -66,5 +67,55 @@ public record MountSettings(
     Duration slowRequests) {
   public MountSettings {
     tiers = List.copyOf(tiers);
+  }
+
+  static MountSettings of(Path mountpoint, OptionValues values) throws MountFailure {
+    if (!values.has(MountOption.SOURCE)) {
+      throw MountFailure.usage(
+          "%s: no source: neither given before it nor in a section [mount.\"%s\"] of the configuration"
+              .formatted(mountpoint, mountpoint));
+    }
+    return new MountSettings(
+        values.placeOf(values.get(MountOption.SOURCE)),
+        values.get(MountOption.SOURCE_FORM),
+        values.get(MountOption.NESTED),
+        mountpoint,
+        tiers(values),
+        values.get(MountOption.KEEP_FREE),
+        values.get(MountOption.REQUIRE_DAX),
+        values.get(MountOption.COMPRESSION),
+        values.findPlace(MountOption.STATE_DIR),
+        values.get(MountOption.BRIDGE),
+        values.get(MountOption.READ_MODE),
+        values.get(MountOption.EVICTION),
+        values.get(MountOption.FETCH_THREADS),
+        values.get(MountOption.METADATA_THREADS),
+        values.get(MountOption.BUFFER_MEMORY),
+        values.get(MountOption.METADATA_MEMORY),
+        ClusterOptions.of(values),
+        values.get(MountOption.ALLOW_OTHER),
+        values.find(MountOption.USER),
+        values.get(MountOption.PASSTHROUGH_CAPABILITY),
+        values.find(MountOption.METRICS),
+        values.get(MountOption.READY_TIMEOUT),
+        values.findPlace(MountOption.LOG_FILE),
+        values.get(MountOption.LOG_LEVEL),
+        values.findPlace(MountOption.ACCESS_LOG),
+        values.get(MountOption.SLOW_REQUESTS));
+  }
+
+  /** The tiers at their places; a place is one tier's only. */
+  static List<TierSpec> tiers(OptionValues values) throws MountFailure {
+    List<String> texts = values.texts(MountOption.TIER);
+    List<TierSpec> given = values.get(MountOption.TIER);
+    List<TierSpec> tiers = new ArrayList<>();
+    for (int i = 0; i < given.size(); i++) {
+      Path path = values.placeOf(given.get(i).path());
+      if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
+        throw MountFailure.usage("--tier " + texts.get(i) + ": this directory is a tier already");
+      }
+      tiers.add(given.get(i).at(path));
+    }
+    return tiers;
   }
 }

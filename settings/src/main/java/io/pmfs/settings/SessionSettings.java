@@ -16,9 +16,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 public record SessionSettings(
     UUID id,
     Configuration configuration,
-    Map<MountOption, List<String>> pinned,
+    Map<MountOption<?>, List<String>> pinned,
     @Nullable ClusterSecret secret,
     boolean foreground,
     @Nullable SourceIdentity source) {
@@ -49,7 +49,7 @@ public record SessionSettings(
   public static SessionSettings begin(
       Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
       throws MountFailure {
-    Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
+    Map<MountOption<?>, List<String>> pinned = new TreeMap<>();
     pinned.put(MountOption.SOURCE, List.of(settings.source().toString()));
     pinned.put(MountOption.TIER, settings.tiers().stream().map(TierSpec::exactText).toList());
     pinned.put(MountOption.LOG_FILE, List.of(logFile.toString()));
@@ -78,7 +78,7 @@ public record SessionSettings(
   }
 
   private static void put(
-      Map<MountOption, List<String>> pinned, MountOption option, @Nullable Path path) {
+      Map<MountOption<?>, List<String>> pinned, MountOption<?> option, @Nullable Path path) {
     if (path != null) {
       pinned.put(option, List.of(path.toString()));
     }
@@ -91,8 +91,11 @@ public record SessionSettings(
 
   /** The typed settings, by nothing but what is here. */
   public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
-    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
-    settings.putAll(configuration.settings());
+    Path mountpoint = configuration.mountpoint();
+    if (mountpoint == null) {
+      throw MountFailure.usage("the session's settings name no mount point");
+    }
+    Map<MountOption<?>, Setting> settings = new TreeMap<>(configuration.settings());
     pinned.forEach(
         (option, values) -> {
           Setting given = settings.remove(option);
@@ -101,7 +104,7 @@ public record SessionSettings(
             settings.put(option, new Setting(values, origin));
           }
         });
-    return SettingsParser.resume(settings, configuration.mountpoint(), secret, surroundings);
+    return MountSettings.of(mountpoint, OptionValues.resumed(settings, secret, surroundings));
   }
 
   /** Readable by this user alone, and whole whenever it is there. */
@@ -188,19 +191,13 @@ public record SessionSettings(
   }
 
   private static Configuration configuration(JsonObject object) {
-    Map<MountOption, Setting> settings = new EnumMap<>(MountOption.class);
-    for (MountOption option : MountOption.values()) {
-      String text = option.defaultText();
-      if (text != null) {
-        settings.put(option, Setting.of(text, Configuration.DEFAULT));
-      }
-    }
+    Map<MountOption<?>, Setting> settings = Configuration.defaults();
     object
         .getAsJsonObject("options")
         .entrySet()
         .forEach(
             e -> {
-              MountOption option = MountOption.ofKey(e.getKey());
+              MountOption<?> option = MountOption.ofKey(e.getKey());
               if (option != null) {
                 JsonObject one = e.getValue().getAsJsonObject();
                 settings.put(
@@ -210,14 +207,14 @@ public record SessionSettings(
     return new Configuration(Path.of(object.get("mountpoint").getAsString()), settings);
   }
 
-  private static Map<MountOption, List<String>> pinned(JsonObject object) {
-    Map<MountOption, List<String>> pinned = new EnumMap<>(MountOption.class);
+  private static Map<MountOption<?>, List<String>> pinned(JsonObject object) {
+    Map<MountOption<?>, List<String>> pinned = new TreeMap<>();
     object
         .getAsJsonObject("pinned")
         .entrySet()
         .forEach(
             e -> {
-              MountOption option = MountOption.ofKey(e.getKey());
+              MountOption<?> option = MountOption.ofKey(e.getKey());
               if (option != null) {
                 pinned.put(option, texts(e.getValue()));
               }

@@ -11,10 +11,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,7 +27,7 @@ final class ClusterParserTest {
 
   @TempDir private Path temporary;
   private TestMachine world;
-  private final Map<MountOption, List<String>> options = new EnumMap<>(MountOption.class);
+  private final Map<MountOption<?>, List<String>> options = new TreeMap<>();
 
   @BeforeEach
   void makeWorld() {
@@ -36,7 +36,7 @@ final class ClusterParserTest {
     world.environment.put("PMFS_CLUSTER_SECRET", SECRET);
   }
 
-  private void give(MountOption option, String value) {
+  private void give(MountOption<?> option, String value) {
     options.put(option, List.of(value));
   }
 
@@ -64,7 +64,8 @@ final class ClusterParserTest {
     "CLUSTER_SECRET_FILE, f", "CLUSTER_TLS, 'a,b,c'", "REPLICAS, 2", "REMOTE_COPIES, keep",
     "PEER_TIMEOUTS, connect=1s"
   })
-  void option_ofAClusterWithoutOne_saysWhatIsMissing(MountOption option, String value) {
+  void option_ofAClusterWithoutOne_saysWhatIsMissing(String name, String value) {
+    MountOption<?> option = TestMachine.option(name);
     options.clear();
     give(option, value);
 
@@ -155,10 +156,9 @@ final class ClusterParserTest {
           CLUSTER_TLS         | a,b              | --cluster-tls: 'a,b' is not three PEM files: CERTIFICATES,KEY,AUTHORITIES
           CLUSTER_SECRET_FILE | /no/such         | --cluster-secret-file: /no/such: cluster secret: cannot be read
           """)
-  void value_thatMakesNoSense_isOneLineWithTheOption(
-      MountOption option, String value, String message) {
+  void value_thatMakesNoSense_isOneLineWithTheOption(String name, String value, String message) {
     world.environment.put("SLURM_JOB_NODELIST", "localhost");
-    give(option, value);
+    give(TestMachine.option(name), value);
 
     assertThatThrownBy(this::cluster)
         .isInstanceOf(MountFailure.class)

@@ -43,6 +43,13 @@ final class ConfigurationExampleTest {
   }
 
   @Test
+  void options_forFiles_haveADefaultOrAnExample() {
+    assertThat(MountOption.values())
+        .filteredOn(MountOption::isForFiles)
+        .allMatch(option -> !option.example().isEmpty());
+  }
+
+  @Test
   void lines_fitAScreen() {
     assertThat(ConfigurationExample.text().lines()).allMatch(line -> line.length() <= 100);
   }

@@ -247,7 +247,8 @@ final class ConfigurationTest {
         "TIER             | hdd:/a  | --tier: 'hdd:/a': there is no tier kind 'hdd'",
         "TIER             | ssd:/a ssd:/b/../a  | --tier ssd:/b/../a: this directory is a tier already",
       })
-  void toSettings_badValue_namesTheOption(MountOption option, String values, String message) {
+  void toSettings_badValue_namesTheOption(String name, String values, String message) {
+    MountOption<?> option = TestMachine.option(name);
     assertThatThrownBy(() -> world.settings(Map.of(option, List.of(values.split(" ", -1)))))
         .isInstanceOf(MountFailure.class)
         .hasMessageStartingWith(message);

@@ -10,10 +10,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,7 +24,7 @@ final class SessionSettingsTest {
 
   private TestMachine world;
   private Path file;
-  private final Map<MountOption, List<String>> options = new EnumMap<>(MountOption.class);
+  private final Map<MountOption<?>, List<String>> options = new TreeMap<>();
 
   @SuppressWarnings("NullAway.Init")
   SessionSettingsTest() {}
@@ -185,5 +185,53 @@ final class SessionSettingsTest {
     assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
     Files.writeString(file, "{\"format\": 1}");
     assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
+  }
+
+  /** Recorded from pmfs 0.1.0: every later version has to go on with such a session. */
+  @Test
+  void read_fileOfAnEarlierVersion_isUnderstoodAndWrittenAgainAsItWas() throws Exception {
+    Path recorded =
+        Path.of(Objects.requireNonNull(getClass().getResource("session-format-1.json")).toURI());
+    Files.copy(recorded, file);
+    MountSettings settings = resume();
+    assertThat(settings.source()).isEqualTo(Path.of("/lustre/imagenet"));
+    assertThat(settings.nested()).isTrue();
+    assertThat(settings.mountpoint()).isEqualTo(Path.of("/mnt/dataset"));
+    assertThat(settings.tiers())
+        .extracting(TierSpec::exactText)
+        .containsExactly("pm:/mnt/pmem0/pmfs:214748364800:zstd:5", "ssd:/local/pmfs:80.000000%");
+    assertThat(settings.keepFree()).isEqualTo(Capacity.parse("3%"));
+    assertThat(settings.eviction()).isEqualTo("lru");
+    assertThat(settings.stateDirectory()).isEqualTo(Path.of("/local/pmfs/state"));
+    assertThat(settings.logFile()).isEqualTo(Path.of("/home/ada/logs/daemon.log"));
+    assertThat(settings.accessLog()).isEqualTo(Path.of("/home/ada/logs/access.log"));
+    assertThat(settings.slowRequests()).isZero();
+    ClusterOptions cluster = Objects.requireNonNull(settings.cluster());
+    assertThat(cluster.nodes()).containsExactly("node01", "node02", "node03");
+    assertThat(cluster.tls()).startsWith(Path.of("/home/ada/node.pem")).hasSize(3);
+    assertThat(cluster.secret()).isNotNull();
+
+    SessionSettings.read(file).write(file);
+    assertThat(JsonParser.parseString(Files.readString(file)))
+        .isEqualTo(JsonParser.parseString(Files.readString(recorded)));
+  }
+
+  /** A daemon that takes over has another working directory and perhaps other files and links. */
+  @Test
+  void begin_optionsThatNamePaths_arePinned() throws Exception {
+    Path secret = Files.writeString(world.directory.resolve("secret"), "sixteen bytes or more");
+    Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+    for (MountOption<?> option : MountOption.options()) {
+      if (!option.pathsIn("x").isEmpty()) {
+        world.environment.put(option.variable(), "secret");
+      }
+    }
+    world.environment.put("PMFS_CLUSTER", "train");
+    world.environment.put("PMFS_CLUSTER_TLS", "one.pem,key.pem,all.pem");
+    world.environment.put("PMFS_TIER", "ssd:tier");
+    options.clear();
+    begin();
+    assertThat(SessionSettings.read(file).pinned().keySet())
+        .containsAll(MountOption.values().stream().filter(o -> !o.pathsIn("x").isEmpty()).toList());
   }
 }

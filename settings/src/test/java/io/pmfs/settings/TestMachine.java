@@ -85,13 +85,21 @@ public class TestMachine {
     return Registry.open(surroundings());
   }
 
+  /** The option of a constant's name, for the tables of tests. */
+  static MountOption<?> option(String name) {
+    return MountOption.values().stream()
+        .filter(option -> option.variable().equals("PMFS_" + name))
+        .findFirst()
+        .orElseThrow();
+  }
+
   /** Settings that pass all checks, with directories src and mnt. */
-  public MountSettings settings(Map<MountOption, List<String>> options) throws MountFailure {
+  public MountSettings settings(Map<MountOption<?>, List<String>> options) throws MountFailure {
     return configuration(options, null).toSettings(surroundings());
   }
 
-  public Configuration configuration(Map<MountOption, List<String>> options, @Nullable String file)
-      throws MountFailure {
+  public Configuration configuration(
+      Map<MountOption<?>, List<String>> options, @Nullable String file) throws MountFailure {
     return Configuration.resolve(
         new Configuration.Request(
             options, file, makeDirectory("src").toString(), makeDirectory("mnt").toString()),

@@ -1,0 +1,124 @@
+package io.pmfs.settings;
+
+import io.pmfs.settings.MountOption.Group;
+import io.pmfs.settings.MountOption.Kind;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A {@link MountOption} that is being declared. Unless the declaration says otherwise, an option is
+ * general, may stand in a file, names no path and has neither a default nor an example.
+ *
+ * <p>Parsers say in an IllegalArgumentException, in words for the user, why a text is wrong.
+ */
+final class Declaration<T> {
+  final Kind kind;
+  final String key;
+  final String placeholder;
+
+  /** Takes the text of the option, or all texts of a list. */
+  final BiFunction<List<String>, Surroundings, T> parser;
+
+  Function<String, List<String>> paths = text -> List.of();
+  @Nullable String defaultText;
+  String example = "";
+  Group group = Group.GENERAL;
+  boolean isForFiles = true;
+
+  private Declaration(
+      Kind kind, String key, String placeholder, BiFunction<List<String>, Surroundings, T> parser) {
+    this.kind = kind;
+    this.key = key;
+    this.placeholder = placeholder;
+    this.parser = parser;
+  }
+
+  /** The argument of that name, which has a key in sections of files only. */
+  static Declaration<Path> argument(String key, String placeholder) {
+    return new Declaration<>(
+            Kind.ARGUMENT, key, placeholder, (texts, world) -> world.resolve(texts.get(0)))
+        .naming(List::of);
+  }
+
+  /** True or false; false by default. */
+  static Declaration<Boolean> flag(String key) {
+    return new Declaration<>(Kind.FLAG, key, "", (texts, world) -> ValueParser.flag(texts.get(0)))
+        .byDefault("false");
+  }
+
+  static <T> Declaration<T> value(String key, String placeholder, Function<String, T> parser) {
+    return new Declaration<>(
+        Kind.VALUE, key, placeholder, (texts, world) -> parser.apply(texts.get(0)));
+  }
+
+  /** One of a few words. */
+  static Declaration<String> choice(String key, String placeholder, String... words) {
+    return value(key, placeholder, ValueParser.oneOf(List.of(words)));
+  }
+
+  /** The path of a file or a directory. */
+  static Declaration<Path> path(String key, String placeholder) {
+    return read(key, placeholder, (text, world) -> world.resolve(text));
+  }
+
+  /** What is read from the file, or files, whose paths the value names. */
+  static <T> Declaration<T> read(
+      String key, String placeholder, BiFunction<String, Surroundings, T> parser) {
+    return new Declaration<>(
+            Kind.VALUE, key, placeholder, (texts, world) -> parser.apply(texts.get(0), world))
+        .naming(List::of);
+  }
+
+  /** Any number of values. */
+  static <E> Declaration<List<E>> list(
+      String key, String placeholder, BiFunction<String, Surroundings, E> parser) {
+    return new Declaration<>(
+        Kind.LIST,
+        key,
+        placeholder,
+        (texts, world) -> {
+          List<E> values = new ArrayList<>();
+          texts.forEach(text -> values.add(parser.apply(text, world)));
+          return List.copyOf(values);
+        });
+  }
+
+  /**
+   * @param found the paths in a text, as they are written
+   */
+  Declaration<T> naming(Function<String, List<String>> found) {
+    paths = found;
+    return this;
+  }
+
+  Declaration<T> byDefault(String text) {
+    defaultText = text;
+    return this;
+  }
+
+  /** What the example of a file has, for an option without a default. */
+  Declaration<T> suchAs(String text) {
+    example = text;
+    return this;
+  }
+
+  Declaration<T> in(Group place) {
+    group = place;
+    return this;
+  }
+
+  /** For what the launcher, which reads no files, needs before the JVM starts. */
+  Declaration<T> notInFiles() {
+    isForFiles = false;
+    return this;
+  }
+
+  /** The option itself; its description begins in lower case and ends without a full stop. */
+  MountOption<T> means(String description) {
+    return new MountOption<>(this, description);
+  }
+}

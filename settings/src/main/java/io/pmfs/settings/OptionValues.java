@@ -1,0 +1,116 @@
+package io.pmfs.settings;
+
+import io.pmfs.cluster.ClusterSecret;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The options of one mount, each text turned into its value when asked for. Every error names the
+ * option and where its text came from.
+ */
+final class OptionValues {
+  private final Map<MountOption<?>, Setting> settings;
+  private final Surroundings surroundings;
+
+  /** Whether all that these depended on was looked up when the session began. */
+  private final boolean isResumed;
+
+  private final @Nullable ClusterSecret keptSecret;
+
+  private OptionValues(
+      Map<MountOption<?>, Setting> settings,
+      Surroundings surroundings,
+      boolean isResumed,
+      @Nullable ClusterSecret keptSecret) {
+    this.settings = settings;
+    this.surroundings = surroundings;
+    this.isResumed = isResumed;
+    this.keptSecret = keptSecret;
+  }
+
+  OptionValues(Map<MountOption<?>, Setting> settings, Surroundings surroundings) {
+    this(settings, surroundings, false, null);
+  }
+
+  /**
+   * Those of a session that goes on: its paths are taken as they are, whatever their links are by
+   * now, and nothing is read from the environment or from files.
+   *
+   * @param secret the cluster's; null if there is none
+   */
+  static OptionValues resumed(
+      Map<MountOption<?>, Setting> settings,
+      @Nullable ClusterSecret secret,
+      Surroundings surroundings) {
+    return new OptionValues(settings, surroundings, true, secret);
+  }
+
+  Surroundings surroundings() {
+    return surroundings;
+  }
+
+  boolean isResumed() {
+    return isResumed;
+  }
+
+  /** The secret that a session keeps for its cluster; null if it has none, or does not go on. */
+  @Nullable ClusterSecret keptSecret() {
+    return keptSecret;
+  }
+
+  boolean has(MountOption<?> option) {
+    return settings.containsKey(option);
+  }
+
+  boolean isOnCommandLine(MountOption<?> option) {
+    Setting setting = settings.get(option);
+    return setting != null && setting.origin().equals(Configuration.COMMAND_LINE);
+  }
+
+  /** What was written; empty if nothing was. */
+  List<String> texts(MountOption<?> option) {
+    Setting setting = settings.get(option);
+    return setting == null ? List.of() : setting.values();
+  }
+
+  /** The value of an option that has to have one. */
+  <T> T get(MountOption<T> option) throws MountFailure {
+    List<String> texts = texts(option);
+    if (option.kind() != MountOption.Kind.LIST && (texts.isEmpty() || texts.get(0).isEmpty())) {
+      throw MountFailure.usage(option.commandLineName() + ": no value given");
+    }
+    return naming(option, () -> option.parse(texts, surroundings));
+  }
+
+  /** The value of an option; null without one. */
+  <T> @Nullable T find(MountOption<T> option) throws MountFailure {
+    return has(option) ? get(option) : null;
+  }
+
+  /** A path without symbolic links; null if the option has no value. */
+  @Nullable Path findPlace(MountOption<Path> option) throws MountFailure {
+    Path path = find(option);
+    return path == null ? null : placeOf(path);
+  }
+
+  /** The same path without symbolic links. */
+  Path placeOf(Path path) {
+    return isResumed ? path : surroundings.resolveLinks(path);
+  }
+
+  /** Does what depends on an option's value, and names the option if that is wrong. */
+  <T> T naming(MountOption<?> option, Supplier<T> action) throws MountFailure {
+    try {
+      return action.get();
+    } catch (IllegalArgumentException e) {
+      Setting setting = settings.get(option);
+      String origin =
+          setting == null || isOnCommandLine(option) ? "" : " (from " + setting.origin() + ")";
+      throw new MountFailure(
+          ExitStatus.USAGE, option.commandLineName() + origin + ": " + e.getMessage(), e);
+    }
+  }
+}
