@@ -113,7 +113,7 @@ final class MountCommand implements Callable<Integer> {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       // Not by a daemon that takes over: copies are being served from there.
       if (format) {
-        PoolPlace.format(settings.tiers());
+        PoolPlace.format(settings.copies().tiers());
       }
       serve(settings, begin(configuration, settings, registry), registry, registration, previous);
     }
@@ -154,7 +154,7 @@ final class MountCommand implements Callable<Integer> {
   }
 
   private Path logFile(MountSettings settings, Registry registry) {
-    Path configured = settings.logFile();
+    Path configured = settings.observation().logFile();
     return configured != null
         ? configured
         : DaemonLog.defaultFile(
@@ -171,7 +171,7 @@ final class MountCommand implements Callable<Integer> {
     Path mountpoint = settings.mountpoint();
     try (registration) {
       Path logFile = logFile(settings, registry);
-      DaemonLog.start(logFile, settings.logLevel(), session.foreground());
+      DaemonLog.start(logFile, settings.observation().logLevel(), session.foreground());
       try {
         PreviousMount.Opening<Daemon> opening =
             () -> new Daemon(settings, session, logFile, invocation);
@@ -192,7 +192,7 @@ final class MountCommand implements Callable<Integer> {
     invocation.say(
         "%s mounted on %s (%spid %d, log %s)"
             .formatted(
-                settings.source(),
+                settings.source().path(),
                 settings.mountpoint(),
                 description.isEmpty() ? "" : description + "; ",
                 ProcessHandle.current().pid(),

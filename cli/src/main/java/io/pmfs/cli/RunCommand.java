@@ -169,7 +169,7 @@ final class RunCommand implements Callable<Integer> {
     MountSettings settings = configuration.toSettings(surroundings);
     Registry registry = Registry.open(surroundings);
     List<String> plan = new ArrayList<>();
-    plan.add(settings.source().toString());
+    plan.add(settings.source().path().toString());
     plan.add(settings.mountpoint().toString());
     plan.add(registry.directory().resolve(Registry.nameOf(settings.mountpoint())).toString());
     plan.add(Boolean.toString(keep));
@@ -211,7 +211,7 @@ final class RunCommand implements Callable<Integer> {
           }
         });
     if (own != null) {
-      for (TierSpec tier : settings.tiers()) {
+      for (TierSpec tier : settings.copies().tiers()) {
         if (PoolPlace.isPool(tier)) {
           throw new MountFailure(
               ExitStatus.FAILED,
@@ -221,12 +221,13 @@ final class RunCommand implements Callable<Integer> {
         }
         arguments.add("--tier=" + tier.at(tier.path().resolve(own)));
       }
-      Path state = settings.stateDirectory();
+      Path state = settings.metadata().stateDirectory();
       if (state != null) {
         arguments.add("--state-dir=" + state.resolve(own));
       }
     }
-    arguments.addAll(List.of("--", settings.source().toString(), settings.mountpoint().toString()));
+    arguments.addAll(
+        List.of("--", settings.source().path().toString(), settings.mountpoint().toString()));
     return arguments;
   }
 

@@ -77,7 +77,8 @@ public final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
-    this.observation = new Observation(settings.metrics(), dataset.sources(), this::status, clock);
+    this.observation =
+        new Observation(settings.observation().metrics(), dataset.sources(), this::status, clock);
   }
 
   /**
@@ -232,7 +233,7 @@ public final class Daemon implements ControlRequests {
   private Registry.Entry entry(Path socket) {
     return new Registry.Entry(
         settings.mountpoint().toString(),
-        settings.source().toString(),
+        settings.source().path().toString(),
         ProcessHandle.current().pid(),
         socket.toString(),
         logFile.toString(),
@@ -242,7 +243,7 @@ public final class Daemon implements ControlRequests {
   private void serveUntilUnmounted(Presence presence, Runnable ready) throws MountFailure {
     try {
       appear(presence);
-      log.info("{} mounted on {}", settings.source(), settings.mountpoint());
+      log.info("{} mounted on {}", settings.source().path(), settings.mountpoint());
       if (stopping) {
         unmountByForce();
       } else {

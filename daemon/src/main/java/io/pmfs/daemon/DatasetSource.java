@@ -2,9 +2,9 @@ package io.pmfs.daemon;
 
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.SourceIdentity;
 import io.pmfs.settings.SourceIdentity.Form;
+import io.pmfs.settings.SourceSettings;
 import io.pmfs.shards.ShardException;
 import io.pmfs.shards.ShardSet;
 import io.pmfs.shards.ShardSource;
@@ -38,7 +38,7 @@ final class DatasetSource implements AutoCloseable {
   private static final String DIRECTORY = "directory";
   private static final String INDEX = "shards.index";
 
-  private final MountSettings settings;
+  private final SourceSettings settings;
   private final Form form;
   private final String root;
   private final CountedBackingStore files;
@@ -51,7 +51,7 @@ final class DatasetSource implements AutoCloseable {
   private @Nullable BackingStore unpacked;
 
   private DatasetSource(
-      MountSettings settings,
+      SourceSettings settings,
       Form form,
       String root,
       CountedBackingStore files,
@@ -70,9 +70,9 @@ final class DatasetSource implements AutoCloseable {
   /**
    * Opens the directory that was named, or that of the tar file that was, and looks what is there.
    */
-  static DatasetSource open(MountSettings settings) throws FsException, ShardException {
-    Path source = settings.source();
-    boolean file = !settings.sourceForm().equals(DIRECTORY) && Files.isRegularFile(source);
+  static DatasetSource open(SourceSettings settings) throws FsException, ShardException {
+    Path source = settings.path();
+    boolean file = !settings.form().equals(DIRECTORY) && Files.isRegularFile(source);
     DirectoryStore directory = new DirectoryStore(file ? parent(source) : source);
     CountedBackingStore files = new CountedBackingStore(directory);
     boolean complete = false;
@@ -80,9 +80,9 @@ final class DatasetSource implements AutoCloseable {
       ShardSet shards =
           file
               ? shardOf(settings, files)
-              : settings.sourceForm().equals(DIRECTORY)
+              : settings.form().equals(DIRECTORY)
                   ? null
-                  : shardsOf(settings, files, settings.sourceForm().equals("tar"));
+                  : shardsOf(settings, files, settings.form().equals("tar"));
       Form form = file ? Form.TAR : shards == null ? Form.DIRECTORY : Form.TARS;
       complete = true;
       return new DatasetSource(settings, form, directory.identity(), files, shards, null, null);
@@ -94,8 +94,8 @@ final class DatasetSource implements AutoCloseable {
   }
 
   /** Begins to open the source that a session began with, which may be away; waits for nothing. */
-  static DatasetSource reopen(MountSettings settings, SourceIdentity began) {
-    Path place = began.form() == Form.TAR ? parent(settings.source()) : settings.source();
+  static DatasetSource reopen(SourceSettings settings, SourceIdentity began) {
+    Path place = began.form() == Form.TAR ? parent(settings.path()) : settings.path();
     ReopenedStore directory = inBackground(settings, () -> openDirectory(place, began.root()));
     return new DatasetSource(
         settings,
@@ -111,7 +111,7 @@ final class DatasetSource implements AutoCloseable {
     return Objects.requireNonNull(file.getParent());
   }
 
-  private static ReopenedStore inBackground(MountSettings settings, ReopenedStore.Opener opener) {
+  private static ReopenedStore inBackground(SourceSettings settings, ReopenedStore.Opener opener) {
     return new ReopenedStore(
         opener,
         task -> {
@@ -121,7 +121,7 @@ final class DatasetSource implements AutoCloseable {
         },
         time -> Thread.sleep(time.toMillis()),
         new SplittableRandom(),
-        line -> log.warn("{}: source: {}", settings.source(), line));
+        line -> log.warn("{}: source: {}", settings.path(), line));
   }
 
   /** The directory, if it is the one that the session began with. */
@@ -150,21 +150,21 @@ final class DatasetSource implements AutoCloseable {
         .formatted(place, directory.identity(), identity);
   }
 
-  private static ShardSet shardOf(MountSettings settings, BackingStore files)
+  private static ShardSet shardOf(SourceSettings settings, BackingStore files)
       throws FsException, ShardException {
-    FileName name = FileName.of(String.valueOf(settings.source().getFileName()));
+    FileName name = FileName.of(String.valueOf(settings.path().getFileName()));
     return ShardSet.ofFile(files, name, settings.nested());
   }
 
   private static @Nullable ShardSet shardsOf(
-      MountSettings settings, BackingStore files, boolean asked)
+      SourceSettings settings, BackingStore files, boolean asked)
       throws FsException, ShardException {
     return ShardSet.ofDirectory(files, asked, settings.nested());
   }
 
   /** Different for each source and form: what is kept of one must not be taken for another's. */
   String identity() {
-    String path = settings.source().toString();
+    String path = settings.path().toString();
     return form == Form.DIRECTORY ? path : path + (settings.nested() ? "//tar+nested" : "//tar");
   }
 
@@ -181,7 +181,7 @@ final class DatasetSource implements AutoCloseable {
    * is the same, is away, or does not answer in time.
    */
   @Nullable String replacement(Duration limit) throws InterruptedException {
-    Path place = form == Form.TAR ? parent(settings.source()) : settings.source();
+    Path place = form == Form.TAR ? parent(settings.path()) : settings.path();
     CompletableFuture<@Nullable String> answer = new CompletableFuture<>();
     Thread looking = new Thread(() -> answer.complete(otherAt(place)), "source-check");
     looking.setDaemon(true);
@@ -254,12 +254,12 @@ final class DatasetSource implements AutoCloseable {
       indices.add(besideShards());
     }
     indices.add(state.resolve(INDEX));
-    IndexReport report = new IndexReport(settings.source(), notice);
+    IndexReport report = new IndexReport(settings.path(), notice);
     return ShardSource.open(files, set, indices, settings.metadataThreads(), memory, report);
   }
 
   private Path besideShards() {
-    return settings.source().resolve(ShardSet.INDEX.toString());
+    return settings.path().resolve(ShardSet.INDEX.toString());
   }
 
   /** By the index that the session began with; only if that is lost the source is looked at. */

@@ -59,23 +59,23 @@ public final class MountChecks {
     }
     checkNesting();
     checkAllowOther();
-    for (TierSpec tier : settings.tiers()) {
+    for (TierSpec tier : settings.copies().tiers()) {
       checkTier(tier);
     }
     checkState();
     checkAccessLog();
     if (mounting == null) {
-      new MachineChecks(surroundings).requireFuse(settings.bridge());
+      new MachineChecks(surroundings).requireFuse(settings.bridge().kind());
     }
   }
 
   private void checkUser() throws MountFailure {
-    if (settings.user() != null && mounting == null) {
+    if (settings.bridge().user() != null && mounting == null) {
       throw MountFailure.usage(
           "--user: is for root, and has to be seen by the launcher scripts/pmfs; write it out on the"
               + " command line");
     }
-    if (mounting != null && settings.bridge().equals("jnr")) {
+    if (mounting != null && settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(
           "--bridge jnr: with --user requests come by the kernel's protocol alone; leave out one of"
               + " the two");
@@ -83,7 +83,7 @@ public final class MountChecks {
   }
 
   private void checkSource() throws MountFailure {
-    Path source = settings.source();
+    Path source = settings.source().path();
     switch (MountProbe.of(source)) {
       case ABSENT -> throw usage(source, "source", "no such file or directory", "check the path");
       case STALE, BROKEN, HUNG ->
@@ -106,7 +106,7 @@ public final class MountChecks {
   }
 
   private boolean mayBeTar(Path file) {
-    return switch (settings.sourceForm()) {
+    return switch (settings.source().form()) {
       case "tar" -> true;
       case "auto" -> TAR_NAME.matcher(file.toString()).matches();
       default -> false;
@@ -149,7 +149,7 @@ public final class MountChecks {
   }
 
   private void checkNesting() throws MountFailure {
-    Path source = settings.source();
+    Path source = settings.source().path();
     Path mountpoint = settings.mountpoint();
     if (source.startsWith(mountpoint)) {
       throw usage(
@@ -166,7 +166,7 @@ public final class MountChecks {
   }
 
   private void checkAllowOther() throws MountFailure {
-    if (settings.allowOther()
+    if (settings.bridge().allowOther()
         && !surroundings.isRoot()
         && (mounting == null || !mounting.permitsAllowOther())
         && !new MachineChecks(surroundings).userAllowOther()) {
@@ -200,9 +200,9 @@ public final class MountChecks {
 
   /** Copies inside the source would become part of the dataset; below the mount, unreachable. */
   private void checkApart(Path path, String what) throws MountFailure {
-    if (path.startsWith(settings.source())) {
+    if (path.startsWith(settings.source().path())) {
       throw usage(
-          path, what, "lies inside the source " + settings.source(), "choose another place");
+          path, what, "lies inside the source " + settings.source().path(), "choose another place");
     }
     if (path.startsWith(settings.mountpoint())) {
       throw usage(
@@ -215,12 +215,12 @@ public final class MountChecks {
 
   /** Whether it can be written is seen where it is opened. */
   private void checkAccessLog() throws MountFailure {
-    Path file = settings.accessLog();
+    Path file = settings.observation().accessLog();
     if (file == null) {
       return;
     }
     checkApart(file, "access log");
-    if (file.equals(settings.logFile())) {
+    if (file.equals(settings.observation().logFile())) {
       throw usage(file, "access log", "is the log file", "name another file");
     }
   }
@@ -249,7 +249,7 @@ public final class MountChecks {
 
   private void checkRoom(TierSpec tier, String what) throws IOException, MountFailure {
     FileStore disk = Files.getFileStore(tier.path());
-    long keep = settings.keepFree().on(disk.getTotalSpace());
+    long keep = settings.copies().keepFree().on(disk.getTotalSpace());
     long free = disk.getUsableSpace();
     // A full disk may be full of our own copies, which serve well.
     if (free <= keep && isEmpty(tier.path())) {
@@ -260,7 +260,7 @@ public final class MountChecks {
               .formatted(
                   ByteSize.format(free),
                   ByteSize.format(disk.getTotalSpace()),
-                  settings.keepFree(),
+                  settings.copies().keepFree(),
                   ByteSize.format(keep)),
           "lower --keep-free or choose another --tier");
     }
@@ -273,7 +273,7 @@ public final class MountChecks {
   }
 
   private void checkState() throws MountFailure {
-    Path state = settings.stateDirectory();
+    Path state = settings.metadata().stateDirectory();
     if (state == null) {
       throw MountFailure.usage(
           "no tier is on a local disk, so there is no place for the state; give one with"

@@ -111,7 +111,7 @@ public final class PreviousMount {
       if (mount != null
           && mount.isPmfs()
           && entry.isOf(mount)
-          && settings.source().toString().equals(entry.source())) {
+          && settings.source().path().toString().equals(entry.source())) {
         return true;
       }
     }

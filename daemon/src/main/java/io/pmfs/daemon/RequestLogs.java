@@ -7,7 +7,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.ObservationSettings;
 import io.pmfs.settings.Reason;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -30,7 +30,7 @@ final class RequestLogs {
    *     a file that cannot be written is one line in the log
    */
   static RequestLog open(
-      MountSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
+      ObservationSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
       throws MountFailure {
     InstantSource clock = InstantSource.system();
     SlowRequests slow =

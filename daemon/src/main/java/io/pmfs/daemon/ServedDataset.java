@@ -144,7 +144,7 @@ final class ServedDataset implements MountedDataset {
       join(OWN_PART);
     }
     try {
-      bridge.mount(settings.readyTimeout());
+      bridge.mount(settings.bridge().readyTimeout());
     } catch (MountException e) {
       throw Wiring.failure(e);
     }
@@ -216,7 +216,7 @@ final class ServedDataset implements MountedDataset {
     ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
     return new StatusReport(
         settings.mountpoint().toString(),
-        settings.source().toString(),
+        settings.source().path().toString(),
         "",
         ProcessHandle.current().pid(),
         0,
@@ -262,7 +262,7 @@ final class ServedDataset implements MountedDataset {
   @Override
   public Sources sources() {
     return new Sources(
-        settings.source().toString(),
+        settings.source().path().toString(),
         settings.mountpoint().toString(),
         Version.get(),
         bridge,
@@ -323,15 +323,17 @@ final class ServedDataset implements MountedDataset {
       return directReason;
     }
     boolean leftToPageCache =
-        !settings.readMode().equals(ReadMode.PAGE_CACHE.word())
+        !settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())
             && bridge.readMode() == ReadMode.PAGE_CACHE;
-    if (leftToPageCache && settings.user() != null && !settings.passthroughCapability()) {
+    if (leftToPageCache
+        && settings.bridge().user() != null
+        && !settings.bridge().passthroughCapability()) {
       return LACKS_CAPABILITY;
     }
-    if (leftToPageCache && settings.readMode().equals(ReadMode.PASSTHROUGH.word())) {
+    if (leftToPageCache && settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word())) {
       return "no passthrough, as an earlier daemon of this session found";
     }
-    return settings.readMode().equals("auto")
+    return settings.bridge().readMode().equals("auto")
         ? "as an earlier daemon of this session chose"
         : "as asked for";
   }

@@ -131,10 +131,11 @@ public final class Wiring implements MountOpener {
       complete = true;
       return dataset;
     } catch (FsException e) {
-      throw new MountFailure(ExitStatus.USAGE, settings.source() + ": source: " + Reason.of(e), e);
+      throw new MountFailure(
+          ExitStatus.USAGE, settings.source().path() + ": source: " + Reason.of(e), e);
     } catch (ShardException e) {
       throw new MountFailure(
-          ExitStatus.FAILED, settings.source() + ": source: " + e.getMessage(), e);
+          ExitStatus.FAILED, settings.source().path() + ": source: " + e.getMessage(), e);
     } catch (NamespaceException e) {
       throw new MountFailure(
           e.isInUse() ? ExitStatus.IN_USE : ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
@@ -152,9 +153,11 @@ public final class Wiring implements MountOpener {
       throws MountFailure, FsException, ShardException, MountException {
     SourceIdentity began = session.source();
     DatasetSource origin =
-        began == null ? DatasetSource.open(settings) : DatasetSource.reopen(settings, began);
+        began == null
+            ? DatasetSource.open(settings.source())
+            : DatasetSource.reopen(settings.source(), began);
     opened.push(origin);
-    String dataset = datasetName(settings.source(), origin.identity());
+    String dataset = datasetName(settings.source().path(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
     TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
     AtomicBoolean isOpened = new AtomicBoolean();
@@ -162,7 +165,7 @@ public final class Wiring implements MountOpener {
         RocksNamespace.open(
             state,
             origin.identity(),
-            settings.metadataMemoryBytes(),
+            settings.metadata().memoryBytes(),
             session.id(),
             supervision == null ? null : supervision.numbers(),
             line -> sayOfState(line, isOpened.get()));
@@ -178,30 +181,37 @@ public final class Wiring implements MountOpener {
     CountedBackingStore source =
         new CountedBackingStore(cluster == null ? shown : cluster.store(shown));
     List<Tier> tiers = new ArrayList<>();
-    for (TierSpec spec : settings.tiers()) {
+    for (TierSpec spec : settings.copies().tiers()) {
       Tier tier = openTier(spec, settings, dataset, namespace);
       opened.push(tier);
-      checkDax(spec, tier, settings.requireDax());
+      checkDax(spec, tier, settings.copies().requireDax());
       tiers.add(tier);
     }
     BridgeChoice choice =
         mountsForUser()
             ? new BridgeChoice("kernel", "root mounts for this user")
-            : BridgeChoice.of(settings.bridge(), surroundings);
+            : BridgeChoice.of(settings.bridge().kind(), surroundings);
     boolean isDirect = choice.isKernel() && isReadDirectly(settings, tiers.get(0));
     List<CopyFormat> formats = new ArrayList<>();
     for (int i = 0; i < tiers.size(); i++) {
-      Bundling bundling = bundling(settings, PoolPlace.isPool(settings.tiers().get(i)), isDirect);
+      Bundling bundling =
+          bundling(settings, PoolPlace.isPool(settings.copies().tiers().get(i)), isDirect);
       CopyFormat format =
           format(
-              settings, settings.tiers().get(i), tiers.get(i), bundling, dataset, state, namespace);
+              settings,
+              settings.copies().tiers().get(i),
+              tiers.get(i),
+              bundling,
+              dataset,
+              state,
+              namespace);
       opened.push(format);
       formats.add(format);
     }
     Copies copies = new Copies(namespace, tiers, formats, memory);
     opened.push(copies);
     EvictionPolicy eviction =
-        settings.eviction().equals("lru")
+        settings.copies().eviction().equals("lru")
             ? new LeastRecentlyUsed(new SplittableRandom())
             : EvictionPolicy.NONE;
     Stager stager =
@@ -211,13 +221,13 @@ public final class Wiring implements MountOpener {
             copies,
             eviction,
             new StagerSettings(
-                settings.fetchThreads(),
-                Math.toIntExact(Math.min(settings.bufferMemoryBytes(), 1L << 30)),
+                settings.copies().fetchThreads(),
+                Math.toIntExact(Math.min(settings.copies().bufferMemoryBytes(), 1L << 30)),
                 QUEUE_LENGTH),
             cluster == null ? Share.ALL : cluster.share(namespace),
             Priority::lower);
     opened.push(stager);
-    ExecutorService metadataThreads = metadataThreads(settings.metadataThreads());
+    ExecutorService metadataThreads = metadataThreads(settings.source().metadataThreads());
     opened.push(metadataThreads::shutdownNow);
     PmfsFileSystem fileSystem =
         began == null
@@ -228,7 +238,7 @@ public final class Wiring implements MountOpener {
     ReadMode readMode = readMode(settings, isDirect);
     Bridge bridge = bridge(choice, settings, readMode, fileSystem);
     log.info("bridge {}: {}", choice.name(), choice.reason());
-    RequestLog requests = RequestLogs.open(settings, namespace, bridge, isResumed());
+    RequestLog requests = RequestLogs.open(settings.observation(), namespace, bridge, isResumed());
     opened.push(requests);
     bridge.tell(requests);
     if (!namespace.stoppedCleanly()) {
@@ -248,7 +258,7 @@ public final class Wiring implements MountOpener {
     opened.push(tasks);
     List<Path> owned = new ArrayList<>(List.of(state));
     List<Path> pools = new ArrayList<>();
-    for (TierSpec spec : settings.tiers()) {
+    for (TierSpec spec : settings.copies().tiers()) {
       if (PoolPlace.isPool(spec)) {
         pools.add(spec.path());
       } else {
@@ -352,11 +362,12 @@ public final class Wiring implements MountOpener {
 
   /** Whether the kernel is to read copies where they lie from the beginning, sparing its cache. */
   private boolean isReadDirectly(MountSettings settings, Tier first) {
-    Compression own = settings.tiers().get(0).compression();
-    Compression compression = own == null ? settings.compression() : own;
-    boolean permitted = mountsForUser() ? settings.passthroughCapability() : surroundings.isRoot();
+    Compression own = settings.copies().tiers().get(0).compression();
+    Compression compression = own == null ? settings.copies().compression() : own;
+    boolean permitted =
+        mountsForUser() ? settings.bridge().passthroughCapability() : surroundings.isRoot();
     return first.isDirect()
-        && settings.readMode().equals(ReadMode.AUTO.word())
+        && settings.bridge().readMode().equals(ReadMode.AUTO.word())
         && compression.mode() == Compression.Mode.NONE
         && permitted;
   }
@@ -387,8 +398,8 @@ public final class Wiring implements MountOpener {
     MountOptions options =
         new MountOptions(
             settings.mountpoint(),
-            settings.source().toString(),
-            settings.allowOther(),
+            settings.source().path().toString(),
+            settings.bridge().allowOther(),
             KERNEL_TIMEOUT);
     SharedSession session = supervision == null ? null : supervision.session();
     return choice.isKernel()
@@ -401,11 +412,11 @@ public final class Wiring implements MountOpener {
     if (resumed != null) {
       return resumed;
     }
-    if (settings.readMode().equals(ReadMode.PAGE_CACHE.word())) {
+    if (settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())) {
       return ReadMode.PAGE_CACHE;
     }
-    boolean asked = settings.readMode().equals(ReadMode.PASSTHROUGH.word());
-    if (mountsForUser() && !settings.passthroughCapability()) {
+    boolean asked = settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word());
+    if (mountsForUser() && !settings.bridge().passthroughCapability()) {
       if (asked) {
         log.warn(ServedDataset.LACKS_CAPABILITY);
       }
@@ -419,7 +430,7 @@ public final class Wiring implements MountOpener {
   }
 
   private static Path stateDirectory(MountSettings settings) throws MountFailure {
-    Path directory = settings.stateDirectory();
+    Path directory = settings.metadata().stateDirectory();
     if (directory == null) {
       throw MountFailure.usage("there is no place for the state; give one with --state-dir");
     }
@@ -481,13 +492,13 @@ public final class Wiring implements MountOpener {
             kind(spec),
             spec.path().resolve(dataset),
             spec.capacity().on(diskBytes),
-            Math.max(mount.keepFree().on(diskBytes), roomOfState(mount, disk, diskBytes)));
+            Math.max(mount.copies().keepFree().on(diskBytes), roomOfState(mount, disk, diskBytes)));
     return new DirectoryTier(settings, usage, new LinuxDaxFiles());
   }
 
   /** Copies leave room for the records of them, where both are on one disk. */
   private static long roomOfState(MountSettings mount, FileStore disk, long diskBytes) {
-    Path state = mount.stateDirectory();
+    Path state = mount.metadata().stateDirectory();
     try {
       boolean isThere =
           state != null && Files.getFileStore(DefaultTier.nearestExisting(state)).equals(disk);
@@ -522,7 +533,7 @@ public final class Wiring implements MountOpener {
     boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
     boolean isPool = PoolPlace.isPool(spec);
     return new CopyFormat(
-        own == null ? settings.compression() : own,
+        own == null ? settings.copies().compression() : own,
         bundling,
         isPool ? dictionaryOfPool(state, tier.name()) : spec.path().resolve(dataset),
         Wiring::runInBackground,
@@ -544,10 +555,10 @@ public final class Wiring implements MountOpener {
 
   /** Room for single files can only be made where copies are alone. */
   private static Bundling bundling(MountSettings settings, boolean isPool, boolean isDirect) {
-    if (!settings.eviction().equals("none")) {
+    if (!settings.copies().eviction().equals("none")) {
       return Bundling.NONE;
     }
-    return !isPool && (isDirect || settings.readMode().equals(ReadMode.PASSTHROUGH.word()))
+    return !isPool && (isDirect || settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word()))
         ? Bundling.COMPRESSED
         : Bundling.ALL;
   }

@@ -60,12 +60,12 @@ public final class FakeDataset implements MountedDataset {
       throw failure;
     }
     world.mountinfo(
-        TestMachine.line(settings.mountpoint(), "fuse.pmfs", settings.source().toString()));
+        TestMachine.line(settings.mountpoint(), "fuse.pmfs", settings.source().path().toString()));
   }
 
   @Override
   public StatusReport status() {
-    return report(settings.mountpoint().toString(), settings.source().toString());
+    return report(settings.mountpoint().toString(), settings.source().path().toString());
   }
 
   @Override

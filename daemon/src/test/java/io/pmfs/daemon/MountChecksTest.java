@@ -55,7 +55,7 @@ final class MountChecksTest {
   @Test
   void run_sourceMissing_isUsage() throws Exception {
     MountSettings settings = world.settings(Map.of());
-    Files.delete(settings.source());
+    Files.delete(settings.source().path());
 
     assertFails(settings, ExitStatus.USAGE, "/src: source: no such file or directory");
   }
@@ -63,8 +63,8 @@ final class MountChecksTest {
   @Test
   void run_sourceIsAFileThatIsSaidToBeTar_isFine() throws Exception {
     MountSettings settings = world.settings(Map.of(MountOption.SOURCE_FORM, List.of("tar")));
-    Files.delete(settings.source());
-    Files.writeString(settings.source(), "x");
+    Files.delete(settings.source().path());
+    Files.writeString(settings.source().path(), "x");
 
     assertThatCode(() -> check(settings)).doesNotThrowAnyException();
   }
@@ -72,8 +72,8 @@ final class MountChecksTest {
   @Test
   void run_sourceIsAFileNotNamedTar_isUsage() throws Exception {
     MountSettings settings = world.settings(Map.of());
-    Files.delete(settings.source());
-    Files.writeString(settings.source(), "x");
+    Files.delete(settings.source().path());
+    Files.writeString(settings.source().path(), "x");
 
     assertFails(settings, ExitStatus.USAGE, "/src: source: not a directory");
   }
@@ -81,8 +81,8 @@ final class MountChecksTest {
   @Test
   void run_sourceIsAFileThoughADirectoryWasAskedFor_isUsage() throws Exception {
     MountSettings settings = world.settings(Map.of(MountOption.SOURCE_FORM, List.of("directory")));
-    Files.delete(settings.source());
-    Files.writeString(settings.source(), "x");
+    Files.delete(settings.source().path());
+    Files.writeString(settings.source().path(), "x");
 
     assertFails(settings, ExitStatus.USAGE, "/src: source: not a directory");
   }

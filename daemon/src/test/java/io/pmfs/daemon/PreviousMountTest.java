@@ -163,8 +163,8 @@ final class PreviousMountTest {
     try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
       serving.publish(
           new Registry.Entry(
-              elsewhere.toString(), settings.source().toString(), 1, "/s", "/l", "0:30"));
-      world.mountinfo(TestRun.line(elsewhere, "fuse.pmfs", settings.source().toString()));
+              elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l", "0:30"));
+      world.mountinfo(TestRun.line(elsewhere, "fuse.pmfs", settings.source().path().toString()));
       AtomicInteger tries = new AtomicInteger();
 
       assertThatThrownBy(

@@ -144,7 +144,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     if (!settings.containsKey(MountOption.STATE_DIR)) {
       TierSpec lastLocal = null;
       boolean hasPool = false;
-      for (TierSpec tier : MountSettings.tiers(new OptionValues(settings, surroundings))) {
+      for (TierSpec tier : CopySettings.tiers(new OptionValues(settings, surroundings))) {
         if (PoolPlace.isPool(tier)) {
           hasPool = true;
           continue;

@@ -50,11 +50,12 @@ public record SessionSettings(
       Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
       throws MountFailure {
     Map<MountOption<?>, List<String>> pinned = new TreeMap<>();
-    pinned.put(MountOption.SOURCE, List.of(settings.source().toString()));
-    pinned.put(MountOption.TIER, settings.tiers().stream().map(TierSpec::exactText).toList());
+    pinned.put(MountOption.SOURCE, List.of(settings.source().path().toString()));
+    pinned.put(
+        MountOption.TIER, settings.copies().tiers().stream().map(TierSpec::exactText).toList());
     pinned.put(MountOption.LOG_FILE, List.of(logFile.toString()));
-    put(pinned, MountOption.STATE_DIR, settings.stateDirectory());
-    put(pinned, MountOption.ACCESS_LOG, settings.accessLog());
+    put(pinned, MountOption.STATE_DIR, settings.metadata().stateDirectory());
+    put(pinned, MountOption.ACCESS_LOG, settings.observation().accessLog());
     ClusterOptions cluster = settings.cluster();
     if (cluster != null) {
       boolean isListed = cluster.directory() == null;

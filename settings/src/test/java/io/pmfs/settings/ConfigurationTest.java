@@ -86,7 +86,11 @@ final class ConfigurationTest {
   }
 
   private String logLevel(@Nullable String file) throws MountFailure {
-    return world.configuration(Map.of(), file).toSettings(world.surroundings()).logLevel();
+    return world
+        .configuration(Map.of(), file)
+        .toSettings(world.surroundings())
+        .observation()
+        .logLevel();
   }
 
   @Test
@@ -101,7 +105,7 @@ final class ConfigurationTest {
                 world.surroundings())
             .toSettings(world.surroundings());
 
-    assertThat(settings.source()).isEqualTo(source);
+    assertThat(settings.source().path()).isEqualTo(source);
     assertThat(settings.mountpoint()).isEqualTo(mountpoint);
   }
 
@@ -157,32 +161,21 @@ final class ConfigurationTest {
     assertThat(settings)
         .isEqualTo(
             new MountSettings(
-                world.directory.resolve("src"),
-                "auto",
-                false,
                 world.directory.resolve("mnt"),
-                List.of(new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
-                Capacity.ofPercent(10),
-                false,
-                Compression.NONE,
-                world.directory.resolve("cache/state"),
-                "auto",
-                "auto",
-                "none",
-                4,
-                8,
-                64 << 20,
-                64 << 20,
+                new SourceSettings(world.directory.resolve("src"), "auto", false, 8),
+                new CopySettings(
+                    List.of(
+                        new TierSpec("ssd", world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
+                    Capacity.ofPercent(10),
+                    false,
+                    Compression.NONE,
+                    "none",
+                    4,
+                    64 << 20),
+                new MetadataSettings(world.directory.resolve("cache/state"), 64 << 20),
+                new BridgeSettings("auto", "auto", false, null, false, Duration.ofSeconds(30)),
                 null,
-                false,
-                null,
-                false,
-                null,
-                Duration.ofSeconds(30),
-                null,
-                "info",
-                null,
-                Duration.ofSeconds(10)));
+                new ObservationSettings(null, null, "info", null, Duration.ofSeconds(10))));
   }
 
   @ParameterizedTest
@@ -190,14 +183,15 @@ final class ConfigurationTest {
   void toSettings_slowRequests_isATimeOrOff(String text, long millis) throws Exception {
     world.environment.put("PMFS_SLOW_REQUESTS", text);
 
-    assertThat(world.settings(Map.of()).slowRequests()).isEqualTo(Duration.ofMillis(millis));
+    assertThat(world.settings(Map.of()).observation().slowRequests())
+        .isEqualTo(Duration.ofMillis(millis));
   }
 
   @Test
   void toSettings_accessLog_isRelativeToWhereItIsGiven() throws Exception {
     world.environment.put("PMFS_ACCESS_LOG", "logs/access");
 
-    assertThat(world.settings(Map.of()).accessLog())
+    assertThat(world.settings(Map.of()).observation().accessLog())
         .isEqualTo(world.directory.resolve("logs/access"));
   }
 
@@ -205,7 +199,7 @@ final class ConfigurationTest {
   void toSettings_tiersInEnvironment_areSplit() throws Exception {
     world.environment.put("PMFS_TIER", " pm:/p:1G,ssd:/s  ssd:/t ");
 
-    assertThat(world.settings(Map.of()).tiers())
+    assertThat(world.settings(Map.of()).copies().tiers())
         .extracting(TierSpec::toString)
         .containsExactly("pm:/p:1.0 GiB", "ssd:/s", "ssd:/t");
   }
@@ -217,14 +211,18 @@ final class ConfigurationTest {
     MountSettings settings =
         world.settings(Map.of(MountOption.TIER, List.of("pm:/p", "ssd:/s", "ssd:/net/t")));
 
-    assertThat(settings.stateDirectory()).isEqualTo(Path.of("/s/state"));
+    assertThat(settings.metadata().stateDirectory()).isEqualTo(Path.of("/s/state"));
   }
 
   @Test
   void toSettings_allTiersOnTheNetwork_hasNoStateDirectory() throws Exception {
     world.mountinfo(TestMachine.line(Path.of("/net"), "lustre", "mds:/"));
 
-    assertThat(world.settings(Map.of(MountOption.TIER, List.of("ssd:/net/t"))).stateDirectory())
+    assertThat(
+            world
+                .settings(Map.of(MountOption.TIER, List.of("ssd:/net/t")))
+                .metadata()
+                .stateDirectory())
         .isNull();
   }
 

@@ -40,7 +40,7 @@ final class SessionSettingsTest {
   private MountSettings begin() throws Exception {
     Configuration configuration = world.configuration(options, null);
     MountSettings settings = configuration.toSettings(world.surroundings());
-    Path log = Objects.requireNonNull(settings.logFile());
+    Path log = Objects.requireNonNull(settings.observation().logFile());
     SessionSettings.begin(configuration, settings, log, false).of(SOURCE).write(file);
     return settings;
   }
@@ -89,7 +89,7 @@ final class SessionSettingsTest {
     options.put(MountOption.TIER, List.of("ssd:" + link.resolve("tier")));
     options.put(MountOption.STATE_DIR, List.of(link.resolve("state").toString()));
     MountSettings began = begin();
-    Path place = began.tiers().get(0).path();
+    Path place = began.copies().tiers().get(0).path();
     assertThat(place).isEqualTo(world.directory.resolve("first/tier"));
     Files.delete(link);
     Files.createSymbolicLink(link, world.makeDirectory("second"));
@@ -194,18 +194,18 @@ final class SessionSettingsTest {
         Path.of(Objects.requireNonNull(getClass().getResource("session-format-1.json")).toURI());
     Files.copy(recorded, file);
     MountSettings settings = resume();
-    assertThat(settings.source()).isEqualTo(Path.of("/lustre/imagenet"));
-    assertThat(settings.nested()).isTrue();
+    assertThat(settings.source().path()).isEqualTo(Path.of("/lustre/imagenet"));
+    assertThat(settings.source().nested()).isTrue();
     assertThat(settings.mountpoint()).isEqualTo(Path.of("/mnt/dataset"));
-    assertThat(settings.tiers())
+    assertThat(settings.copies().tiers())
         .extracting(TierSpec::exactText)
         .containsExactly("pm:/mnt/pmem0/pmfs:214748364800:zstd:5", "ssd:/local/pmfs:80.000000%");
-    assertThat(settings.keepFree()).isEqualTo(Capacity.parse("3%"));
-    assertThat(settings.eviction()).isEqualTo("lru");
-    assertThat(settings.stateDirectory()).isEqualTo(Path.of("/local/pmfs/state"));
-    assertThat(settings.logFile()).isEqualTo(Path.of("/home/ada/logs/daemon.log"));
-    assertThat(settings.accessLog()).isEqualTo(Path.of("/home/ada/logs/access.log"));
-    assertThat(settings.slowRequests()).isZero();
+    assertThat(settings.copies().keepFree()).isEqualTo(Capacity.parse("3%"));
+    assertThat(settings.copies().eviction()).isEqualTo("lru");
+    assertThat(settings.metadata().stateDirectory()).isEqualTo(Path.of("/local/pmfs/state"));
+    assertThat(settings.observation().logFile()).isEqualTo(Path.of("/home/ada/logs/daemon.log"));
+    assertThat(settings.observation().accessLog()).isEqualTo(Path.of("/home/ada/logs/access.log"));
+    assertThat(settings.observation().slowRequests()).isZero();
     ClusterOptions cluster = Objects.requireNonNull(settings.cluster());
     assertThat(cluster.nodes()).containsExactly("node01", "node02", "node03");
     assertThat(cluster.tls()).startsWith(Path.of("/home/ada/node.pem")).hasSize(3);

@@ -38,18 +38,18 @@ final class MountExamination {
   /** Source, tiers and state. */
   List<Finding> places() {
     source();
-    settings.tiers().forEach(this::tier);
-    Path state = settings.stateDirectory();
+    settings.copies().tiers().forEach(this::tier);
+    Path state = settings.metadata().stateDirectory();
     if (state == null) {
       add(Finding.Grade.FAIL, "state", "no tier is on a local disk; give a place with --state-dir");
     } else {
-      room("state", state, settings.keepFree());
+      room("state", state, settings.copies().keepFree());
     }
     return findings;
   }
 
   private void source() {
-    Path source = settings.source();
+    Path source = settings.source().path();
     String wrong =
         switch (MountProbe.of(source)) {
           case ANSWERS -> null;
@@ -73,7 +73,7 @@ final class MountExamination {
         add(Finding.Grade.FAIL, subject, e.line());
       }
     } else {
-      room(subject, tier.path(), settings.keepFree());
+      room(subject, tier.path(), settings.copies().keepFree());
     }
   }
 

@@ -1,0 +1,56 @@
+package io.pmfs.settings;
+
+import io.pmfs.stage.Compression;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Where copies are kept, and how they are made.
+ *
+ * @param tiers fastest first; at least one
+ * @param keepFree what is always left free on each tier's disk
+ * @param requireDax whether a pm tier must be persistent memory that can be mapped itself
+ * @param compression how copies are stored in tiers that do not say so themselves
+ * @param eviction {@code none} or {@code lru}
+ * @param fetchThreads 1 to 256
+ * @param bufferMemoryBytes at least 8 MiB
+ */
+public record CopySettings(
+    List<TierSpec> tiers,
+    Capacity keepFree,
+    boolean requireDax,
+    Compression compression,
+    String eviction,
+    int fetchThreads,
+    long bufferMemoryBytes) {
+  public CopySettings {
+    tiers = List.copyOf(tiers);
+  }
+
+  static CopySettings of(OptionValues values) throws MountFailure {
+    return new CopySettings(
+        tiers(values),
+        values.get(MountOption.KEEP_FREE),
+        values.get(MountOption.REQUIRE_DAX),
+        values.get(MountOption.COMPRESSION),
+        values.get(MountOption.EVICTION),
+        values.get(MountOption.FETCH_THREADS),
+        values.get(MountOption.BUFFER_MEMORY));
+  }
+
+  /** The tiers at their places; a place is one tier's only. */
+  static List<TierSpec> tiers(OptionValues values) throws MountFailure {
+    List<String> texts = values.texts(MountOption.TIER);
+    List<TierSpec> given = values.get(MountOption.TIER);
+    List<TierSpec> tiers = new ArrayList<>();
+    for (int i = 0; i < given.size(); i++) {
+      Path path = values.placeOf(given.get(i).path());
+      if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
+        throw MountFailure.usage("--tier " + texts.get(i) + ": this directory is a tier already");
+      }
+      tiers.add(given.get(i).at(path));
+    }
+    return tiers;
+  }
+}

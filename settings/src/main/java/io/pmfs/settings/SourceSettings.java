@@ -1,0 +1,21 @@
+package io.pmfs.settings;
+
+import java.nio.file.Path;
+
+/**
+ * What is mounted, and how it is asked.
+ *
+ * @param path the dataset's directory or tar file, absolute and without symbolic links
+ * @param form {@code auto}, {@code directory} or {@code tar}
+ * @param nested whether tar files in tar files are directories
+ * @param metadataThreads that ask the source for names, 1 to 256
+ */
+public record SourceSettings(Path path, String form, boolean nested, int metadataThreads) {
+  static SourceSettings of(OptionValues values) throws MountFailure {
+    return new SourceSettings(
+        values.placeOf(values.get(MountOption.SOURCE)),
+        values.get(MountOption.SOURCE_FORM),
+        values.get(MountOption.NESTED),
+        values.get(MountOption.METADATA_THREADS));
+  }
+}
