@@ -151,7 +151,8 @@ final class RunCommand implements Callable<Integer> {
     }
     Map<MountOption<?>, List<String>> given =
         MountOptions.given(spec.commandLine().getParseResult());
-    if (given.containsKey(MountOption.USER) || surroundings.variable("PMFS_USER") != null) {
+    if (given.containsKey(MountOption.USER)
+        || surroundings.variable(MountOption.USER.variable()) != null) {
       throw MountFailure.usage(
           "--user: not with run, whose COMMAND would be root's; mount with pmfs mount --user, or"
               + " run all of it as that user");
