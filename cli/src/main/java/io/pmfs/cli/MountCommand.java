@@ -10,11 +10,11 @@ import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.PoolPlace;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TierPlace;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -113,7 +113,7 @@ final class MountCommand implements Callable<Integer> {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       // Not by a daemon that takes over: copies are being served from there.
       if (format) {
-        PoolPlace.format(settings.copies().tiers());
+        TierPlace.format(settings.copies().tiers());
       }
       serve(settings, begin(configuration, settings, registry), registry, registration, previous);
     }

@@ -6,7 +6,6 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.PoolPlace;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierSpec;
@@ -213,14 +212,7 @@ final class RunCommand implements Callable<Integer> {
         });
     if (own != null) {
       for (TierSpec tier : settings.copies().tiers()) {
-        if (PoolPlace.isPool(tier)) {
-          throw new MountFailure(
-              ExitStatus.FAILED,
-              tier.path()
-                  + ": a pool is used by one mount at a time, and another has it; give this run a"
-                  + " --tier of its own");
-        }
-        arguments.add("--tier=" + tier.at(tier.path().resolve(own)));
+        arguments.add("--tier=" + tier.place().apart(own));
       }
       Path state = settings.metadata().stateDirectory();
       if (state != null) {

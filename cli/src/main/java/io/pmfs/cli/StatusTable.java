@@ -101,10 +101,12 @@ final class StatusTable {
     for (StatusReport.TierStatus tier : report.tiers()) {
       count++;
       String dax =
-          tier.kind().equals("pm")
-              ? ", "
-                  + (tier.dax().real() ? "DAX" + because(tier.dax().reason()) : tier.dax().reason())
-              : "";
+          tier.dax().equals(StatusReport.Dax.NONE)
+              ? ""
+              : ", "
+                  + (tier.dax().real()
+                      ? "DAX" + because(tier.dax().reason())
+                      : tier.dax().reason());
       add(
           "tier " + count,
           "%s %s%s, %s of %s in %,d copies%s%s at %s"

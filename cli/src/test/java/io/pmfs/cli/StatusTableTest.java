@@ -37,7 +37,7 @@ final class StatusTableTest {
   }
 
   private static StatusReport.TierStatus tier(long usedBytes, long contentBytes) {
-    StatusReport.Dax dax = new StatusReport.Dax(false, "");
+    StatusReport.Dax dax = StatusReport.Dax.NONE;
     return new StatusReport.TierStatus(
         "t",
         "ssd",

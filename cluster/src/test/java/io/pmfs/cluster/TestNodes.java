@@ -29,7 +29,6 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -172,7 +171,7 @@ final class TestNodes implements AutoCloseable {
       namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
       Tier tier =
           new DirectoryTier(
-              new TierSettings("ssd:0", TierKind.SSD, place.resolve("tier"), capacity, 0),
+              new TierSettings("ssd:0", "ssd", place.resolve("tier"), capacity, 0),
               isNew ? Tier.Usage.NONE : null);
       copies =
           new Copies(

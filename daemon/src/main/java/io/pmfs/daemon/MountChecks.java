@@ -1,20 +1,17 @@
 package io.pmfs.daemon;
 
-import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.MountTable;
-import io.pmfs.settings.PoolPlace;
+import io.pmfs.settings.OwnDirectory;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierSpec;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -51,7 +48,7 @@ public final class MountChecks {
     if (mounting == null) {
       checkMountpoint();
     } else if (!Files.isDirectory(settings.mountpoint())) {
-      throw usage(
+      throw MountFailure.usage(
           settings.mountpoint(),
           "mount point",
           "user " + surroundings.userName() + " cannot get there",
@@ -85,21 +82,26 @@ public final class MountChecks {
   private void checkSource() throws MountFailure {
     Path source = settings.source().path();
     switch (MountProbe.of(source)) {
-      case ABSENT -> throw usage(source, "source", "no such file or directory", "check the path");
+      case ABSENT ->
+          throw MountFailure.usage(source, "source", "no such file or directory", "check the path");
       case STALE, BROKEN, HUNG ->
-          throw usage(source, "source", "does not answer", "check that its file system is mounted");
-      case DENIED -> throw usage(source, "source", "permission denied", "ask its owner for access");
+          throw MountFailure.usage(
+              source, "source", "does not answer", "check that its file system is mounted");
+      case DENIED ->
+          throw MountFailure.usage(
+              source, "source", "permission denied", "ask its owner for access");
       case ANSWERS -> {
         boolean tar = Files.isRegularFile(source) && mayBeTar(source);
         if (!tar && !Files.isDirectory(source)) {
-          throw usage(
+          throw MountFailure.usage(
               source,
               "source",
               "not a directory",
               "name the dataset's directory or a tar file; --source-form tar takes one of any name");
         }
         if (!Files.isReadable(source) || !(tar || Files.isExecutable(source))) {
-          throw usage(source, "source", "permission denied", "ask its owner for access");
+          throw MountFailure.usage(
+              source, "source", "permission denied", "ask its owner for access");
         }
       }
     }
@@ -116,21 +118,24 @@ public final class MountChecks {
   private void checkMountpoint() throws MountFailure {
     Path mountpoint = settings.mountpoint();
     if (!Files.exists(mountpoint)) {
-      throw usage(
+      throw MountFailure.usage(
           mountpoint, "mount point", "no such directory", "create it: mkdir -p " + mountpoint);
     }
     if (!Files.isDirectory(mountpoint)) {
-      throw usage(mountpoint, "mount point", "not a directory", "choose an empty directory");
+      throw MountFailure.usage(
+          mountpoint, "mount point", "not a directory", "choose an empty directory");
     }
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(mountpoint)) {
       if (entries.iterator().hasNext()) {
-        throw usage(mountpoint, "mount point", "not empty", "choose an empty directory");
+        throw MountFailure.usage(
+            mountpoint, "mount point", "not empty", "choose an empty directory");
       }
       if (!surroundings.isRoot()) {
         checkMountpointOfUser(mountpoint);
       }
     } catch (IOException e) {
-      throw usage(mountpoint, "mount point", Reason.of(e), "choose an empty directory of your own");
+      throw MountFailure.usage(
+          mountpoint, "mount point", Reason.of(e), "choose an empty directory of your own");
     }
   }
 
@@ -140,7 +145,7 @@ public final class MountChecks {
     int mode = (Integer) Files.getAttribute(mountpoint, "unix:mode");
     boolean foreign = owner != surroundings.uid();
     if (!Files.isWritable(mountpoint) || (foreign && (mode & STICKY) != 0)) {
-      throw usage(
+      throw MountFailure.usage(
           mountpoint,
           "mount point",
           "not yours to mount on (owner " + owner + ")",
@@ -152,12 +157,12 @@ public final class MountChecks {
     Path source = settings.source().path();
     Path mountpoint = settings.mountpoint();
     if (source.startsWith(mountpoint)) {
-      throw usage(
+      throw MountFailure.usage(
           mountpoint, "mount point", "would hide the source " + source, "name another directory");
     }
     // Then a walk of the mount would meet the mount again, without end.
     if (mountpoint.startsWith(source)) {
-      throw usage(
+      throw MountFailure.usage(
           mountpoint,
           "mount point",
           "lies inside the source " + source,
@@ -179,33 +184,18 @@ public final class MountChecks {
   }
 
   private void checkTier(TierSpec tier) throws MountFailure {
-    Path path = tier.path();
-    String what = "tier " + tier.kind();
-    checkApart(path, what);
-    if (PoolPlace.isPool(tier)) {
-      PoolPlace.check(tier);
-      return;
-    }
-    if (Files.exists(path) && !Files.isDirectory(path)) {
-      throw usage(
-          path, what, "not a directory", "name a directory; as pm:" + path + " it is a pool");
-    }
-    makeDirectory(path, what, "choose another --tier");
-    try {
-      checkRoom(tier, what);
-    } catch (IOException e) {
-      throw usage(path, what, Reason.of(e), "choose another --tier");
-    }
+    checkApart(tier.path(), tier.what());
+    tier.place().check(settings.keepFree(), userToMakeFor());
   }
 
   /** Copies inside the source would become part of the dataset; below the mount, unreachable. */
   private void checkApart(Path path, String what) throws MountFailure {
     if (path.startsWith(settings.source().path())) {
-      throw usage(
+      throw MountFailure.usage(
           path, what, "lies inside the source " + settings.source().path(), "choose another place");
     }
     if (path.startsWith(settings.mountpoint())) {
-      throw usage(
+      throw MountFailure.usage(
           path,
           what,
           "lies inside the mount point " + settings.mountpoint(),
@@ -221,55 +211,13 @@ public final class MountChecks {
     }
     checkApart(file, "access log");
     if (file.equals(settings.observation().logFile())) {
-      throw usage(file, "access log", "is the log file", "name another file");
+      throw MountFailure.usage(file, "access log", "is the log file", "name another file");
     }
   }
 
-  private void makeDirectory(Path path, String what, String remedy) throws MountFailure {
-    try {
-      if (!Files.isDirectory(path)) {
-        Files.createDirectories(
-            path,
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-      }
-      // access(2) says yes to root even where the file system is read-only or refuses: try it.
-      Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
-    } catch (IOException e) {
-      throw usage(
-          path,
-          what,
-          "cannot be used: " + Reason.of(e),
-          mounting == null
-              ? remedy
-              : remedy
-                  + ", or make it: install -d -m 700 -o %s %s"
-                      .formatted(surroundings.userName(), path));
-    }
-  }
-
-  private void checkRoom(TierSpec tier, String what) throws IOException, MountFailure {
-    FileStore disk = Files.getFileStore(tier.path());
-    long keep = settings.copies().keepFree().on(disk.getTotalSpace());
-    long free = disk.getUsableSpace();
-    // A full disk may be full of our own copies, which serve well.
-    if (free <= keep && isEmpty(tier.path())) {
-      throw usage(
-          tier.path(),
-          what,
-          "nothing would fit: %s of %s are free and --keep-free %s keeps %s"
-              .formatted(
-                  ByteSize.format(free),
-                  ByteSize.format(disk.getTotalSpace()),
-                  settings.copies().keepFree(),
-                  ByteSize.format(keep)),
-          "lower --keep-free or choose another --tier");
-    }
-  }
-
-  private static boolean isEmpty(Path directory) throws IOException {
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
-      return !entries.iterator().hasNext();
-    }
+  /** Root can make what the user of a mount cannot. */
+  private @Nullable String userToMakeFor() {
+    return mounting == null ? null : surroundings.userName();
   }
 
   private void checkState() throws MountFailure {
@@ -282,13 +230,9 @@ public final class MountChecks {
     checkApart(state, "state");
     MountTable.Mount mount = mounts.holding(state);
     if (mount != null && mount.isNetwork()) {
-      throw usage(
+      throw MountFailure.usage(
           state, "state", "on a network file system (" + mount.type() + ")", "set --state-dir");
     }
-    makeDirectory(state, "state", "choose another --state-dir");
-  }
-
-  private static MountFailure usage(Path path, String what, String why, String remedy) {
-    return MountFailure.usage(path + ": " + what + ": " + why + "; " + remedy);
+    new OwnDirectory(state, "state").make("choose another --state-dir", userToMakeFor());
   }
 }

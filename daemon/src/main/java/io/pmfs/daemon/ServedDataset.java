@@ -21,7 +21,6 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.PoolPlace;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.SourceIdentity;
 import io.pmfs.stage.Copies;
@@ -29,7 +28,6 @@ import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -62,13 +60,11 @@ final class ServedDataset implements MountedDataset {
 
   private final MountSettings settings;
   private final Path state;
-  private final List<Path> owned;
-  private final List<Path> pools;
   private final Namespace namespace;
   private final DatasetSource source;
   private final CountedBackingStore asked;
   private final @Nullable Cluster cluster;
-  private final List<Tier> tiers;
+  private final MountTiers tiers;
   private final Copies copies;
   private final Stager stager;
   private final PmfsFileSystem fileSystem;
@@ -84,56 +80,26 @@ final class ServedDataset implements MountedDataset {
   private volatile boolean started;
   private volatile boolean purge;
 
-  /**
-   * Takes over everything.
-   *
-   * @param owned the directories that belong to this dataset alone
-   * @param pools the devices and files that do
-   * @param asked the source as it is read, by peers if there are any
-   * @param cluster with whom it is shared; null if with nobody
-   * @param isResumed whether an earlier daemon served this mount before
-   * @param directReason why passthrough was chosen at once; empty if it was not
-   * @param opened what must be closed, in that order
-   */
-  ServedDataset(
-      MountSettings settings,
-      Path state,
-      List<Path> owned,
-      List<Path> pools,
-      Namespace namespace,
-      DatasetSource source,
-      CountedBackingStore asked,
-      @Nullable Cluster cluster,
-      List<Tier> tiers,
-      Copies copies,
-      Stager stager,
-      PmfsFileSystem fileSystem,
-      KeptTasks tasks,
-      Bridge bridge,
-      RequestLog requests,
-      String bridgeReason,
-      boolean isResumed,
-      String directReason,
-      Deque<AutoCloseable> opened) {
-    this.settings = settings;
-    this.state = state;
-    this.owned = owned;
-    this.pools = pools;
-    this.namespace = namespace;
-    this.source = source;
-    this.asked = asked;
-    this.cluster = cluster;
-    this.tiers = tiers;
-    this.copies = copies;
-    this.stager = stager;
-    this.fileSystem = fileSystem;
-    this.tasks = tasks;
-    this.bridge = bridge;
-    this.requests = requests;
-    this.bridgeReason = bridgeReason;
-    this.isResumed = isResumed;
-    this.directReason = directReason;
-    this.opened = opened;
+  /** Takes over everything. */
+  ServedDataset(Parts parts) {
+    this.settings = parts.settings();
+    this.state = parts.source().state();
+    this.namespace = parts.source().namespace();
+    this.source = parts.source().origin();
+    this.asked = parts.source().store();
+    this.cluster = parts.source().cluster();
+    this.tiers = parts.tiers();
+    this.copies = parts.copies();
+    this.stager = parts.stager();
+    this.fileSystem = parts.fileSystem();
+    this.tasks = parts.tasks();
+    this.bridge = parts.bridge();
+    this.requests = parts.requests();
+    this.bridgeReason = parts.bridgeReason();
+    this.isResumed = parts.isResumed();
+    this.directReason =
+        parts.isDirect() ? tiers.first() + " is mapped memory, which the kernel reads itself" : "";
+    this.opened = parts.opened();
   }
 
   @Override
@@ -207,7 +173,7 @@ final class ServedDataset implements MountedDataset {
   public StatusReport status() {
     ReadOrigins origins = stager.readOrigins();
     List<StatusReport.TierStatus> tierReports =
-        IntStream.range(0, tiers.size())
+        IntStream.range(0, copies.tiers().size())
             .mapToObj(i -> StatusReport.TierStatus.of(i, origins, copies, stager))
             .toList();
     StatusReport.Reads reads =
@@ -423,8 +389,8 @@ final class ServedDataset implements MountedDataset {
     endSession();
     closeParts();
     if (purge) {
-      owned.forEach(ServedDataset::delete);
-      pools.forEach(ServedDataset::wipe);
+      delete(state);
+      tiers.wipe();
     }
   }
 
@@ -437,8 +403,8 @@ final class ServedDataset implements MountedDataset {
     tasks.close();
     recentReads.close();
     stager.close();
-    for (int i = 0; i < tiers.size(); i++) {
-      TierUsage.keep(namespace, tiers.get(i), copies.formats().get(i));
+    for (int i = 0; i < copies.tiers().size(); i++) {
+      TierUsage.keep(namespace, copies.tiers().get(i), copies.formats().get(i));
     }
     opened.forEach(Wiring::closeQuietly);
   }
@@ -456,14 +422,6 @@ final class ServedDataset implements MountedDataset {
       log.warn("{}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    }
-  }
-
-  private static void wipe(Path pool) {
-    try {
-      PoolPlace.wipe(pool);
-    } catch (IOException e) {
-      log.warn("{} could not be emptied: {}", pool, Reason.of(e));
     }
   }
 

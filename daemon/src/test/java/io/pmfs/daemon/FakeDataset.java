@@ -160,7 +160,7 @@ public final class FakeDataset implements MountedDataset {
                 "/local/pmfs",
                 "on",
                 "",
-                new StatusReport.Dax(false, "not asked"),
+                StatusReport.Dax.NONE,
                 1L << 40,
                 1536,
                 1,

@@ -80,9 +80,9 @@ public final class DirectoryTier implements Tier {
   private volatile @Nullable String reason;
   private volatile long fullSinceNanos;
 
-  /** A tier that uses only system calls of the JDK. */
+  /** A tier on a disk; see the other constructor. */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
-    this(settings, usage, DaxFiles.NONE);
+    this(settings, usage, null);
   }
 
   /**
@@ -91,20 +91,19 @@ public final class DirectoryTier implements Tier {
    *
    * @param usage the counts of the last clean stop, with which the tier accepts copies at once;
    *     null if unknown: it then accepts none before a {@link Tier.Census} was taken
+   * @param daxFiles how files are mapped if the directory is meant to be on persistent memory,
+   *     which is probed; null for a disk
    * @throws IOException if the directory cannot be created, read or written
    */
-  public DirectoryTier(TierSettings settings, @Nullable Usage usage, DaxFiles daxFiles)
+  public DirectoryTier(TierSettings settings, @Nullable Usage usage, @Nullable DaxFiles daxFiles)
       throws IOException {
     this.settings = settings;
     this.files = new CopyFiles(settings.directory());
     this.lock = lock(settings.directory());
     files.clearIncoming();
-    this.dax =
-        settings.kind() == TierKind.PM
-            ? DaxProbe.probe(files.incoming(), daxFiles, Path.of("/"))
-            : null;
+    this.dax = daxFiles == null ? null : DaxProbe.probe(files.incoming(), daxFiles, Path.of("/"));
     this.synced = dax != null && dax.isReal();
-    this.daxFiles = isDirect() ? daxFiles : DaxFiles.NONE;
+    this.daxFiles = daxFiles != null && isDirect() ? daxFiles : DaxFiles.NONE;
     FileStore disk = Files.getFileStore(settings.directory());
     this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk::getUsableSpace);
     this.bundles =

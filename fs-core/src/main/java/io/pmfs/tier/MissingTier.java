@@ -10,11 +10,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MissingTier implements Tier {
   private final String name;
-  private final TierKind kind;
+  private final String kind;
   private final String path;
   private final String reason;
 
-  public MissingTier(String name, TierKind kind, String path, String reason) {
+  public MissingTier(String name, String kind, String path, String reason) {
     this.name = name;
     this.kind = kind;
     this.path = path;

@@ -56,11 +56,13 @@ public final class PoolTier implements Tier {
    * The settings of a pool.
    *
    * @param name the tier's name, for example {@code pm:/dev/dax0.0}
+   * @param kind the kind of tier, for users
    * @param path the path of the device or file, shown to users
    * @param dataset the dataset whose copies it holds: at most 256 bytes of UTF-8
    * @param capacityBytes the most bytes that copies may use; less if the pool is smaller
    */
-  public record Settings(String name, String path, String dataset, long capacityBytes) {}
+  public record Settings(
+      String name, String kind, String path, String dataset, long capacityBytes) {}
 
   /**
    * Opens a pool, or creates one if the memory is empty.
@@ -389,7 +391,7 @@ public final class PoolTier implements Tier {
   public TierStatus status() {
     return new TierStatus(
         name(),
-        TierKind.PM,
+        settings.kind(),
         settings.path(),
         state,
         reason,

@@ -5,14 +5,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * The status of a tier for an administrator.
  *
+ * @param kind the kind of tier, as the command line calls it
  * @param reason why the tier is not on; null while it is
- * @param dax for a pm tier, whether applications could map the memory itself, and if not, why; null
- *     for others
+ * @param dax whether applications could map the tier's memory itself, and if not, why; null if the
+ *     tier is not meant to be persistent memory
  * @param usedBytes bytes that copies use, with files rounded up to 4 KiB and reservations included
  */
 public record TierStatus(
     String name,
-    TierKind kind,
+    String kind,
     String path,
     State state,
     @Nullable String reason,

@@ -22,7 +22,6 @@ import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceOperations;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -97,7 +96,7 @@ final class Dataset implements AutoCloseable {
       Path place = directory.resolve("tier" + i);
       directoryTiers.add(
           new DirectoryTier(
-              new TierSettings("ssd:" + i, TierKind.SSD, place, capacities[i], 0),
+              new TierSettings("ssd:" + i, "ssd", place, capacities[i], 0),
               lastStop == null ? Tier.Usage.NONE : lastStop.get(i)));
       tiers.add(new FaultyTier(directoryTiers.get(i)));
       formats.add(new CopyFormat(Compression.NONE, bundling, null, Runnable::run, null));

@@ -17,7 +17,6 @@ import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -56,7 +55,7 @@ final class Stage implements AutoCloseable {
           new FaultyTier(
               new DirectoryTier(
                   new TierSettings(
-                      "ssd:" + i, TierKind.SSD, directory.resolve("tier" + i), capacities[i], 0),
+                      "ssd:" + i, "ssd", directory.resolve("tier" + i), capacities[i], 0),
                   Tier.Usage.NONE)));
     }
     copies = copies();

@@ -17,7 +17,6 @@ import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -594,8 +593,7 @@ final class StagerTest {
       // After an unclean stop a tier accepts no copies until it was compared with the records.
       Tier tier =
           new DirectoryTier(
-              new TierSettings("ssd:0", TierKind.SSD, directory.resolve("tier0"), 32 * 4096, 0),
-              null);
+              new TierSettings("ssd:0", "ssd", directory.resolve("tier0"), 32 * 4096, 0), null);
       Copies copies = new Copies(stage.namespace, List.of(tier));
       Stager stager =
           new Stager(

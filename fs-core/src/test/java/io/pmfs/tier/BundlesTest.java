@@ -40,8 +40,7 @@ final class BundlesTest {
     close();
     opened =
         new DirectoryTier(
-            new TierSettings("ssd:test", TierKind.SSD, temporary.resolve("tier"), CAPACITY, 0),
-            usage);
+            new TierSettings("ssd:test", "ssd", temporary.resolve("tier"), CAPACITY, 0), usage);
     return opened;
   }
 

@@ -38,16 +38,19 @@ final class DirectoryTierTest extends TierContract {
   private DirectoryTier open(long capacityBytes, long keepFreeBytes, Tier.@Nullable Usage usage)
       throws IOException {
     return open(
-        new TierSettings("ssd:test", TierKind.SSD, directory(), capacityBytes, keepFreeBytes),
-        usage);
+        new TierSettings("ssd:test", "ssd", directory(), capacityBytes, keepFreeBytes),
+        usage,
+        null);
   }
 
   /** Opens the tier like a new session, closing the old one. */
-  private DirectoryTier open(TierSettings settings, Tier.@Nullable Usage usage) throws IOException {
+  private DirectoryTier open(
+      TierSettings settings, Tier.@Nullable Usage usage, @Nullable DaxFiles daxFiles)
+      throws IOException {
     if (opened != null) {
       opened.close();
     }
-    DirectoryTier tier = new DirectoryTier(settings, usage);
+    DirectoryTier tier = new DirectoryTier(settings, usage, daxFiles);
     opened = tier;
     return tier;
   }
@@ -486,8 +489,8 @@ final class DirectoryTierTest extends TierContract {
 
   @Test
   void status_pmKindOnAnOrdinaryDisk_saysWhatItIs() throws Exception {
-    DirectoryTier tier =
-        open(new TierSettings("pm:test", TierKind.PM, directory(), 1 << 20, 0), EMPTY);
+    TierSettings settings = new TierSettings("pm:test", "pm", directory(), 1 << 20, 0);
+    DirectoryTier tier = open(settings, EMPTY, DaxFiles.NONE);
 
     TierStatus status = tier.status();
     assertThat(status.name()).isEqualTo("pm:test");
@@ -503,7 +506,7 @@ final class DirectoryTierTest extends TierContract {
 
   @Test
   void open_inUse_isRefusedUntilItIsClosed() throws Exception {
-    TierSettings settings = new TierSettings("ssd:test", TierKind.SSD, directory(), 1 << 20, 0);
+    TierSettings settings = new TierSettings("ssd:test", "ssd", directory(), 1 << 20, 0);
     DirectoryTier first = newTier(1 << 20);
     CopyWriter writer = create(first, 7, 10);
     writer.write(0, ByteBuffer.wrap(content(1, 10)));
@@ -528,9 +531,9 @@ final class DirectoryTierTest extends TierContract {
 
   @Test
   void settings_negativeSizes_areRefused() {
-    assertThatThrownBy(() -> new TierSettings("t", TierKind.SSD, temporary, -1, 0))
+    assertThatThrownBy(() -> new TierSettings("t", "ssd", temporary, -1, 0))
         .hasMessageContaining("tier t");
-    assertThatThrownBy(() -> new TierSettings("t", TierKind.SSD, temporary, 0, -1))
+    assertThatThrownBy(() -> new TierSettings("t", "ssd", temporary, 0, -1))
         .hasMessageContaining("tier t");
   }
 

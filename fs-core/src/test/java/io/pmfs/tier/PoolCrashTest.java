@@ -27,7 +27,7 @@ final class PoolCrashTest {
 
   private PoolTier open(Tier.@Nullable Usage usage, Random random) throws IOException {
     return new PoolTier(
-        new PoolTier.Settings("pm:test", "/test", "dataset", Long.MAX_VALUE),
+        new PoolTier.Settings("pm:test", "pm", "/test", "dataset", Long.MAX_VALUE),
         memory,
         usage,
         random);

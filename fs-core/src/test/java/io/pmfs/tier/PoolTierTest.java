@@ -36,7 +36,7 @@ final class PoolTierTest extends TierContract {
       FakeMemory memory, String dataset, long capacityBytes, Tier.@Nullable Usage usage)
       throws IOException {
     return new PoolTier(
-        new PoolTier.Settings("pm:test", "/test", dataset, capacityBytes),
+        new PoolTier.Settings("pm:test", "pm", "/test", dataset, capacityBytes),
         memory,
         usage,
         new Random(1));

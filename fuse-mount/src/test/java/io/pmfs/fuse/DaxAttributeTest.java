@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.PersistentMemory;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;
@@ -85,9 +84,7 @@ final class DaxAttributeTest {
 
   private DirectoryTier tier() throws IOException {
     return new DirectoryTier(
-        new TierSettings("pm:test", TierKind.PM, directory, 16 << 20, 0),
-        DirectoryTier.Usage.NONE,
-        files);
+        new TierSettings("pm:test", "pm", directory, 16 << 20, 0), DirectoryTier.Usage.NONE, files);
   }
 
   private static Path put(DirectoryTier tier) throws IOException {

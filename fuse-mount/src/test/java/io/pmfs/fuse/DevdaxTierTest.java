@@ -23,7 +23,7 @@ final class DevdaxTierTest extends TierContract {
       PoolTier.wipe(memory);
     }
     return new PoolTier(
-        new PoolTier.Settings("pm:test", device.toString(), "dataset", capacityBytes),
+        new PoolTier.Settings("pm:test", "pm", device.toString(), "dataset", capacityBytes),
         PoolFile.open(device),
         Tier.Usage.NONE,
         new Random(1));

@@ -15,7 +15,6 @@ import io.pmfs.tier.PersistentMemory;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierContract;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.EOFException;
 import java.io.IOException;
@@ -53,7 +52,7 @@ final class FsdaxTierTest extends TierContract {
   @Override
   protected Tier newTier(long capacityBytes) throws IOException {
     return new DirectoryTier(
-        new TierSettings("pm:test", TierKind.PM, directory, capacityBytes, 0),
+        new TierSettings("pm:test", "pm", directory, capacityBytes, 0),
         DirectoryTier.Usage.NONE,
         files);
   }

@@ -12,7 +12,6 @@ import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -53,7 +52,7 @@ final class KernelFixture implements AutoCloseable {
     makeTree();
     namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
     TierSettings settings =
-        new TierSettings("tier", TierKind.SSD, directory.resolve("tier"), 100L << 20, 0);
+        new TierSettings("tier", "ssd", directory.resolve("tier"), 100L << 20, 0);
     List<Tier> tiers =
         hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE)) : List.of();
     copies = new Copies(namespace, tiers);

@@ -19,7 +19,7 @@ final class PoolFileTierTest extends TierContract {
     Files.deleteIfExists(path);
     PoolFile.create(path, capacityBytes + capacityBytes / 64 + (8 << 20));
     return new PoolTier(
-        new PoolTier.Settings("pm:test", path.toString(), "dataset", capacityBytes),
+        new PoolTier.Settings("pm:test", "pm", path.toString(), "dataset", capacityBytes),
         PoolFile.open(path),
         Tier.Usage.NONE,
         new Random(1));

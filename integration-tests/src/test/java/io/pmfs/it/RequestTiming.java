@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.nio.file.ExtendedOpenOption;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -42,7 +41,7 @@ final class RequestTiming {
       Path tree = scratch.directory("tree");
       Files.write(tree.resolve("f"), new byte[FILE_BYTES]);
       TierSettings settings =
-          new TierSettings("tier", TierKind.SSD, scratch.directory("tier"), 1L << 30, 0);
+          new TierSettings("tier", "ssd", scratch.directory("tier"), 1L << 30, 0);
       try (OwnMount mount =
               new OwnMount(scratch, tree, List.of(new DirectoryTier(settings, Tier.Usage.NONE)));
           FileChannel file =

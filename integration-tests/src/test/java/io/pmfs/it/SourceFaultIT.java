@@ -12,7 +12,6 @@ import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -87,7 +86,7 @@ final class SourceFaultIT {
   /** With a tier that holds a part of the tree. */
   private OwnMount mount() throws IOException {
     TierSettings settings =
-        new TierSettings("tier", TierKind.SSD, scratch.directory("tier"), 2L * LARGEST, 0);
+        new TierSettings("tier", "ssd", scratch.directory("tier"), 2L * LARGEST, 0);
     Tier tier = new DirectoryTier(settings, Tier.Usage.NONE);
     OwnMount mount = new OwnMount(scratch, dataset.root(), mode, List.of(tier));
     assertThat(mount.bridge().readMode()).as(mount.bridge().readModeReason()).isEqualTo(mode);

@@ -142,32 +142,32 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
           Setting.of(choice.tier().toString(), DEFAULT + ": " + choice.place() + " is local"));
     }
     if (!settings.containsKey(MountOption.STATE_DIR)) {
-      TierSpec lastLocal = null;
-      boolean hasPool = false;
+      Path lastLocal = null;
+      boolean isOneWithoutDirectory = false;
       for (TierSpec tier : CopySettings.tiers(new OptionValues(settings, surroundings))) {
-        if (PoolPlace.isPool(tier)) {
-          hasPool = true;
+        Path directory = tier.place().directory();
+        if (directory == null) {
+          isOneWithoutDirectory = true;
           continue;
         }
-        MountTable.Mount mount = mounts.holding(surroundings.resolveLinks(tier.path()));
+        MountTable.Mount mount = mounts.holding(surroundings.resolveLinks(directory));
         if (mount != null && !mount.isNetwork()) {
-          lastLocal = tier;
+          lastLocal = directory;
         }
       }
       if (lastLocal != null) {
         settings.put(
             MountOption.STATE_DIR,
             Setting.of(
-                lastLocal.path().resolve("state").toString(),
-                DEFAULT + ": in the last local tier"));
-      } else if (hasPool) {
-        putBesidePools(settings, surroundings, mounts);
+                lastLocal.resolve("state").toString(), DEFAULT + ": in the last local tier"));
+      } else if (isOneWithoutDirectory) {
+        putWhereATierWouldBe(settings, surroundings, mounts);
       }
     }
   }
 
   /** A pool has no place for a directory: the state goes where a tier would by default. */
-  private static void putBesidePools(
+  private static void putWhereATierWouldBe(
       Map<MountOption<?>, Setting> settings, Surroundings surroundings, MountTable mounts) {
     try {
       DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);

@@ -23,7 +23,7 @@ public final class DefaultTier {
       Path path = surroundings.resolveLinks(place.getValue());
       String objection = objection(path, surroundings, mounts);
       if (objection.isEmpty()) {
-        return new Choice(new TierSpec("ssd", path, Capacity.WHOLE_DISK), place.getKey());
+        return new Choice(new TierSpec(TierKind.SSD, path, Capacity.WHOLE_DISK), place.getKey());
       }
       rejected.append(rejected.isEmpty() ? "" : ", ").append(path).append(objection);
     }

@@ -1,5 +1,6 @@
 package io.pmfs.settings;
 
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /** What a command failed at: one line for the user, and the exit status that goes with it. */
@@ -22,6 +23,15 @@ public final class MountFailure extends Exception {
 
   public static MountFailure usage(String message) {
     return new MountFailure(ExitStatus.USAGE, message);
+  }
+
+  /**
+   * A place that cannot be used as configured.
+   *
+   * @param what what the place is for
+   */
+  public static MountFailure usage(Path path, String what, String why, String remedy) {
+    return usage(path + ": " + what + ": " + why + "; " + remedy);
   }
 
   public int exitStatus() {

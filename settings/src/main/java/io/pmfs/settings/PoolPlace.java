@@ -4,17 +4,21 @@ import io.pmfs.fuse.PoolFile;
 import io.pmfs.tier.MappedMemory;
 import io.pmfs.tier.PoolException;
 import io.pmfs.tier.PoolTier;
+import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
+import java.security.SecureRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The place of a tier that is a pool: a dax device or a file, not a directory. What is there is
  * what it is, whatever its name; a file is made only if its name ends in {@value #SUFFIX} and its
  * capacity is given in bytes.
  */
-public final class PoolPlace {
+final class PoolPlace implements TierPlace {
+  private static final String OTHER = "choose another --tier";
+
   static final String SUFFIX = ".pool";
 
   private static final int S_IFMT = 0170000;
@@ -22,20 +26,33 @@ public final class PoolPlace {
   private static final int S_IFCHR = 0020000;
   private static final int S_IFREG = 0100000;
 
-  private PoolPlace() {}
+  private final TierSpec tier;
+  private final Path path;
 
-  public static boolean isPool(TierSpec tier) {
-    return tier.kind().equals("pm")
-        && (Files.exists(tier.path())
-            ? !Files.isDirectory(tier.path())
-            : tier.path().toString().endsWith(SUFFIX));
+  PoolPlace(TierSpec tier) {
+    this.tier = tier;
+    this.path = tier.path();
   }
 
-  /** Throws a line with a remedy if it can be none. */
-  public static void check(TierSpec tier) throws MountFailure {
-    Path path = tier.path();
+  /** Whether a pool is there, or would be made there. */
+  static boolean isAt(Path path) {
+    return Files.exists(path) ? !Files.isDirectory(path) : path.toString().endsWith(SUFFIX);
+  }
+
+  @Override
+  public void check(Capacity keepFree, @Nullable String user) throws MountFailure {
+    check();
+  }
+
+  @Override
+  public Examined examine(Capacity keepFree) throws MountFailure {
+    check();
+    return new Examined(true, path + ": a pool");
+  }
+
+  private void check() throws MountFailure {
     if (!Files.exists(path)) {
-      checkNew(tier);
+      checkNew();
       return;
     }
     try {
@@ -44,80 +61,92 @@ public final class PoolPlace {
         case S_IFCHR -> {}
         case S_IFREG -> {
           if (Files.size(path) == 0) {
-            requireBytes(tier);
+            requireBytes();
           }
         }
         case S_IFBLK ->
             throw usage(
-                path,
                 "a block device",
                 "mount a file system with dax on it and name a directory there, or make it a dax"
                     + " device: ndctl create-namespace --mode=devdax");
-        default -> throw usage(path, "neither a file, a dax device nor a directory", OTHER);
+        default -> throw usage("neither a file, a dax device nor a directory", OTHER);
       }
     } catch (IOException e) {
-      throw usage(path, Reason.of(e), OTHER);
+      throw usage(Reason.of(e), OTHER);
     }
     if (!Files.isReadable(path) || !Files.isWritable(path)) {
-      throw usage(path, "permission denied", "have root give it to you: chown, chmod");
+      throw usage("permission denied", "have root give it to you: chown, chmod");
     }
   }
 
-  private static final String OTHER = "choose another --tier";
-
-  private static void checkNew(TierSpec tier) throws MountFailure {
-    Path parent = tier.path().getParent();
+  private void checkNew() throws MountFailure {
+    Path parent = path.getParent();
     if (parent == null || !Files.isDirectory(parent)) {
-      throw usage(tier.path(), "there is no directory for it", "create it: mkdir -p " + parent);
+      throw usage("there is no directory for it", "create it: mkdir -p " + parent);
     }
-    requireBytes(tier);
+    requireBytes();
   }
 
-  private static void requireBytes(TierSpec tier) throws MountFailure {
+  private void requireBytes() throws MountFailure {
     if (tier.capacity().isPercent()) {
       throw usage(
-          tier.path(),
           "a file for a pool needs a size",
-          "give it one, such as pm:%s:8G; for a directory make that first".formatted(tier.path()));
+          "give it one, such as pm:%s:8G; for a directory make that first".formatted(path));
     }
   }
 
-  private static MountFailure usage(Path path, String why, String remedy) {
-    return MountFailure.usage(path + ": tier pm: " + why + "; " + remedy);
+  private MountFailure usage(String why, String remedy) {
+    return MountFailure.usage(path, tier.what(), why, remedy);
   }
 
-  /** Opens its memory, having made the file if there is none. */
-  public static MappedMemory open(TierSpec tier) throws IOException {
-    Path path = tier.path();
-    if (!Files.exists(path)) {
-      PoolFile.create(path, tier.capacity().bytes());
-    } else if (Files.isRegularFile(path) && Files.size(path) == 0) {
-      PoolFile.resize(path, tier.capacity().bytes());
-    }
-    return PoolFile.open(path);
-  }
-
-  /** Has all pools of a mount be empty ones, whatever is in them. */
-  public static void format(List<TierSpec> tiers) throws MountFailure {
-    if (tiers.stream().noneMatch(PoolPlace::isPool)) {
-      throw MountFailure.usage(
-          "--format: no --tier is a dax device or a file, so there is no pool; leave it out");
-    }
-    for (TierSpec tier : tiers) {
-      if (isPool(tier) && Files.exists(tier.path())) {
-        try {
-          wipe(tier.path());
-        } catch (PoolException e) {
-          throw new MountFailure(ExitStatus.FAILED, tier.path() + ": pool: " + e.getMessage(), e);
-        } catch (IOException e) {
-          throw new MountFailure(ExitStatus.FAILED, tier.path() + ": pool: " + Reason.of(e), e);
-        }
+  /** Opens the memory, after making the file if there is none. */
+  @Override
+  public Tier open(Opening opening) throws IOException, MountFailure {
+    try {
+      if (!Files.exists(path)) {
+        PoolFile.create(path, tier.capacity().bytes());
+      } else if (Files.isRegularFile(path) && Files.size(path) == 0) {
+        PoolFile.resize(path, tier.capacity().bytes());
       }
+      MappedMemory memory = PoolFile.open(path);
+      return new PoolTier(
+          new PoolTier.Settings(
+              tier.name(),
+              tier.kind().word(),
+              path.toString(),
+              opening.dataset(),
+              tier.capacity().on(memory.size())),
+          memory,
+          opening.usage(),
+          new SecureRandom());
+    } catch (PoolException e) {
+      throw new MountFailure(ExitStatus.FAILED, path + ": pool: " + e.getMessage(), e);
     }
   }
 
-  /** Has a device or file be taken for an empty pool. */
-  public static void wipe(Path path) throws IOException {
+  /** A pool has one dataset only, so all of it goes. */
+  @Override
+  public void wipe(String dataset) throws IOException {
+    wipe();
+  }
+
+  @Override
+  public boolean format() throws MountFailure {
+    if (!Files.exists(path)) {
+      return true;
+    }
+    try {
+      wipe();
+      return true;
+    } catch (PoolException e) {
+      throw new MountFailure(ExitStatus.FAILED, path + ": pool: " + e.getMessage(), e);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, path + ": pool: " + Reason.of(e), e);
+    }
+  }
+
+  /** Makes the next open find an empty pool. */
+  private void wipe() throws IOException {
     if (Files.isRegularFile(path) && Files.size(path) == 0) {
       return;
     }
@@ -125,5 +154,14 @@ public final class PoolPlace {
       memory.fill();
       PoolTier.wipe(memory);
     }
+  }
+
+  @Override
+  public TierSpec apart(String name) throws MountFailure {
+    throw new MountFailure(
+        ExitStatus.FAILED,
+        path
+            + ": a pool is used by one mount at a time, and another has it; give this run a"
+            + " --tier of its own");
   }
 }

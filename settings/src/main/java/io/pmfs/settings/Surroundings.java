@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -16,12 +17,28 @@ import org.jspecify.annotations.Nullable;
  * @param uid the effective user
  * @param userName that user's name
  * @param root / except in tests; below it lie proc, dev and etc as the commands look at them
+ * @param tierKinds the kinds of tiers that may be configured
  */
 public record Surroundings(
-    Map<String, String> environment, Path workingDirectory, long uid, String userName, Path root) {
+    Map<String, String> environment,
+    Path workingDirectory,
+    long uid,
+    String userName,
+    Path root,
+    List<TierKind> tierKinds) {
 
   /** Set by the launcher, whose daemon runs in / so that it pins no file system. */
   public static final String LAUNCH_DIRECTORY = "PMFS_LAUNCH_DIR";
+
+  /** With all kinds of tiers. */
+  public Surroundings(
+      Map<String, String> environment,
+      Path workingDirectory,
+      long uid,
+      String userName,
+      Path root) {
+    this(environment, workingDirectory, uid, userName, root, TierKind.ALL);
+  }
 
   public static Surroundings real() throws IOException {
     Map<String, String> environment = NativeText.environment();

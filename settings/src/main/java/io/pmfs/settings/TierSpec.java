@@ -2,28 +2,29 @@ package io.pmfs.settings;
 
 import io.pmfs.stage.Compression;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One tier as configured.
  *
- * @param kind {@code pm} or {@code ssd}
- * @param path the directory that holds the copies, or the device or file that does; absolute
+ * @param path where its copies are: a directory, a device or a file, by its kind; absolute
  * @param capacity how much of its disk the tier may use
  * @param compression how its copies are stored; null to go by {@code --compression}
  */
 public record TierSpec(
-    String kind, Path path, Capacity capacity, @Nullable Compression compression) {
+    TierKind kind, Path path, Capacity capacity, @Nullable Compression compression) {
   static final String FORM = "KIND:PATH[:CAPACITY[:COMPRESSION]]";
 
   /** What has a capacity and a compression at its end. */
   private static final Pattern COMPRESSED =
       Pattern.compile("(.*:[^:/]*):((?:none|zstd|auto)(?::[^:/]*)?)", Pattern.DOTALL);
 
-  TierSpec(String kind, Path path, Capacity capacity) {
+  TierSpec(TierKind kind, Path path, Capacity capacity) {
     this(kind, path, capacity, null);
   }
 
@@ -34,11 +35,7 @@ public record TierSpec(
       throw new IllegalArgumentException(
           "'" + text + "' is not a tier; write it as " + FORM + ", such as ssd:/local/pmfs:80%");
     }
-    String kind = text.substring(0, colon);
-    if (!kind.equals("pm") && !kind.equals("ssd")) {
-      throw new IllegalArgumentException(
-          "'" + text + "': there is no tier kind '" + kind + "'; the kinds are pm and ssd");
-    }
+    TierKind kind = parseKind(text, text.substring(0, colon), surroundings.tierKinds());
     String path = text.substring(colon + 1);
     Compression compression = null;
     Matcher compressed = COMPRESSED.matcher(path);
@@ -62,6 +59,18 @@ public record TierSpec(
     return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
   }
 
+  private static TierKind parseKind(String text, String word, List<TierKind> kinds) {
+    for (TierKind kind : kinds) {
+      if (kind.word().equals(word)) {
+        return kind;
+      }
+    }
+    String known = kinds.stream().map(TierKind::word).collect(Collectors.joining(", "));
+    throw new IllegalArgumentException(
+        "'%s': there is no tier kind '%s'; the kinds are %s"
+            .formatted(text, word, known.replaceFirst(", (?=[^,]*$)", " and ")));
+  }
+
   private static Compression parseCompression(String text, String compression) {
     try {
       return Compression.parse(compression);
@@ -70,13 +79,28 @@ public record TierSpec(
     }
   }
 
+  /** The tier's name in records and for users. */
+  public String name() {
+    return kind + ":" + path;
+  }
+
+  /** What messages call it before they say what is wrong with it. */
+  public String what() {
+    return "tier " + kind;
+  }
+
+  /** What is at the path now. */
+  public TierPlace place() {
+    return kind.places().apply(this);
+  }
+
   /** All of it, so that {@link #parse} gives the same tier, whatever is in its path. */
   String exactText() {
     String amount =
         capacity.isPercent()
             ? String.format(Locale.ROOT, "%.6f%%", capacity.percent())
             : Long.toString(capacity.bytes());
-    String text = kind + ":" + path + ":" + amount;
+    String text = name() + ":" + amount;
     return compression == null ? text : text + ":" + compression;
   }
 
@@ -86,7 +110,7 @@ public record TierSpec(
 
   @Override
   public String toString() {
-    String tier = kind + ":" + path;
+    String tier = name();
     if (compression != null) {
       return tier + ":" + capacity + ":" + compression;
     }

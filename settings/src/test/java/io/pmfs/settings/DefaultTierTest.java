@@ -24,7 +24,7 @@ final class DefaultTierTest {
   void choose_allLocal_takesTheFirst() throws Exception {
     assertThat(choose().tier().path()).isEqualTo(world.directory.resolve("cache"));
     assertThat(choose().place()).isEqualTo("$PMFS_CACHE_DIR");
-    assertThat(choose().tier().kind()).isEqualTo("ssd");
+    assertThat(choose().tier().kind()).isEqualTo(TierKind.SSD);
   }
 
   @Test

@@ -90,11 +90,11 @@ final class SizesTest {
   @Test
   void tier_withAndWithoutCapacity_parses() {
     assertThat(tier("pm:/a/b:200G"))
-        .isEqualTo(new TierSpec("pm", Path.of("/a/b"), Capacity.ofBytes(200L << 30)));
+        .isEqualTo(new TierSpec(TierKind.PM, Path.of("/a/b"), Capacity.ofBytes(200L << 30)));
     assertThat(tier("ssd:/a/b"))
-        .isEqualTo(new TierSpec("ssd", Path.of("/a/b"), Capacity.WHOLE_DISK));
+        .isEqualTo(new TierSpec(TierKind.SSD, Path.of("/a/b"), Capacity.WHOLE_DISK));
     assertThat(tier("ssd:rel/../b:80%"))
-        .isEqualTo(new TierSpec("ssd", Path.of("/here/b"), Capacity.ofPercent(80)));
+        .isEqualTo(new TierSpec(TierKind.SSD, Path.of("/here/b"), Capacity.ofPercent(80)));
     assertThat(tier("ssd:~/c").path()).isEqualTo(Path.of("/home/ada/c"));
   }
 
@@ -109,7 +109,7 @@ final class SizesTest {
     assertThat(tier("ssd:/a:80%:zstd:7"))
         .isEqualTo(
             new TierSpec(
-                "ssd", Path.of("/a"), Capacity.ofPercent(80), Compression.parse("zstd:7")));
+                TierKind.SSD, Path.of("/a"), Capacity.ofPercent(80), Compression.parse("zstd:7")));
     assertThat(tier("pm:/a:b/c:1G:none").compression()).isEqualTo(Compression.NONE);
     assertThat(tier("pm:/a:zstd:1G:auto").path()).isEqualTo(Path.of("/a:zstd"));
     assertThat(tier("ssd:/a:80%").compression()).isNull();

@@ -1,18 +1,13 @@
 package io.pmfs.cli.doctor;
 
-import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.Capacity;
 import io.pmfs.settings.ClusterOptions;
-import io.pmfs.settings.DefaultTier;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.PoolPlace;
-import io.pmfs.settings.Reason;
+import io.pmfs.settings.OwnDirectory;
+import io.pmfs.settings.TierPlace;
 import io.pmfs.settings.TierSpec;
-import java.io.IOException;
-import java.nio.file.FileStore;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +38,7 @@ final class MountExamination {
     if (state == null) {
       add(Finding.Grade.FAIL, "state", "no tier is on a local disk; give a place with --state-dir");
     } else {
-      room("state", state, settings.copies().keepFree());
+      examine("state", new OwnDirectory(state, "state")::examine);
     }
     return findings;
   }
@@ -64,40 +59,20 @@ final class MountExamination {
   }
 
   private void tier(TierSpec tier) {
-    String subject = "tier " + tier.kind();
-    if (PoolPlace.isPool(tier)) {
-      try {
-        PoolPlace.check(tier);
-        add(Finding.Grade.OK, subject, tier.path() + ": a pool");
-      } catch (MountFailure e) {
-        add(Finding.Grade.FAIL, subject, e.line());
-      }
-    } else {
-      room(subject, tier.path(), settings.copies().keepFree());
-    }
+    examine(tier.what(), tier.place()::examine);
   }
 
-  private void room(String subject, Path path, Capacity keepFree) {
-    Path existing = DefaultTier.nearestExisting(path);
+  /** What is looked at: a place, or a directory. */
+  private interface Examined {
+    TierPlace.Examined examine(Capacity keepFree) throws MountFailure;
+  }
+
+  private void examine(String subject, Examined place) {
     try {
-      FileStore disk = Files.getFileStore(existing);
-      long all = disk.getTotalSpace();
-      long free = disk.getUsableSpace();
-      String text =
-          "%s: %s of %s free".formatted(path, ByteSize.format(free), ByteSize.format(all));
-      if (!Files.isWritable(existing)) {
-        add(Finding.Grade.FAIL, subject, path + ": cannot be written; choose another place");
-      } else if (free <= keepFree.on(all)) {
-        add(
-            Finding.Grade.WARN,
-            subject,
-            "%s, and --keep-free %s leaves none for new copies: make room, or choose another place"
-                .formatted(text, keepFree));
-      } else {
-        add(Finding.Grade.OK, subject, text);
-      }
-    } catch (IOException e) {
-      add(Finding.Grade.FAIL, subject, path + ": " + Reason.of(e) + "; choose another place");
+      TierPlace.Examined found = place.examine(settings.keepFree());
+      add(found.takesCopies() ? Finding.Grade.OK : Finding.Grade.WARN, subject, found.text());
+    } catch (MountFailure e) {
+      add(Finding.Grade.FAIL, subject, e.line());
     }
   }
 

@@ -178,11 +178,11 @@ public record StatusReport(
       String reason = status.reason();
       return new TierStatus(
           status.name(),
-          status.kind().word(),
+          status.kind(),
           status.path(),
           status.state().name().toLowerCase(Locale.ROOT),
           reason == null ? "" : reason,
-          dax == null ? new Dax(false, "not a pm tier") : new Dax(dax.real(), dax.reason()),
+          dax == null ? Dax.NONE : new Dax(dax.real(), dax.reason()),
           status.capacityBytes(),
           status.usedBytes(),
           status.copies(),
@@ -198,7 +198,10 @@ public record StatusReport(
   }
 
   /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
-  public record Dax(boolean real, String reason) {}
+  public record Dax(boolean real, String reason) {
+    /** Of a tier that is not meant to be persistent memory. */
+    public static final Dax NONE = new Dax(false, "not a pm tier");
+  }
 
   /**
    * Reads by applications that reached the daemon.

@@ -22,7 +22,6 @@ import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
-import io.pmfs.tier.TierKind;
 import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -62,7 +61,7 @@ public final class MeasuredDataset implements AutoCloseable {
 
   private static Tier tier(String kind, Path directory) throws IOException {
     TierSettings settings =
-        new TierSettings(kind + ":/" + kind, TierKind.SSD, directory.resolve(kind), 1 << 20, 0);
+        new TierSettings(kind + ":/" + kind, "ssd", directory.resolve(kind), 1 << 20, 0);
     return new DirectoryTier(settings, Tier.Usage.NONE);
   }
 

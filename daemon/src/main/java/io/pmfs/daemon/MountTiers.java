@@ -1,0 +1,218 @@
+package io.pmfs.daemon;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.hash.Hashing;
+import io.pmfs.fuse.Priority;
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.TierPlace;
+import io.pmfs.settings.TierSpec;
+import io.pmfs.stage.Bundling;
+import io.pmfs.stage.Compression;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.CopyFormat;
+import io.pmfs.tier.MissingTier;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The tiers of one mount: opens them at their places, decides how each stores its copies, and
+ * empties the places when the copies are to go.
+ */
+final class MountTiers {
+  private static final Logger log = LoggerFactory.getLogger(MountTiers.class);
+
+  private final MountSettings settings;
+  private final SourceAndState source;
+  private final boolean isResumed;
+  private final Consumer<String> notice;
+  private final List<OpenTier> tiers = new ArrayList<>();
+
+  /** A tier, and where it is. */
+  private record OpenTier(TierSpec spec, TierPlace place, Tier tier) {}
+
+  /**
+   * Has no open tiers yet.
+   *
+   * @param isResumed whether the mount is in use already: then a tier that cannot be opened does
+   *     not end it
+   * @param notice takes lines for whoever waits for the mount
+   */
+  MountTiers(
+      MountSettings settings, SourceAndState source, boolean isResumed, Consumer<String> notice) {
+    this.settings = settings;
+    this.source = source;
+    this.isResumed = isResumed;
+    this.notice = notice;
+  }
+
+  /** Opens all tiers of the settings, and pushes each to what must be closed. */
+  void open(Deque<AutoCloseable> opened) throws MountFailure {
+    for (TierSpec spec : settings.copies().tiers()) {
+      TierPlace place = spec.place();
+      Tier tier = open(spec, place);
+      opened.push(tier);
+      checkDax(spec, tier);
+      tiers.add(new OpenTier(spec, place, tier));
+    }
+  }
+
+  private Tier open(TierSpec spec, TierPlace place) throws MountFailure {
+    try {
+      return openAt(spec, place);
+    } catch (MountFailure e) {
+      if (!isResumed) {
+        throw e;
+      }
+      log.warn("{}; going on without it", e.line());
+      return new MissingTier(spec.name(), spec.kind().word(), spec.path().toString(), e.line());
+    }
+  }
+
+  private Tier openAt(TierSpec spec, TierPlace place) throws MountFailure {
+    try {
+      return place.open(
+          new TierPlace.Opening(
+              source.dataset(),
+              settings.copies().keepFree(),
+              settings.stateDirectory(),
+              TierUsage.kept(source.namespace(), spec.name())));
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE, spec.path() + ": tier: " + Reason.of(e) + "; choose another --tier", e);
+    }
+  }
+
+  /** What a pm tier is if it is not persistent memory: an error, or one line. */
+  private void checkDax(TierSpec spec, Tier tier) throws MountFailure {
+    TierStatus.Dax dax = tier.status().dax();
+    if (dax == null || dax.real()) {
+      return;
+    }
+    String line = "%s: %s: %s".formatted(spec.path(), spec.what(), dax.reason());
+    if (settings.copies().requireDax() && !isResumed) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          line + "; choose a directory on persistent memory, or leave out --require-dax");
+    }
+    log.info("{}", line);
+    if (!isResumed) {
+      notice.accept(line + "; its copies are kept as on a disk");
+    }
+  }
+
+  /**
+   * Whether the kernel is to read copies of the first tier in place from the beginning, without its
+   * page cache.
+   *
+   * @param isPermitted whether the kernel lets this process pass files through
+   */
+  boolean areReadDirectly(boolean isPermitted) {
+    OpenTier first = tiers.get(0);
+    return first.tier().isDirect()
+        && settings.bridge().readMode().equals(ReadMode.AUTO.word())
+        && compression(first).mode() == Compression.Mode.NONE
+        && isPermitted;
+  }
+
+  /**
+   * The copies in these tiers; pushes them to what must be closed.
+   *
+   * @param isDirect whether the kernel reads them in place from the beginning
+   */
+  Copies copies(boolean isDirect, Deque<AutoCloseable> opened) {
+    List<CopyFormat> formats = new ArrayList<>();
+    for (OpenTier one : tiers) {
+      CopyFormat format = format(one, isDirect);
+      opened.push(format);
+      formats.add(format);
+    }
+    List<Tier> all = tiers.stream().map(OpenTier::tier).toList();
+    Copies copies = new Copies(source.namespace(), all, formats, source.memory());
+    opened.push(copies);
+    return copies;
+  }
+
+  private CopyFormat format(OpenTier one, boolean isDirect) {
+    TierStatus status = one.tier().status();
+    boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
+    Path directory = one.place().directory();
+    return new CopyFormat(
+        compression(one),
+        bundling(directory != null, isDirect),
+        directory == null
+            ? dictionaryBesideState(one.tier().name())
+            : directory.resolve(source.dataset()),
+        MountTiers::runInBackground,
+        isEmpty ? Long.valueOf(0) : TierUsage.keptContent(source.namespace(), one.tier().name()));
+  }
+
+  private Compression compression(OpenTier one) {
+    Compression own = one.spec().compression();
+    return own == null ? settings.copies().compression() : own;
+  }
+
+  /** Room for single files can only be made where copies are alone. */
+  private Bundling bundling(boolean areFiles, boolean isDirect) {
+    if (!settings.copies().eviction().equals("none")) {
+      return Bundling.NONE;
+    }
+    return areFiles && (isDirect || settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word()))
+        ? Bundling.COMPRESSED
+        : Bundling.ALL;
+  }
+
+  /** Where a place without a directory, such as a pool, keeps the dictionary of its copies. */
+  private Path dictionaryBesideState(String tier) {
+    String hash = Hashing.sha256().hashString(tier, UTF_8).toString();
+    Path directory = source.state().resolve("pool-" + hash.substring(0, 16));
+    try {
+      return Files.createDirectories(directory);
+    } catch (IOException e) {
+      // Copies that need a dictionary are then made without one.
+      log.warn("{}: state: {}", directory, Reason.of(e));
+      return directory;
+    }
+  }
+
+  private static void runInBackground(Runnable task) {
+    Thread thread =
+        new Thread(
+            () -> {
+              Priority.lower();
+              task.run();
+            },
+            "dictionary");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** The first tier's name. */
+  String first() {
+    return tiers.get(0).tier().name();
+  }
+
+  /** Removes all copies of the dataset; call it after the tiers were closed. */
+  void wipe() {
+    for (OpenTier one : tiers) {
+      try {
+        one.place().wipe(source.dataset());
+      } catch (IOException e) {
+        log.warn("{} could not be emptied: {}", one.spec().path(), Reason.of(e));
+      }
+    }
+  }
+}

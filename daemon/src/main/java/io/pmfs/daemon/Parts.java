@@ -1,0 +1,32 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.stage.Copies;
+import io.pmfs.stage.Stager;
+import java.util.Deque;
+
+/**
+ * The parts of a mount, as {@link Wiring} put them together.
+ *
+ * @param bridgeReason why this bridge was chosen
+ * @param isResumed whether an earlier daemon served this mount before
+ * @param isDirect whether the kernel reads copies in place from the beginning
+ * @param opened what must be closed, in this order
+ */
+record Parts(
+    MountSettings settings,
+    SourceAndState source,
+    MountTiers tiers,
+    Copies copies,
+    Stager stager,
+    PmfsFileSystem fileSystem,
+    KeptTasks tasks,
+    Bridge bridge,
+    RequestLog requests,
+    String bridgeReason,
+    boolean isResumed,
+    boolean isDirect,
+    Deque<AutoCloseable> opened) {}

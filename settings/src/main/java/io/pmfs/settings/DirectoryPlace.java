@@ -1,0 +1,136 @@
+package io.pmfs.settings;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.fuse.LinuxDaxFiles;
+import io.pmfs.tier.DaxFiles;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierSettings;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/** The place of a tier that is a directory, with one below it for each dataset. */
+final class DirectoryPlace implements TierPlace {
+  /** The space that the state of a few million files needs, with its log and merges. */
+  private static final long STATE_BYTES = 256L << 20;
+
+  /** At most one part in so many of a small disk is left to the state. */
+  private static final long STATE_SHARE = 20;
+
+  private final TierSpec tier;
+  private final OwnDirectory directory;
+
+  /** How its files are mapped on persistent memory; null if it is not meant to be there. */
+  private final @Nullable DaxFiles daxFiles;
+
+  private DirectoryPlace(TierSpec tier, @Nullable DaxFiles daxFiles) {
+    this.tier = tier;
+    this.directory = new OwnDirectory(tier.path(), tier.what());
+    this.daxFiles = daxFiles;
+  }
+
+  static DirectoryPlace onDisk(TierSpec tier) {
+    return new DirectoryPlace(tier, null);
+  }
+
+  static DirectoryPlace onPersistentMemory(TierSpec tier) {
+    return new DirectoryPlace(tier, new LinuxDaxFiles());
+  }
+
+  @Override
+  public Path directory() {
+    return tier.path();
+  }
+
+  @Override
+  public void check(Capacity keepFree, @Nullable String user) throws MountFailure {
+    Path path = tier.path();
+    if (Files.exists(path) && !Files.isDirectory(path)) {
+      throw MountFailure.usage(
+          path,
+          tier.what(),
+          "not a directory",
+          "name a directory; as pm:" + path + " it is a pool");
+    }
+    directory.make("choose another --tier", user);
+    try {
+      checkRoom(keepFree);
+    } catch (IOException e) {
+      throw MountFailure.usage(path, tier.what(), Reason.of(e), "choose another --tier");
+    }
+  }
+
+  private void checkRoom(Capacity keepFree) throws IOException, MountFailure {
+    FileStore disk = Files.getFileStore(tier.path());
+    long keep = keepFree.on(disk.getTotalSpace());
+    long free = disk.getUsableSpace();
+    // A full disk may be full of our own copies, which serve well.
+    if (free <= keep && isEmpty(tier.path())) {
+      throw MountFailure.usage(
+          tier.path(),
+          tier.what(),
+          "nothing would fit: %s of %s are free and --keep-free %s keeps %s"
+              .formatted(
+                  ByteSize.format(free),
+                  ByteSize.format(disk.getTotalSpace()),
+                  keepFree,
+                  ByteSize.format(keep)),
+          "lower --keep-free or choose another --tier");
+    }
+  }
+
+  private static boolean isEmpty(Path directory) throws IOException {
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
+      return !entries.iterator().hasNext();
+    }
+  }
+
+  @Override
+  public Examined examine(Capacity keepFree) throws MountFailure {
+    return directory.examine(keepFree);
+  }
+
+  @Override
+  public Tier open(Opening opening) throws IOException {
+    FileStore disk = Files.getFileStore(tier.path());
+    long diskBytes = disk.getTotalSpace();
+    TierSettings settings =
+        new TierSettings(
+            tier.name(),
+            tier.kind().word(),
+            tier.path().resolve(opening.dataset()),
+            tier.capacity().on(diskBytes),
+            Math.max(
+                opening.keepFree().on(diskBytes), roomOfState(opening.state(), disk, diskBytes)));
+    return new DirectoryTier(settings, opening.usage(), daxFiles);
+  }
+
+  /** Copies leave room for the records of them, where both are on one disk. */
+  private static long roomOfState(@Nullable Path state, FileStore disk, long diskBytes) {
+    try {
+      boolean isThere =
+          state != null && Files.getFileStore(DefaultTier.nearestExisting(state)).equals(disk);
+      return isThere ? Math.min(STATE_BYTES, diskBytes / STATE_SHARE) : 0;
+    } catch (IOException e) {
+      return 0;
+    }
+  }
+
+  @Override
+  public void wipe(String dataset) throws IOException {
+    Path copies = tier.path().resolve(dataset);
+    if (Files.exists(copies)) {
+      MoreFiles.deleteRecursively(copies, RecursiveDeleteOption.ALLOW_INSECURE);
+    }
+  }
+
+  @Override
+  public TierSpec apart(String name) {
+    return tier.at(tier.path().resolve(name));
+  }
+}

@@ -1,0 +1,64 @@
+package io.pmfs.settings;
+
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A directory that pmfs makes for itself.
+ *
+ * @param what what it is for, as messages name it
+ */
+public record OwnDirectory(Path path, String what) {
+  /**
+   * Makes the directory, with mode 0700, if it is missing, and tries to write to it.
+   *
+   * @param remedy what to do if it cannot be used
+   * @param user the user to make it for, where only root may; null for this process
+   */
+  public void make(String remedy, @Nullable String user) throws MountFailure {
+    try {
+      if (!Files.isDirectory(path)) {
+        Files.createDirectories(
+            path,
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      }
+      // access(2) says yes to root even where the file system is read-only or refuses: try it.
+      Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
+    } catch (IOException e) {
+      throw MountFailure.usage(
+          path,
+          what,
+          "cannot be used: " + Reason.of(e),
+          user == null
+              ? remedy
+              : remedy + ", or make it: install -d -m 700 -o %s %s".formatted(user, path));
+    }
+  }
+
+  /** Examines the disk of the directory, which need not exist; changes nothing. */
+  public TierPlace.Examined examine(Capacity keepFree) throws MountFailure {
+    Path existing = DefaultTier.nearestExisting(path);
+    try {
+      FileStore disk = Files.getFileStore(existing);
+      long all = disk.getTotalSpace();
+      long free = disk.getUsableSpace();
+      if (!Files.isWritable(existing)) {
+        throw MountFailure.usage(path + ": cannot be written; choose another place");
+      }
+      String text =
+          "%s: %s of %s free".formatted(path, ByteSize.format(free), ByteSize.format(all));
+      return free > keepFree.on(all)
+          ? new TierPlace.Examined(true, text)
+          : new TierPlace.Examined(
+              false,
+              "%s, and --keep-free %s leaves none for new copies: make room, or choose another place"
+                  .formatted(text, keepFree));
+    } catch (IOException e) {
+      throw MountFailure.usage(path + ": " + Reason.of(e) + "; choose another place");
+    }
+  }
+}

@@ -1,0 +1,104 @@
+package io.pmfs.settings;
+
+import io.pmfs.tier.Tier;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The place of one tier: how it is checked, examined, opened and emptied. Each {@link TierKind}
+ * makes its own; nothing else depends on what a place is.
+ */
+public interface TierPlace {
+  /**
+   * The directory that holds the copies as files and may hold others; null if there is none. It may
+   * not exist yet.
+   */
+  default @Nullable Path directory() {
+    return null;
+  }
+
+  /**
+   * Checks the place before a mount, and makes what is missing.
+   *
+   * @param keepFree what must stay free on its disk
+   * @param user the user to make a directory for, where only root may; null for this process
+   * @throws MountFailure with one line that names a remedy
+   */
+  void check(Capacity keepFree, @Nullable String user) throws MountFailure;
+
+  /**
+   * Examines the place for {@code pmfs doctor}; changes nothing.
+   *
+   * @throws MountFailure with one line, if it cannot be used
+   */
+  Examined examine(Capacity keepFree) throws MountFailure;
+
+  /**
+   * The result of examining a usable place.
+   *
+   * @param takesCopies whether new copies find room
+   * @param text what it is, and a remedy if there is no room
+   */
+  record Examined(boolean takesCopies, String text) {}
+
+  /**
+   * Opens the tier.
+   *
+   * @throws IOException if the place cannot be read or written
+   * @throws MountFailure for other reasons, with one line
+   */
+  Tier open(Opening opening) throws IOException, MountFailure;
+
+  /**
+   * The mount that a tier is opened for.
+   *
+   * @param dataset the dataset whose copies the tier holds
+   * @param keepFree what must stay free on its disk
+   * @param state where the records of copies are, which may be on the same disk; null if nowhere
+   * @param usage the counts of the last clean stop; null if unknown
+   */
+  record Opening(
+      String dataset, Capacity keepFree, @Nullable Path state, Tier.@Nullable Usage usage) {}
+
+  /**
+   * Removes all copies of a dataset. The tier must be closed.
+   *
+   * @throws IOException if some may be left
+   */
+  void wipe(String dataset) throws IOException;
+
+  /**
+   * Initialises the place, whatever its content, as {@code --format} asks.
+   *
+   * @return false if this kind of place has no format; nothing was changed then
+   */
+  default boolean format() throws MountFailure {
+    return false;
+  }
+
+  /**
+   * A tier like this one for another mount of the same dataset at the same time.
+   *
+   * @param name differs for each such mount
+   * @throws MountFailure with one line, if there can be none
+   */
+  TierSpec apart(String name) throws MountFailure;
+
+  /**
+   * Initialises the places of all tiers that have a format.
+   *
+   * @throws MountFailure if there are none, or one of them cannot be written
+   */
+  static void format(List<TierSpec> tiers) throws MountFailure {
+    boolean isAnyFormatted = false;
+    for (TierSpec tier : tiers) {
+      isAnyFormatted |= tier.place().format();
+    }
+    if (!isAnyFormatted) {
+      throw MountFailure.usage(
+          "--format: no --tier is a dax device or a file, so there is no pool; leave it out");
+    }
+  }
+}
