@@ -185,7 +185,7 @@ public final class MountChecks {
 
   private void checkTier(TierSpec tier) throws MountFailure {
     checkApart(tier.path(), tier.what());
-    tier.place().check(settings.keepFree(), userToMakeFor());
+    tier.place().check(settings.copies().keepFree(), userToMakeFor());
   }
 
   /** Copies inside the source would become part of the dataset; below the mount, unreachable. */

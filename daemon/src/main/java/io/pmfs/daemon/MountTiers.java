@@ -88,7 +88,7 @@ final class MountTiers {
           new TierPlace.Opening(
               source.dataset(),
               settings.copies().keepFree(),
-              settings.stateDirectory(),
+              settings.metadata().stateDirectory(),
               TierUsage.kept(source.namespace(), spec.name())));
     } catch (IOException e) {
       throw new MountFailure(

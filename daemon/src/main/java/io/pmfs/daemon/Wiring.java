@@ -343,7 +343,7 @@ public final class Wiring implements MountOpener {
   private BridgeChoice bridgeChoice(MountSettings settings) {
     return mountsForUser()
         ? new BridgeChoice("kernel", "root mounts for this user")
-        : BridgeChoice.of(settings.bridge(), surroundings);
+        : BridgeChoice.of(settings.bridge().kind(), surroundings);
   }
 
   /** Whether the kernel lets this process give it files to read itself. */

@@ -69,7 +69,7 @@ final class MountExamination {
 
   private void examine(String subject, Examined place) {
     try {
-      TierPlace.Examined found = place.examine(settings.keepFree());
+      TierPlace.Examined found = place.examine(settings.copies().keepFree());
       add(found.takesCopies() ? Finding.Grade.OK : Finding.Grade.WARN, subject, found.text());
     } catch (MountFailure e) {
       add(Finding.Grade.FAIL, subject, e.line());
