@@ -1,11 +1,14 @@
 package io.pmfs.daemon.metrics;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.io.Resources;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.daemon.FakeDataset;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,6 +66,17 @@ final class MetricsTest {
     assertThat(text.value("pmfs_source_operations_total", "kind=\"read\"")).isEqualTo(1);
     assertThat(text.value("pmfs_source_read_bytes_total")).isEqualTo(5000);
     assertThat(text.value("pmfs_staging_completed_total")).isEqualTo(1);
+  }
+
+  /** Dashboards ask for these names, labels and values. */
+  @Test
+  void text_afterReads_hasWhatWasRecorded() throws Exception {
+    dataset.read(MeasuredDataset.SIZE);
+    dataset.read(100);
+
+    assertThat(metrics.text().lines())
+        .containsAll(
+            Resources.readLines(Resources.getResource(FakeDataset.class, "metrics.txt"), UTF_8));
   }
 
   @Test
