@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -247,7 +246,7 @@ final class StatusTable {
             Locale.ROOT,
             "%s: %s, %.1f %% of the files are held here, replicas %d, remote copies %s",
             cluster.name(),
-            cluster.members().size() == 1 ? "this node alone" : cluster.members().size() + " nodes",
+            cluster.size() == 1 ? "this node alone" : cluster.size() + " nodes",
             cluster.share() * 100,
             cluster.replicas(),
             cluster.remoteCopies()));
@@ -274,7 +273,7 @@ final class StatusTable {
             "%,d requests, %s, %s refused, %,d failed, %,d active, longest wait %,d ms",
             served.requests(),
             ByteSize.format(served.bytes()),
-            refused(served.refused()),
+            refused(served),
             served.failed(),
             served.active(),
             served.longestWaitMillis()));
@@ -282,13 +281,14 @@ final class StatusTable {
   }
 
   /** Refusals by reason: {@code 3 (421: 2, slow: 1)}. */
-  private static String refused(Map<String, Long> reasons) {
-    long all = reasons.values().stream().mapToLong(Long::longValue).sum();
-    return String.format(Locale.ROOT, "%,d", all)
+  private static String refused(ClusterReport.Served served) {
+    return String.format(Locale.ROOT, "%,d", served.allRefused())
         + because(
             String.join(
                 ", ",
-                reasons.entrySet().stream().map(e -> e.getKey() + ": " + e.getValue()).toList()));
+                served.refused().entrySet().stream()
+                    .map(e -> e.getKey() + ": " + e.getValue())
+                    .toList()));
   }
 
   private void members(List<ClusterReport.MemberReport> members) {

@@ -186,10 +186,10 @@ final class WatchBlock {
           String.format(
               Locale.ROOT,
               "%,d nodes, %s from them, %.1f %% hits, %,d suspected",
-              cluster.members().size(),
+              cluster.size(),
               bytesPerSecond(since(cluster.bytesFromPeers(), earlier)),
               cluster.peerHitRatio() * 100,
-              cluster.members().stream().filter(ClusterReport.MemberReport::suspected).count()));
+              cluster.suspected()));
     }
     StatusReport.Memory memory = now.memory();
     add("memory", memory == null ? null : StatusTable.text(memory));

@@ -77,8 +77,7 @@ public final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
-    this.observation =
-        new Observation(settings.observation().metrics(), dataset.sources(), this::status, clock);
+    this.observation = new Observation(settings.observation().metrics(), dataset::snapshot, this::status, clock);
   }
 
   /**

@@ -1,6 +1,6 @@
 package io.pmfs.daemon;
 
-import io.pmfs.daemon.metrics.Sources;
+import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
@@ -51,9 +51,9 @@ public interface MountedDataset extends AutoCloseable {
     return null;
   }
 
-  /** What there is to measure; null if nothing is. */
-  default @Nullable Sources sources() {
-    return null;
+  /** The status, and what is measured besides; may be asked as {@link #status} may. */
+  default Snapshot snapshot() {
+    return new Snapshot(status(), 0, 0, 0);
   }
 
   /** What can be told of single requests; null if nothing can. */

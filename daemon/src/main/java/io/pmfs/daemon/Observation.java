@@ -6,7 +6,7 @@ import io.pmfs.daemon.metrics.History;
 import io.pmfs.daemon.metrics.HttpContent;
 import io.pmfs.daemon.metrics.HttpServer;
 import io.pmfs.daemon.metrics.Metrics;
-import io.pmfs.daemon.metrics.Sources;
+import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.metrics.WebPage;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.ExitStatus;
@@ -41,7 +41,7 @@ final class Observation implements AutoCloseable {
   private static final Gson GSON = new GsonBuilder().serializeNulls().create();
 
   private final @Nullable MetricsAddress wanted;
-  private final @Nullable Sources sources;
+  private final Supplier<Snapshot> snapshots;
   private final Supplier<StatusReport> status;
   private final InstantSource clock;
   private @Nullable Metrics metrics; // GUARDED_BY(this)
@@ -52,15 +52,16 @@ final class Observation implements AutoCloseable {
    * Shows nothing over TCP yet.
    *
    * @param wanted where to answer; null for nowhere
-   * @param sources what there is to tell; null for a dataset that counts nothing
+   * @param snapshots of what metrics are made
+   * @param status what {@code /status} answers
    */
   Observation(
       @Nullable MetricsAddress wanted,
-      @Nullable Sources sources,
+      Supplier<Snapshot> snapshots,
       Supplier<StatusReport> status,
       InstantSource clock) {
     this.wanted = wanted;
-    this.sources = sources;
+    this.snapshots = snapshots;
     this.status = status;
     this.clock = clock;
   }
@@ -73,12 +74,11 @@ final class Observation implements AutoCloseable {
    */
   void open(boolean isInUse) throws MountFailure {
     MetricsAddress address = wanted;
-    Sources from = sources;
-    if (address == null || from == null) {
+    if (address == null) {
       return;
     }
     try {
-      listen(address, from);
+      listen(address);
     } catch (MountFailure e) {
       if (!isInUse) {
         throw e;
@@ -87,8 +87,8 @@ final class Observation implements AutoCloseable {
     }
   }
 
-  private void listen(MetricsAddress address, Sources from) throws MountFailure {
-    History history = new History(from, clock);
+  private void listen(MetricsAddress address) throws MountFailure {
+    History history = new History(status, clock);
     RecentLog recent = new RecentLog();
     Map<String, HttpContent> contents =
         Map.of(
@@ -143,13 +143,9 @@ final class Observation implements AutoCloseable {
 
   /** The metrics in Prometheus text. */
   synchronized String text() {
-    Sources from = sources;
-    if (from == null) {
-      return "";
-    }
     Metrics ready = metrics;
     if (ready == null) {
-      ready = new Metrics(from);
+      ready = new Metrics(Version.get(), snapshots);
       metrics = ready;
     }
     return ready.text();

@@ -3,14 +3,13 @@ package io.pmfs.daemon;
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cluster.Cluster;
-import io.pmfs.daemon.metrics.Sources;
+import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReads;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
-import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
@@ -226,38 +225,10 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public Sources sources() {
-    return new Sources(
-        settings.source().path().toString(),
-        settings.mountpoint().toString(),
-        Version.get(),
-        bridge,
-        fileSystem,
-        copies,
-        stager,
-        source.files(),
-        cluster == null ? null : cluster::status,
-        this::taskCounts,
-        this::waits,
-        () -> namespace.failure() == null);
-  }
-
-  private Sources.Waits waits() {
-    StatusReport.Waiting waiting = StatusReport.Waiting.of(requests);
-    return new Sources.Waits(waiting.count(), waiting.longestSeconds());
-  }
-
-  private Sources.@Nullable TaskCounts taskCounts() {
-    TaskReport task = tasks.latest();
-    return task == null
-        ? null
-        : new Sources.TaskCounts(
-            task.isRunning(),
-            task.files(),
-            task.totalFiles(),
-            task.bytes(),
-            task.totalBytes(),
-            task.failed());
+  public Snapshot snapshot() {
+    ReadOrigins origins = stager.readOrigins();
+    return new Snapshot(
+        status(), origins.fetched().reads(), origins.source().reads(), source.files().errors());
   }
 
   @Override

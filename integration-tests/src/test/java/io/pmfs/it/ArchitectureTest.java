@@ -55,8 +55,8 @@ final class ArchitectureTest {
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
       daemon          -> daemon.report daemon.metrics daemon.requests settings shards cluster fuse fs stage tier metadata
-      daemon.report   -> daemon.metrics daemon.requests settings cluster fuse fs stage tier metadata
-      daemon.metrics  -> cluster fuse fs stage tier
+      daemon.metrics  -> daemon.report
+      daemon.report   -> daemon.requests settings cluster fuse fs stage tier metadata
       daemon.requests -> fuse tier metadata
       settings        -> cluster fuse stage tier
       pack            -> shards tier metadata compression

@@ -1,8 +1,7 @@
 package io.pmfs.daemon.metrics;
 
-import io.pmfs.cluster.ClusterStatus;
-import io.pmfs.fs.PmfsFileSystem.ReadStatistics;
-import io.pmfs.stage.ReadOrigins;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.StatusReport;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
@@ -21,13 +20,13 @@ public final class History {
 
   private static final Duration SPAN = Duration.ofHours(1);
 
-  private final Sources sources;
+  private final Supplier<StatusReport> status;
   private final InstantSource clock;
   private final int most = (int) SPAN.dividedBy(INTERVAL) + 1;
   private final Deque<Sample> samples = new ArrayDeque<>(); // GUARDED_BY(this)
 
-  public History(Sources sources, InstantSource clock) {
-    this.sources = sources;
+  public History(Supplier<StatusReport> status, InstantSource clock) {
+    this.status = status;
     this.clock = clock;
   }
 
@@ -55,7 +54,7 @@ public final class History {
 
   /** Adds the present counts; the oldest go. */
   public void sample() {
-    Sample now = now();
+    Sample now = sample(status.get());
     synchronized (this) {
       samples.addLast(now);
       while (samples.size() > most) {
@@ -64,29 +63,28 @@ public final class History {
     }
   }
 
-  private Sample now() {
-    ReadStatistics reads = sources.fileSystem().readStatistics();
-    ReadOrigins origins = sources.stager().readOrigins();
-    Supplier<ClusterStatus> cluster = sources.cluster();
+  private Sample sample(StatusReport now) {
+    ClusterReport cluster = now.cluster();
     return new Sample(
         clock.millis(),
-        reads.requests(),
-        reads.errors(),
-        origins.tiers().stream().map(ReadOrigins.Origin::bytes).toList(),
-        origins.fetched().bytes(),
-        origins.source().bytes(),
-        cluster == null ? 0 : cluster.get().bytesFromPeers(),
-        sources.source().operations().bytes());
+        now.reads().requests(),
+        now.reads().errors(),
+        now.tiers().stream().map(StatusReport.TierStatus::readBytes).toList(),
+        now.reads().fetched(),
+        now.reads().fromSource(),
+        cluster == null ? 0 : cluster.bytesFromPeers(),
+        now.sourceOperations().bytes());
   }
 
   /** The past and the present. */
   public Hour hour() {
-    List<String> tiers = sources.copies().tiers().stream().map(tier -> tier.name()).toList();
+    StatusReport now = status.get();
+    List<String> tiers = now.tiers().stream().map(StatusReport.TierStatus::name).toList();
     List<Sample> all;
     synchronized (this) {
       all = new ArrayList<>(samples);
     }
-    all.add(now());
+    all.add(sample(now));
     return new Hour(INTERVAL.toMillis(), tiers, all);
   }
 }

@@ -1,6 +1,7 @@
 package io.pmfs.daemon.metrics;
 
-import io.pmfs.fuse.RequestLatencies;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
 import io.prometheus.metrics.model.registry.Collector;
 import io.prometheus.metrics.model.snapshots.ClassicHistogramBuckets;
 import io.prometheus.metrics.model.snapshots.HistogramSnapshot;
@@ -9,16 +10,17 @@ import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * The histogram of the requests' durations. The bridge counts into buckets of its own, which
  * Micrometer has no meter for, and so it goes to Prometheus's registry directly.
  */
 final class RequestDurations implements Collector {
-  private final Sources sources;
+  private final Supplier<StatusReport> status;
 
-  RequestDurations(Sources sources) {
-    this.sources = sources;
+  RequestDurations(Supplier<StatusReport> status) {
+    this.status = status;
   }
 
   @Override
@@ -28,20 +30,25 @@ final class RequestDurations implements Collector {
 
   @Override
   public MetricSnapshot collect() {
-    List<Double> bounds = new ArrayList<>(RequestLatencies.boundsSeconds());
-    bounds.add(Double.POSITIVE_INFINITY);
     HistogramSnapshot.Builder histogram =
         HistogramSnapshot.builder()
             .name(getPrometheusName())
             .help("How long requests of the kernel took, by operation of FUSE");
-    for (RequestLatencies.Operation operation : sources.bridge().latencies().snapshot()) {
+    StatusReport now = status.get();
+    RequestReport requests = now.requests();
+    if (requests == null) {
+      return histogram.build();
+    }
+    List<Double> bounds = new ArrayList<>(requests.boundsSeconds());
+    bounds.add(Double.POSITIVE_INFINITY);
+    for (RequestReport.Operation operation : requests.operations()) {
       List<Number> counts = new ArrayList<>(operation.buckets());
       histogram.dataPoint(
           HistogramDataPointSnapshot.builder()
               .labels(
                   Labels.of(
-                      "dataset", sources.dataset(),
-                      "mountpoint", sources.mountpoint(),
+                      "dataset", now.source(),
+                      "mountpoint", now.mountpoint(),
                       "operation", operation.operation()))
               .classicHistogramBuckets(ClassicHistogramBuckets.of(bounds, counts))
               .sum(operation.sumSeconds())

@@ -5,52 +5,73 @@ import io.pmfs.cluster.Member;
 import java.util.List;
 import java.util.Map;
 
-/**
- * A cluster as one of its nodes sees it, in {@code pmfs status --json}.
- *
- * @param share of the files that this node holds for all, 0 to 1
- * @param bytesFromPeers contents that came from other nodes, for readers and for copies
- * @param peerHitRatio answers of peers by questions to them, 0 to 1; 0 before the first
- */
+/** A cluster as one of its nodes sees it, in {@code pmfs status --json}. */
 public record ClusterReport(
-    String name,
+    @Figure("the name given") String name,
     List<MemberReport> members,
-    double share,
-    int replicas,
-    String remoteCopies,
-    long bytesFromPeers,
-    long answersOfPeers,
-    long missesOfPeers,
-    double peerHitRatio,
+    @Figure(
+            value = "the part of the files that this node holds for all, 0 to 1",
+            metric = "pmfs_cluster_share_ratio")
+        double share,
+    @Figure("how many nodes hold each file") int replicas,
+    @Figure("`auto`, `keep` or `never`") String remoteCopies,
+    @Figure(value = "bytes of contents that came from peers", metric = "pmfs_peer_read_bytes_total")
+        long bytesFromPeers,
+    @Figure(value = "requests that peers answered", metric = "pmfs_peer_hits_total")
+        long answersOfPeers,
+    @Figure(
+            value = "requests to peers that went on to the next peer or to the source",
+            metric = "pmfs_peer_misses_total")
+        long missesOfPeers,
+    @Figure("answers divided by requests, 0 to 1; 0 before the first") double peerHitRatio,
     Served served) {
-  /**
-   * One node, and what this one asked it.
-   *
-   * @param medianMillis of the time that its answers took
-   * @param slowestPercentMillis the 99th percentile of it
-   */
+  /** One node, and what this one asked it. */
   public record MemberReport(
-      String node,
-      String id,
-      String address,
-      int port,
-      boolean self,
-      double share,
-      boolean suspected,
-      long requests,
-      long bytes,
-      long failures,
-      double medianMillis,
-      double slowestPercentMillis) {}
+      @Figure("its host name") String node,
+      @Figure("its id, which stays while its copies are there") String id,
+      @Figure("where it answers its peers") String address,
+      @Figure("the port there") int port,
+      @Figure("whether it is the reporting node") boolean self,
+      @Figure("the part of the files that it holds for all, 0 to 1") double share,
+      @Figure("whether it is not asked for a while, because it failed") boolean suspected,
+      @Figure("how many requests the reporting node has sent to it") long requests,
+      @Figure("bytes of contents that came from it") long bytes,
+      @Figure("requests that failed") long failures,
+      @Figure("how long its answers took: the median") double medianMillis,
+      @Figure("the 99th percentile") double slowestPercentMillis) {}
 
   /** What this node answered the others. */
   public record Served(
-      long requests,
-      long bytes,
-      Map<String, Long> refused,
-      long failed,
-      int active,
-      long longestWaitMillis) {}
+      @Figure(
+              value = "requests of peers that this node answered or refused",
+              metric = "pmfs_peer_served_requests_total")
+          long requests,
+      @Figure(value = "bytes of contents sent to peers", metric = "pmfs_peer_served_bytes_total")
+          long bytes,
+      @Figure("numbers of refused requests and connections, by reason") Map<String, Long> refused,
+      @Figure(value = "answers to peers that broke off", metric = "pmfs_peer_served_failed_total")
+          long failed,
+      @Figure("requests being answered") int active,
+      @Figure("the longest time that a request waited for the first byte") long longestWaitMillis) {
+    @Figure(
+        value = "requests and connections of peers that were refused",
+        metric = "pmfs_peer_served_refused_total")
+    public long allRefused() {
+      return refused.values().stream().mapToLong(Long::longValue).sum();
+    }
+  }
+
+  @Figure(value = "nodes of the cluster, this one included", metric = "pmfs_cluster_members")
+  public int size() {
+    return members.size();
+  }
+
+  @Figure(
+      value = "nodes that are not asked for a while, because they failed",
+      metric = "pmfs_cluster_suspected_members")
+  public long suspected() {
+    return members.stream().filter(MemberReport::suspected).count();
+  }
 
   public static ClusterReport of(ClusterStatus status) {
     List<MemberReport> members = status.members().stream().map(ClusterReport::of).toList();

@@ -8,10 +8,10 @@ import java.util.Locale;
  * Whether a mount does for its readers what it is for: whether the source was asked for clearly
  * less, in the recent past, than readers got. In {@code pmfs status --json} the state is one of the
  * four words below.
- *
- * @param reason a sentence for people
  */
-public record Engagement(String state, String reason) {
+public record Engagement(
+    @Figure("`engaged`, `filling`, `unread` or `source-only`; see above") String state,
+    @Figure("a sentence for people") String reason) {
   /** Nothing was read through the mount since its daemon started. */
   static final String UNREAD = "unread";
 

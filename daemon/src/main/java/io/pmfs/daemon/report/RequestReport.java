@@ -4,28 +4,23 @@ import io.pmfs.fuse.RequestLatencies;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * How long requests of the kernel took since the daemon started, in {@code pmfs status --json}.
- *
- * @param boundsSeconds the upper bounds of all buckets but the last
- * @param operations those that were asked for
- */
-public record RequestReport(List<Double> boundsSeconds, List<Operation> operations) {
-  /**
-   * The requests of one operation.
-   *
-   * @param operation as FUSE calls it
-   * @param p50Millis estimated: half of the requests took at most so long
-   * @param p99Millis the same of 99 in 100
-   * @param buckets how many took at most as long as their bound and longer than the one before
-   */
+/** How long requests of the kernel took since the daemon started, in {@code pmfs status --json}. */
+public record RequestReport(
+    @Figure("the upper bounds of all buckets but the last, ascending") List<Double> boundsSeconds,
+    List<Operation> operations) {
+  /** The requests of one operation. */
   public record Operation(
-      String operation,
-      long count,
-      double sumSeconds,
-      double p50Millis,
-      double p99Millis,
-      List<Long> buckets) {}
+      @Figure("as FUSE calls it, in lower case") String operation,
+      @Figure("requests of the kernel since the start, without the daemon's own" + " heartbeat")
+          long count,
+      @Figure("how long all of them took together") double sumSeconds,
+      @Figure("estimated from the buckets: half of them took at most this long") double p50Millis,
+      @Figure("the same for 99 in 100") double p99Millis,
+      @Figure(
+              "for each bound, how many requests took at most that long and longer"
+                  + " than the bound before; a last bucket counts those that took longer"
+                  + " than all bounds")
+          List<Long> buckets) {}
 
   public static RequestReport of(RequestLatencies latencies) {
     List<Double> bounds = RequestLatencies.boundsSeconds();

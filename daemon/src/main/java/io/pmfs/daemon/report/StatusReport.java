@@ -1,6 +1,5 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.daemon.metrics.ProcessMemory;
 import io.pmfs.daemon.requests.AccessLogFile;
 import io.pmfs.daemon.requests.Call;
 import io.pmfs.daemon.requests.RequestLog;
@@ -18,47 +17,48 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed.
- *
- * @param stateFailure why names and copies are not recorded for the next mount; null if they are
- * @param user whose process the daemon is
- * @param cluster with whom the dataset is shared; null if with nobody
- * @param metrics the URL that {@code --metrics} is answered at; null if at none
- * @param engagement whether the tiers do their work
- * @param requests how long those of the kernel took
- * @param memory what the daemon takes
- * @param accessLog null without {@code --access-log}
- * @param waiting requests that have no answer yet
- * @param sourceAbsence why a daemon that took over the mount cannot reach the source; null if it
- *     can
- * @param task the running task, or else the last one since it was mounted; null if there was none
+ * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed. The
+ * last parts are null from a daemon that is older than they.
  */
 public record StatusReport(
-    String mountpoint,
-    String source,
-    String user,
-    long pid,
-    long uptimeSeconds,
-    String bridge,
-    String bridgeReason,
-    String readMode,
-    String readModeReason,
-    @Nullable String logFile,
-    @Nullable String stateDirectory,
-    @Nullable String stateFailure,
+    @Figure("where it is mounted") String mountpoint,
+    @Figure("the dataset") String source,
+    @Figure("the user whose process the daemon is") String user,
+    @Figure("the daemon's process") long pid,
+    @Figure("how long the daemon has run and counted") long uptimeSeconds,
+    @Figure("`kernel` or `jnr`") String bridge,
+    @Figure("why this bridge") String bridgeReason,
+    @Figure("`auto` until it is chosen, `page-cache` or `passthrough`") String readMode,
+    @Figure("why this mode") String readModeReason,
+    @Figure("where the daemon logs") @Nullable String logFile,
+    @Figure("where names and the list of copies are") @Nullable String stateDirectory,
+    @Figure(
+            "why names and the list of copies are not recorded for the next"
+                + " mount; `pmfs status` then ends with 4. Null if they are recorded")
+        @Nullable String stateFailure,
     List<TierStatus> tiers,
     Reads reads,
     Staging staging,
     SourceOperations sourceOperations,
-    @Nullable ClusterReport cluster,
-    @Nullable TaskReport task,
-    @Nullable String metrics,
+    @Figure("null without `--cluster`") @Nullable ClusterReport cluster,
+    @Figure("the running task, or the last one; null if there was none") @Nullable TaskReport task,
+    @Figure("the URL of `--metrics`, with the port that was chosen") @Nullable String metrics,
     @Nullable Engagement engagement,
     @Nullable RequestReport requests,
     @Nullable Memory memory,
-    @Nullable AccessLog accessLog,
+    @Figure("null without `--access-log`") @Nullable AccessLog accessLog,
     @Nullable Waiting waiting,
-    @Nullable String sourceAbsence) {
+    @Figure(
+            "why a daemon that took over the mount cannot reach the source; it"
+                + " keeps trying, and serves what records and tiers have")
+        @Nullable String sourceAbsence) {
+
+  @Figure(
+      value = "1 while names and copies are recorded for the next mount, 0 while that fails",
+      metric = "pmfs_state_recording")
+  public boolean isRecording() {
+    return stateFailure == null;
+  }
 
   /** The same report with what only the daemon knows. */
   public StatusReport with(
@@ -96,7 +96,9 @@ public record StatusReport(
   }
 
   /** Where single requests are written, and how many could not be. */
-  public record AccessLog(String file, long missing) {
+  public record AccessLog(
+      @Figure("the file with a line for each request") String file,
+      @Figure("requests of this daemon that have no line there") long missing) {
     /** Null if there is none. */
     public static @Nullable AccessLog of(RequestLog requests) {
       AccessLogFile file = requests.file();
@@ -104,21 +106,34 @@ public record StatusReport(
     }
   }
 
-  /**
-   * Requests of the kernel that have waited for a second or longer and have no answer yet.
-   *
-   * @param longestSeconds how long the one has waited that has waited longest; 0 if there is none
-   * @param operation of that one, as FUSE calls it; null if there is none
-   * @param path what it is about, below the mount point and without a slash before it, as all paths
-   *     of datasets; empty for the mount point itself, null if there is none
-   * @param pid of the thread that asked; -1 if that is not known or there is none
-   */
+  /** Requests of the kernel that have waited for a second or longer and have no answer yet. */
   public record Waiting(
-      long count,
-      double longestSeconds,
-      @Nullable String operation,
-      @Nullable String path,
-      long pid) {
+      @Figure(
+              value =
+                  "requests of the kernel that have waited for a second or longer and"
+                      + " have no answer yet. No other count has them until they are"
+                      + " answered. Always 0 where `bridge` is `jnr`, because libfuse does"
+                      + " not tell",
+              metric = "pmfs_waiting_requests")
+          long count,
+      @Figure(
+              value = "how long the oldest of the waiting requests has waited; 0 if there is none",
+              metric = "pmfs_waiting_longest_seconds")
+          double longestSeconds,
+      @Figure(
+              "the operation of that request, as FUSE calls it, in lower case;"
+                  + " null if there is none")
+          @Nullable String operation,
+      @Figure(
+              "its path below the mount point (the mount point itself is the empty"
+                  + " path), with `%XX` for bytes that are not printable; null if the"
+                  + " inode has no path, or if there is no such request")
+          @Nullable String path,
+      @Figure(
+              "the thread that asked; for the first thread of a process that is"
+                  + " the process id. 0 is the kernel itself, -1 if there is no such"
+                  + " request")
+          long pid) {
     private static final Duration LEAST = Duration.ofSeconds(1);
     private static final Waiting NONE = new Waiting(0, 0, null, null, -1);
 
@@ -138,38 +153,57 @@ public record StatusReport(
     }
   }
 
-  /**
-   * One tier.
-   *
-   * @param state {@code on}, {@code full} or {@code failed}
-   * @param reason why it is not on, or empty
-   * @param compression how new copies are stored, as {@code --compression} has it
-   * @param contentBytes what the copies hold when they are read; -1 if that is not known
-   * @param hits reads that its whole copies answered
-   * @param misses reads that it could not answer, so that a later place did
-   * @param readBytes what its whole copies answered
-   * @param evictions copies removed to make room
-   * @param errors failed reads and writes
-   * @param mismatches copies dropped because they were not what was recorded
-   */
+  /** One tier. */
   public record TierStatus(
-      String name,
-      String kind,
-      String path,
-      String state,
-      String reason,
+      @Figure("kind and path") String name,
+      @Figure("`pm` or `ssd`") String kind,
+      @Figure("its directory, device or file") String path,
+      @Figure(
+              "`on`; `recovering`, after an unclean stop, until it was compared"
+                  + " with the records: it serves copies but takes none; `full`, while"
+                  + " its disk has no room except what `--keep-free` reserves; `failed`,"
+                  + " for the rest of the session")
+          String state,
+      @Figure("why it is not `on`; else empty") String reason,
       Dax dax,
-      long capacityBytes,
-      long usedBytes,
-      long copies,
-      String compression,
-      long contentBytes,
-      long hits,
-      long misses,
-      long readBytes,
-      long evictions,
-      long errors,
-      long mismatches) {
+      @Figure(value = "how many bytes copies may take", metric = "pmfs_tier_capacity_bytes")
+          long capacityBytes,
+      @Figure(value = "how many bytes copies take", metric = "pmfs_tier_used_bytes") long usedBytes,
+      @Figure(value = "copies that the tier holds", metric = "pmfs_tier_copies") long copies,
+      @Figure("how new copies are stored") String compression,
+      @Figure("how many bytes copies give when they are read; -1 if that is not known")
+          long contentBytes,
+      @Figure(
+              value =
+                  "reads that whole copies of the tier answered, except from data just"
+                      + " fetched",
+              metric = "pmfs_tier_hits_total")
+          long hits,
+      @Figure(
+              value =
+                  "reads that the tier could not answer, so that a later tier or the"
+                      + " source did",
+              metric = "pmfs_tier_misses_total")
+          long misses,
+      @Figure(value = "bytes of the hits", metric = "pmfs_tier_read_bytes_total") long readBytes,
+      @Figure(value = "copies removed to make room", metric = "pmfs_tier_evictions_total")
+          long evictions,
+      @Figure(value = "failed reads and writes of the tier", metric = "pmfs_tier_errors_total")
+          long errors,
+      @Figure(
+              value = "copies dropped because they were not what was recorded",
+              metric = "pmfs_tier_mismatches_total")
+          long mismatches) {
+    @Figure(value = "1 while the tier serves copies, 0 once it has failed", metric = "pmfs_tier_up")
+    public boolean isUp() {
+      return !state.equals("failed");
+    }
+
+    @Figure(value = "1 while the disk of the tier has no room, else 0", metric = "pmfs_tier_full")
+    public boolean isFull() {
+      return state.equals("full");
+    }
+
     public static TierStatus of(int index, ReadOrigins origins, Copies copies, Stager stager) {
       Tier tier = copies.tiers().get(index);
       CopyFormat format = copies.formats().get(index);
@@ -198,30 +232,39 @@ public record StatusReport(
   }
 
   /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
-  public record Dax(boolean real, String reason) {
+  public record Dax(
+      @Figure("whether it is persistent memory that can be mapped directly") boolean real,
+      @Figure("how pmfs knows that") String reason) {
     /** Of a tier that is not meant to be persistent memory. */
     public static final Dax NONE = new Dax(false, "not a pm tier");
   }
 
-  /**
-   * Reads by applications that reached the daemon.
-   *
-   * @param bytes all bytes that readers got
-   * @param fromTiers of these, from whole copies
-   * @param fromSource of these, what a reader waited for the source for, or for a peer
-   * @param fetched of these, from copies in the making, which were read from there a moment before
-   * @param opensLeftToKernel opens after which the kernel reads the copy by itself (passthrough)
-   * @param hitRatio bytes from tiers by all bytes, 0 to 1; 0 before the first read
-   */
+  /** Reads by applications that reached the daemon. */
   public record Reads(
-      long requests,
-      long bytes,
-      long fromTiers,
-      long fromSource,
-      double hitRatio,
-      long errors,
-      long fetched,
-      long opensLeftToKernel) {
+      @Figure(value = "reads of applications that reached the daemon", metric = "pmfs_reads_total")
+          long requests,
+      @Figure(value = "bytes that readers got", metric = "pmfs_read_bytes_total") long bytes,
+      @Figure("of `reads.bytes`, those from whole copies; a first epoch has none") long fromTiers,
+      @Figure(
+              value =
+                  "of the bytes that readers got, those for which a reader waited for"
+                      + " the source or, in a cluster, for a peer",
+              metric = "pmfs_miss_bytes_total")
+          long fromSource,
+      @Figure("`fromTiers` divided by all bytes, 0 to 1; 0 before the first read") double hitRatio,
+      @Figure(value = "reads answered with an error", metric = "pmfs_read_errors_total")
+          long errors,
+      @Figure(
+              value =
+                  "of the bytes that readers got, those that had been read from the"
+                      + " source, or a peer, a moment before: from copies in the making, and"
+                      + " from copies that a first reader has not read to the end yet",
+              metric = "pmfs_fetched_bytes_total")
+          long fetched,
+      @Figure(
+              value = "opens after which the kernel reads the copy's file by itself",
+              metric = "pmfs_passthrough_opens_total")
+          long opensLeftToKernel) {
     public static Reads of(
         PmfsFileSystem.ReadStatistics reads, ReadOrigins origins, long opensLeftToKernel) {
       long fromTiers = origins.bytesFromTiers();
@@ -241,7 +284,13 @@ public record StatusReport(
   }
 
   /** What the daemon takes: all of it as the kernel counts it, and of that Java's heap. */
-  public record Memory(long residentBytes, long heapUsedBytes, long heapMaxBytes) {
+  public record Memory(
+      @Figure(
+              value = "memory of the daemon, as the kernel counts it",
+              metric = "pmfs_resident_memory_bytes")
+          long residentBytes,
+      @Figure("of that, Java's heap") long heapUsedBytes,
+      @Figure("the most that the heap may take") long heapMaxBytes) {
     public static Memory now() {
       Runtime runtime = Runtime.getRuntime();
       return new Memory(
@@ -253,17 +302,29 @@ public record StatusReport(
 
   /** Copying to the tiers in the background. */
   public record Staging(
-      long active,
-      long queued,
-      long dropped,
-      long completed,
-      long copiedAgain,
-      long failed,
-      long verified,
-      long mismatches,
-      long evicted,
-      long skippedNoRoom,
-      boolean idle) {
+      @Figure(value = "files being copied", metric = "pmfs_staging_active_files") long active,
+      @Figure(
+              value = "files that wait for a thread to copy them",
+              metric = "pmfs_staging_queued_files")
+          long queued,
+      @Figure(
+              value = "files not copied because the queue was full",
+              metric = "pmfs_staging_dropped_total")
+          long dropped,
+      @Figure(value = "copies made", metric = "pmfs_staging_completed_total") long completed,
+      @Figure("of these, copies of files that this daemon had copied before") long copiedAgain,
+      @Figure(value = "copies given up", metric = "pmfs_staging_failed_total") long failed,
+      @Figure(
+              value = "copies whose checksums were compared and matched",
+              metric = "pmfs_copies_verified_total")
+          long verified,
+      @Figure("copies dropped because they were not what was recorded") long mismatches,
+      @Figure("copies removed to make room") long evicted,
+      @Figure(
+              value = "files for which no tier had room when they were asked for",
+              metric = "pmfs_staging_no_room_total")
+          long skippedNoRoom,
+      @Figure("whether nothing is left to do") boolean idle) {
     public static Staging of(StagerStatus staging, Copies copies) {
       return new Staging(
           staging.active(),
@@ -282,16 +343,54 @@ public record StatusReport(
 
   /** What the backing store was asked for. */
   public record SourceOperations(
-      long opens,
-      long reads,
-      long bytes,
-      long stats,
-      long lists,
-      long readlinks,
-      long xattrs,
-      long statfs,
-      long seeks,
-      long total) {
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "open"})
+          long opens,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "read"})
+          long reads,
+      @Figure(
+              value = "bytes of contents read from the source, for readers and for copies",
+              metric = "pmfs_source_read_bytes_total")
+          long bytes,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "stat"})
+          long stats,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "list"})
+          long lists,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "readlink"})
+          long readlinks,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "xattr"})
+          long xattrs,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "statfs"})
+          long statfs,
+      @Figure(
+              value = BY_KIND,
+              metric = REQUESTS,
+              label = {"kind", "seek"})
+          long seeks,
+      @Figure("all requests together") long total) {
+    static final String BY_KIND = "requests to the source by kind";
+    static final String REQUESTS = "pmfs_source_operations_total";
+
     public static SourceOperations of(io.pmfs.tier.SourceOperations operations) {
       return new SourceOperations(
           operations.opens(),

@@ -13,32 +13,39 @@ import org.jspecify.annotations.Nullable;
 /**
  * How far a task is, as the control socket and {@code --json} say it. Names are stable; fields are
  * added, never changed. The counts are those of {@link TaskProgress}.
- *
- * @param id stays when the next daemon goes on with the task
- * @param task what is done: stage, metadata, check, prefetch, verify or evict
- * @param state {@code running}, {@code ended}, {@code cancelled} or {@code failed}
- * @param complete whether all that was asked for is so
- * @param directory the one it is in, as {@link PathText} writes it
- * @param nodes how many nodes of a cluster do it together; 1 for one by itself
  */
 public record TaskReport(
-    String id,
-    String task,
-    String state,
-    @Nullable String reason,
-    boolean complete,
-    boolean totalsAreFinal,
-    long totalFiles,
-    long totalBytes,
-    long files,
-    long bytes,
-    String directory,
-    long done,
-    long present,
-    long noRoom,
-    long failed,
-    long elapsedMs,
-    int nodes) {
+    @Figure("its id, which stays when the next daemon continues it") String id,
+    @Figure("`stage`, `metadata`, `check`, `prefetch`, `verify` or `evict`") String task,
+    @Figure("`running`, `ended`, `cancelled` or `failed`") String state,
+    @Figure("why it failed as a whole") @Nullable String reason,
+    @Figure("whether everything that was asked for is done") boolean complete,
+    @Figure("whether the totals grow no more") boolean totalsAreFinal,
+    @Figure(
+            value = "files that the running or last task has to process, as far as known",
+            metric = "pmfs_task_expected_files")
+        long totalFiles,
+    @Figure(
+            value = "bytes that the running or last task has to process, as far as known",
+            metric = "pmfs_task_expected_bytes")
+        long totalBytes,
+    @Figure(value = "files that the running or last task has processed", metric = "pmfs_task_files")
+        long files,
+    @Figure(
+            value = "bytes that the running or last task has processed",
+            metric = "pmfs_task_done_bytes")
+        long bytes,
+    @Figure("the directory that it is in, with `%XX` for bytes that are not" + " printable")
+        String directory,
+    @Figure("files staged, verified or evicted") long done,
+    @Figure("files that needed nothing") long present,
+    @Figure("files for which no tier had room") long noRoom,
+    @Figure(
+            value = "files and paths with any problem but a lack of room",
+            metric = "pmfs_task_failed_files")
+        long failed,
+    @Figure("how long it has run") long elapsedMs,
+    @Figure("how many nodes do it together") int nodes) {
 
   public static TaskReport of(String id, FileTask task, int nodes) {
     TaskProgress progress = task.progress();
@@ -79,6 +86,9 @@ public record TaskReport(
     throw new IOException("not a task");
   }
 
+  @Figure(
+      value = "1 while a task (`pmfs stage`, `verify`, `evict`, …) runs",
+      metric = "pmfs_task_running")
   public boolean isRunning() {
     return state.equals("running");
   }

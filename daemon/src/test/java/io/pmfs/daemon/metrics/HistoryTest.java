@@ -14,7 +14,7 @@ final class HistoryTest {
   @Test
   void hour_ofADay_isTheLastOne() throws Exception {
     try (MeasuredDataset dataset = new MeasuredDataset(directory)) {
-      History history = new History(dataset.sources(true), () -> now);
+      History history = new History(() -> dataset.status(true), () -> now);
       for (int i = 0; i < 24 * 720; i++) {
         now = now.plus(History.INTERVAL);
         history.sample();
@@ -30,7 +30,7 @@ final class HistoryTest {
   @Test
   void hour_justBegun_endsWithThePresent() throws Exception {
     try (MeasuredDataset dataset = new MeasuredDataset(directory)) {
-      History history = new History(dataset.sources(false), () -> now);
+      History history = new History(() -> dataset.status(false), () -> now);
       history.sample();
       dataset.read(MeasuredDataset.SIZE);
       dataset.read(10);

@@ -4,17 +4,19 @@ import io.pmfs.cluster.ClusterStatus;
 import io.pmfs.cluster.Member;
 import io.pmfs.cluster.PeerServerStatistics;
 import io.pmfs.cluster.PeerStatistics;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.RecordedLatencies;
-import io.pmfs.fuse.RequestLatencies;
-import io.pmfs.fuse.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.CountedBackingStore;
@@ -27,7 +29,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
@@ -90,20 +91,50 @@ public final class MeasuredDataset implements AutoCloseable {
   }
 
   /** What it counts. */
-  public Sources sources(boolean inCluster) {
-    return new Sources(
-        "/lustre/\"quoted\"\n",
+  public Snapshot snapshot(boolean inCluster) {
+    ReadOrigins origins = stager.readOrigins();
+    return new Snapshot(
+        status(origins, inCluster),
+        origins.fetched().reads(),
+        origins.source().reads(),
+        store.errors());
+  }
+
+  /** The same of what everybody may ask. */
+  public StatusReport status(boolean inCluster) {
+    return status(stager.readOrigins(), inCluster);
+  }
+
+  private StatusReport status(ReadOrigins origins, boolean inCluster) {
+    return new StatusReport(
         "/mnt/dataset",
-        "1.2.3",
-        new IdleBridge(),
-        fileSystem,
-        copies,
-        stager,
-        store,
-        inCluster ? MeasuredDataset::cluster : null,
-        () -> new Sources.TaskCounts(true, 3, 10, 300, 1000, 1),
-        () -> new Sources.Waits(3, 12.5),
-        () -> true);
+        "/lustre/\"quoted\"\n",
+        "ada",
+        1,
+        0,
+        "idle",
+        "",
+        ReadMode.PAGE_CACHE.word(),
+        "",
+        null,
+        null,
+        null,
+        List.of(
+            StatusReport.TierStatus.of(0, origins, copies, stager),
+            StatusReport.TierStatus.of(1, origins, copies, stager)),
+        StatusReport.Reads.of(fileSystem.readStatistics(), origins, 0),
+        StatusReport.Staging.of(stager.status(), copies),
+        StatusReport.SourceOperations.of(store.operations()),
+        inCluster ? ClusterReport.of(cluster()) : null,
+        new TaskReport(
+            "1", "stage", "running", null, false, true, 10, 1000, 3, 300, "", 2, 0, 0, 1, 0, 1),
+        null,
+        null,
+        RequestReport.of(RecordedLatencies.ofReads(4)),
+        new StatusReport.Memory(1 << 20, 0, 0),
+        null,
+        new StatusReport.Waiting(3, 12.5, "read", "f", 1),
+        null);
   }
 
   private static ClusterStatus cluster() {
@@ -117,55 +148,6 @@ public final class MeasuredDataset implements AutoCloseable {
         90,
         10,
         new PeerServerStatistics(8, 500, Map.of("421", 2L), 1, 0, 3));
-  }
-
-  /** Nothing comes from the kernel. */
-  private static final class IdleBridge implements Bridge {
-    private final RequestLatencies latencies = RecordedLatencies.ofReads(4);
-
-    @Override
-    public String name() {
-      return "idle";
-    }
-
-    @Override
-    public ReadMode readMode() {
-      return ReadMode.PAGE_CACHE;
-    }
-
-    @Override
-    public String readModeReason() {
-      return "";
-    }
-
-    @Override
-    public RequestLatencies latencies() {
-      return latencies;
-    }
-
-    @Override
-    public void tell(RequestListener listener) {}
-
-    @Override
-    public void mount(Duration timeout) {}
-
-    @Override
-    public boolean invalidateInode(long inode) {
-      return false;
-    }
-
-    @Override
-    public boolean invalidateEntry(long directory, FileName name) {
-      return false;
-    }
-
-    @Override
-    public void unmount(boolean lazy) {}
-
-    @Override
-    public boolean awaitEnd(Duration timeout) {
-      return true;
-    }
   }
 
   @Override

@@ -1,16 +1,16 @@
-package io.pmfs.daemon.metrics;
+package io.pmfs.daemon.report;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** What this process takes of the machine's memory. */
-public final class ProcessMemory {
+final class ProcessMemory {
 
   private ProcessMemory() {}
 
   /** Resident bytes; 0 if the kernel does not tell. */
-  public static long residentBytes() {
+  static long residentBytes() {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
         if (line.startsWith("VmRSS:")) {
