@@ -8,20 +8,11 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
-import io.netty.channel.EventLoopGroup;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
-import io.netty.channel.group.ChannelGroup;
-import io.netty.channel.group.DefaultChannelGroup;
-import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
-import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
@@ -29,12 +20,12 @@ import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpServerCodec;
-import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.handler.timeout.WriteTimeoutHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import io.netty.util.concurrent.GlobalEventExecutor;
+import io.pmfs.daemon.http.HttpReply;
+import io.pmfs.daemon.http.HttpSocket;
 import io.pmfs.daemon.metrics.Metrics;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.ThreadDump;
@@ -50,14 +41,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,7 +61,6 @@ public final class ControlServer implements AutoCloseable {
   private static final int MAX_REQUEST_BYTES = 64 << 10;
   private static final int TIMEOUT_SECONDS = 10;
   private static final int WORKERS = 2;
-  private static final int MAX_WAITING = 32;
 
   /** Lists of paths that are sent at once: more than one waits for a task that began before it. */
   private static final int MAX_LISTS = 4;
@@ -92,37 +78,26 @@ public final class ControlServer implements AutoCloseable {
 
   private final Path socket;
   private final ControlRequests requests;
-  private final EventLoopGroup loop;
-  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private final HttpSocket http = new HttpSocket("control", WORKERS, Integer.MAX_VALUE);
   private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
-  private final ThreadPoolExecutor workers;
 
   /** Writes lists to their files, which may lie on a disk that hangs: no other request waits. */
   private final ExecutorService lists =
       Executors.newSingleThreadExecutor(new DefaultThreadFactory("control-list", true));
 
   private final Semaphore listPlaces = new Semaphore(MAX_LISTS);
-  private final Channel listener;
 
   private ControlServer(Path socket, ControlRequests requests) throws IOException {
     this.socket = socket;
     this.requests = requests;
-    this.workers =
-        new ThreadPoolExecutor(
-            WORKERS,
-            WORKERS,
-            0,
-            TimeUnit.SECONDS,
-            new ArrayBlockingQueue<>(MAX_WAITING),
-            new DefaultThreadFactory("control", true));
-    this.loop =
-        new MultiThreadIoEventLoopGroup(
-            1, new DefaultThreadFactory("control-io", true), NioIoHandler.newFactory());
     try {
-      this.listener = bind();
+      http.listen(
+          new ServerBootstrap().channel(NioServerDomainSocketChannel.class),
+          UnixDomainSocketAddress.of(socket),
+          this::addHandlers);
     } catch (IOException e) {
-      stopThreads();
-      throw e;
+      lists.shutdown();
+      throw new IOException(socket + ": " + e.getMessage(), e.getCause());
     }
   }
 
@@ -143,31 +118,14 @@ public final class ControlServer implements AutoCloseable {
     return socket;
   }
 
-  private Channel bind() throws IOException {
-    ServerBootstrap bootstrap =
-        new ServerBootstrap()
-            .group(loop)
-            .channel(NioServerDomainSocketChannel.class)
-            .childHandler(new Connection());
-    var bound = bootstrap.bind(UnixDomainSocketAddress.of(socket)).awaitUninterruptibly();
-    if (!bound.isSuccess()) {
-      throw new IOException(socket + ": " + bound.cause().getMessage(), bound.cause());
-    }
-    return bound.channel();
-  }
-
-  private final class Connection extends ChannelInitializer<Channel> {
-    @Override
-    protected void initChannel(Channel channel) {
-      connections.add(channel);
-      channel
-          .pipeline()
-          .addLast("slow-sender", new ReadTimeoutHandler(TIMEOUT_SECONDS))
-          .addLast(new WriteTimeoutHandler(TIMEOUT_SECONDS))
-          .addLast(new HttpServerCodec())
-          .addLast(new BodyLimit())
-          .addLast(new RequestHandler());
-    }
+  private void addHandlers(Channel channel) {
+    channel
+        .pipeline()
+        .addLast("slow-sender", new ReadTimeoutHandler(TIMEOUT_SECONDS))
+        .addLast(new WriteTimeoutHandler(TIMEOUT_SECONDS))
+        .addLast(new HttpServerCodec())
+        .addLast(new BodyLimit())
+        .addLast(new RequestHandler());
   }
 
   /** Lets a body be large where it has to be. */
@@ -231,21 +189,20 @@ public final class ControlServer implements AutoCloseable {
       HttpMethod method = request.method();
       String uri = request.uri();
       ByteBuf body = request.content().retain();
-      try {
-        workers.execute(
-            () -> {
-              try {
-                respond(context, answer(method, uri, body));
-              } finally {
-                body.release();
-              }
-            });
-      } catch (RejectedExecutionException e) {
-        body.release();
-        respond(
-            context,
-            ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
-      }
+      http.work(
+          () -> {
+            try {
+              respond(context, answer(method, uri, body));
+            } finally {
+              body.release();
+            }
+          },
+          () -> {
+            body.release();
+            respond(
+                context,
+                ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
+          });
     }
 
     @Override
@@ -433,38 +390,20 @@ public final class ControlServer implements AutoCloseable {
         answer.body() instanceof ControlAnswer.Text given
             ? given
             : new ControlAnswer.Text(JSON, GSON.toJson(answer.body()) + "\n");
-    byte[] body = text.text().getBytes(UTF_8);
-    DefaultFullHttpResponse response =
-        new DefaultFullHttpResponse(
-            HttpVersion.HTTP_1_1, answer.status(), Unpooled.wrappedBuffer(body));
-    response.headers().set(HttpHeaderNames.CONTENT_TYPE, text.type());
-    response.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, body.length);
-    response.headers().set(HttpHeaderNames.CONNECTION, "close");
-    if (answer.allow() != null) {
-      response.headers().set(HttpHeaderNames.ALLOW, answer.allow());
-    }
-    context.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+    Map<String, String> headers =
+        answer.allow() == null
+            ? Map.of()
+            : Map.of(HttpHeaderNames.ALLOW.toString(), answer.allow());
+    new HttpReply(answer.status(), text.type(), headers, text.text()).send(context, true);
   }
 
   /** Stops listening; requests being answered get their answer first, within two seconds. */
   @Override
   public void close() {
-    listener.close().awaitUninterruptibly(2, TimeUnit.SECONDS);
+    http.stopListening();
     feeds.forEach(RequestFeed::end);
-    workers.shutdown();
-    try {
-      if (workers.awaitTermination(2, TimeUnit.SECONDS)) {
-        connections.newCloseFuture().await(500, TimeUnit.MILLISECONDS);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    stopThreads();
-  }
-
-  private void stopThreads() {
-    workers.shutdownNow();
+    http.finish();
     lists.shutdown();
-    loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(2, TimeUnit.SECONDS);
+    http.close();
   }
 }

@@ -54,10 +54,11 @@ final class ArchitectureTest {
       cli.doctor      -> cli.control daemon daemon.report settings cluster tier
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests settings shards cluster fuse fs stage tier metadata
-      daemon.metrics  -> daemon.report
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster fuse fs stage tier metadata
+      daemon.metrics  -> daemon.report daemon.http
       daemon.report   -> daemon.requests settings cluster fuse fs stage tier metadata
       daemon.requests -> fuse tier metadata
+      daemon.http     -> nothing
       settings        -> cluster fuse stage tier
       pack            -> shards tier metadata compression
       shards          -> tier metadata compression
@@ -267,6 +268,7 @@ final class ArchitectureTest {
             "io.pmfs.cli.control",
             "io.pmfs.cli.doctor",
             "io.pmfs.daemon",
+            "io.pmfs.daemon.http",
             "io.pmfs.daemon.metrics",
             "io.pmfs.daemon.report",
             "io.pmfs.cluster")

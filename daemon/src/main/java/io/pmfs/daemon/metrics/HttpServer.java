@@ -1,22 +1,14 @@
 package io.pmfs.daemon.metrics;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoopGroup;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
-import io.netty.channel.group.ChannelGroup;
-import io.netty.channel.group.DefaultChannelGroup;
-import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
-import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
@@ -25,18 +17,15 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
-import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.QueryStringDecoder;
-import io.netty.util.concurrent.DefaultThreadFactory;
-import io.netty.util.concurrent.GlobalEventExecutor;
+import io.pmfs.daemon.http.HttpReply;
+import io.pmfs.daemon.http.HttpSocket;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,27 +41,14 @@ public final class HttpServer implements AutoCloseable {
   private static final int MAX_LINE_BYTES = 2048;
   private static final int MAX_HEAD_BYTES = 8192;
   private static final int MAX_CONNECTIONS = 64;
-  private static final int MAX_WAITING = 32;
-  private static final int CLOSE_SECONDS = 2;
+  private static final String TEXT = "text/plain; charset=utf-8";
 
   private final Map<String, HttpContent> contents;
   private final Duration limit;
-  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
-  private final EventLoopGroup loop =
-      new MultiThreadIoEventLoopGroup(
-          1, new DefaultThreadFactory("metrics-io", true), NioIoHandler.newFactory());
 
-  /** One: whoever asks too much waits for itself, and takes one processor at most. */
-  private final ThreadPoolExecutor worker =
-      new ThreadPoolExecutor(
-          1,
-          1,
-          0,
-          TimeUnit.SECONDS,
-          new ArrayBlockingQueue<>(MAX_WAITING),
-          new DefaultThreadFactory("metrics", true));
+  /** With one worker: whoever asks too much waits for itself, and takes one processor at most. */
+  private final HttpSocket socket = new HttpSocket("metrics", 1, MAX_CONNECTIONS);
 
-  private final Channel listener;
   private final boolean isLocal;
 
   /**
@@ -87,50 +63,32 @@ public final class HttpServer implements AutoCloseable {
     this.contents = Map.copyOf(contents);
     this.limit = limit;
     this.isLocal = address.getAddress().isLoopbackAddress();
-    var bound =
+    socket.listen(
         new ServerBootstrap()
-            .group(loop)
             .channel(NioServerSocketChannel.class)
             .option(ChannelOption.SO_BACKLOG, MAX_CONNECTIONS)
-            .option(ChannelOption.SO_REUSEADDR, true)
-            .childHandler(new Connection())
-            .bind(address)
-            .awaitUninterruptibly();
-    listener = bound.channel();
-    if (!bound.isSuccess()) {
-      close();
-      throw new IOException(bound.cause().getMessage(), bound.cause());
-    }
+            .option(ChannelOption.SO_REUSEADDR, true),
+        address,
+        this::addHandlers);
   }
 
   /** Where it listens; the port is a real one. */
   public InetSocketAddress address() {
-    return (InetSocketAddress) listener.localAddress();
+    return (InetSocketAddress) Objects.requireNonNull(socket.address());
   }
 
-  private final class Connection extends ChannelInitializer<Channel> {
-    @Override
-    protected void initChannel(Channel channel) {
-      if (connections.size() >= MAX_CONNECTIONS) {
-        channel.close();
-        return;
-      }
-      connections.add(channel);
-      var end =
-          channel
-              .eventLoop()
-              .schedule(() -> channel.close(), limit.toMillis(), TimeUnit.MILLISECONDS);
-      channel.closeFuture().addListener(closed -> end.cancel(false));
-      channel
-          .pipeline()
-          .addLast(
-              new HttpRequestDecoder(
-                  new HttpDecoderConfig()
-                      .setMaxInitialLineLength(MAX_LINE_BYTES)
-                      .setMaxHeaderSize(MAX_HEAD_BYTES)))
-          .addLast(new HttpResponseEncoder())
-          .addLast(new RequestHandler());
-    }
+  private void addHandlers(Channel channel) {
+    var end = channel.eventLoop().schedule(() -> channel.close(), limit.toMillis(), MILLISECONDS);
+    channel.closeFuture().addListener(closed -> end.cancel(false));
+    channel
+        .pipeline()
+        .addLast(
+            new HttpRequestDecoder(
+                new HttpDecoderConfig()
+                    .setMaxInitialLineLength(MAX_LINE_BYTES)
+                    .setMaxHeaderSize(MAX_HEAD_BYTES)))
+        .addLast(new HttpResponseEncoder())
+        .addLast(new RequestHandler());
   }
 
   private final class RequestHandler extends SimpleChannelInboundHandler<HttpObject> {
@@ -144,25 +102,24 @@ public final class HttpServer implements AutoCloseable {
       isAsked = true;
       boolean withBody = !request.method().equals(HttpMethod.HEAD);
       if (request.decoderResult().isFailure()) {
-        respond(context, withBody, error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request"));
+        error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request").send(context, withBody);
       } else if (!request.method().equals(HttpMethod.GET) && withBody) {
-        Answer refusal = error(HttpResponseStatus.METHOD_NOT_ALLOWED, "only GET is answered");
-        respond(context, true, refusal.with(HttpHeaderNames.ALLOW.toString(), "GET, HEAD"));
+        reply(
+                HttpResponseStatus.METHOD_NOT_ALLOWED,
+                TEXT,
+                Map.of(HttpHeaderNames.ALLOW.toString(), "GET, HEAD"),
+                "only GET is answered\n")
+            .send(context, true);
       } else if (!isMeant(request)) {
-        respond(
-            context,
-            withBody,
-            error(HttpResponseStatus.MISDIRECTED_REQUEST, "ask by a name of this machine itself"));
+        error(HttpResponseStatus.MISDIRECTED_REQUEST, "ask by a name of this machine itself")
+            .send(context, withBody);
       } else {
         String uri = request.uri();
-        try {
-          worker.execute(() -> respond(context, withBody, answer(uri)));
-        } catch (RejectedExecutionException e) {
-          respond(
-              context,
-              withBody,
-              error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests"));
-        }
+        socket.work(
+            () -> answer(uri).send(context, withBody),
+            () ->
+                error(HttpResponseStatus.SERVICE_UNAVAILABLE, "too many requests")
+                    .send(context, withBody));
       }
     }
 
@@ -184,19 +141,20 @@ public final class HttpServer implements AutoCloseable {
     }
   }
 
-  /** What is sent. */
-  private record Answer(
-      HttpResponseStatus status, String type, Map<String, String> headers, String body) {
-    Answer with(String header, String value) {
-      return new Answer(status, type, Map.of(header, value), body);
-    }
+  private static HttpReply error(HttpResponseStatus status, String line) {
+    return reply(status, TEXT, Map.of(), line + "\n");
   }
 
-  private static Answer error(HttpResponseStatus status, String line) {
-    return new Answer(status, "text/plain; charset=utf-8", Map.of(), line + "\n");
+  private static HttpReply reply(
+      HttpResponseStatus status, String type, Map<String, String> own, String body) {
+    Map<String, String> headers = new LinkedHashMap<>();
+    headers.put(HttpHeaderNames.CACHE_CONTROL.toString(), "no-store");
+    headers.put("X-Content-Type-Options", "nosniff");
+    headers.putAll(own);
+    return new HttpReply(status, type, headers, body);
   }
 
-  private Answer answer(String uri) {
+  private HttpReply answer(String uri) {
     try {
       HttpContent content = contents.get(new QueryStringDecoder(uri, UTF_8).path());
       if (content == null) {
@@ -204,8 +162,7 @@ public final class HttpServer implements AutoCloseable {
             HttpResponseStatus.NOT_FOUND,
             "not here: try " + String.join(", ", contents.keySet().stream().sorted().toList()));
       }
-      return new Answer(
-          HttpResponseStatus.OK, content.type(), content.headers(), content.body().call());
+      return reply(HttpResponseStatus.OK, content.type(), content.headers(), content.body().call());
     } catch (IllegalArgumentException e) {
       return error(HttpResponseStatus.BAD_REQUEST, "not a path");
     } catch (Exception e) {
@@ -214,32 +171,8 @@ public final class HttpServer implements AutoCloseable {
     }
   }
 
-  private static void respond(ChannelHandlerContext context, boolean withBody, Answer answer) {
-    byte[] body = answer.body().getBytes(UTF_8);
-    DefaultFullHttpResponse response =
-        new DefaultFullHttpResponse(
-            HttpVersion.HTTP_1_1,
-            answer.status(),
-            withBody ? Unpooled.wrappedBuffer(body) : Unpooled.EMPTY_BUFFER);
-    response
-        .headers()
-        .set(HttpHeaderNames.CONTENT_TYPE, answer.type())
-        .setInt(HttpHeaderNames.CONTENT_LENGTH, body.length)
-        .set(HttpHeaderNames.CONNECTION, "close")
-        .set(HttpHeaderNames.CACHE_CONTROL, "no-store")
-        .set("X-Content-Type-Options", "nosniff");
-    answer.headers().forEach(response.headers()::set);
-    context.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
-  }
-
   @Override
   public void close() {
-    if (listener != null) {
-      listener.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    }
-    connections.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
-    worker.shutdownNow();
-    loop.shutdownGracefully(0, 1, TimeUnit.SECONDS)
-        .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    socket.close();
   }
 }

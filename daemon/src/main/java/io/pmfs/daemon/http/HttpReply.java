@@ -1,0 +1,43 @@
+package io.pmfs.daemon.http;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpVersion;
+import java.util.Map;
+
+/**
+ * An answer that fits in memory, and the last on its connection.
+ *
+ * @param headers besides the type, the length and that the connection ends
+ */
+public record HttpReply(
+    HttpResponseStatus status, String type, Map<String, String> headers, String body) {
+
+  /**
+   * Sends it and closes the connection; any thread may.
+   *
+   * @param withBody whether more than the head is asked for
+   */
+  @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+  public void send(ChannelHandlerContext context, boolean withBody) {
+    byte[] bytes = body.getBytes(UTF_8);
+    DefaultFullHttpResponse response =
+        new DefaultFullHttpResponse(
+            HttpVersion.HTTP_1_1,
+            status,
+            withBody ? Unpooled.wrappedBuffer(bytes) : Unpooled.EMPTY_BUFFER);
+    response
+        .headers()
+        .set(HttpHeaderNames.CONTENT_TYPE, type)
+        .setInt(HttpHeaderNames.CONTENT_LENGTH, bytes.length)
+        .set(HttpHeaderNames.CONNECTION, "close");
+    headers.forEach(response.headers()::set);
+    context.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+  }
+}

@@ -1,0 +1,147 @@
+package io.pmfs.daemon.http;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A socket that HTTP is answered on, one request for each connection: one thread reads and writes,
+ * workers make the answers, and at most {@value #MAX_WAITING} requests wait for these. What a
+ * connection may send is the business of its handlers. Safe for use by many threads; closing it is
+ * idempotent.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+public final class HttpSocket implements AutoCloseable {
+  private static final int MAX_WAITING = 32;
+  private static final int CLOSE_SECONDS = 2;
+  private static final int LAST_BYTES_MILLIS = 500;
+
+  private final int mostConnections;
+  private final EventLoopGroup loop;
+  private final ThreadPoolExecutor workers;
+  private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+  private volatile @Nullable Channel listener;
+
+  /**
+   * Does not listen yet.
+   *
+   * @param name of its threads
+   * @param threads that make answers
+   * @param mostConnections more of them are closed at once
+   */
+  public HttpSocket(String name, int threads, int mostConnections) {
+    this.mostConnections = mostConnections;
+    loop =
+        new MultiThreadIoEventLoopGroup(
+            1, new DefaultThreadFactory(name + "-io", true), NioIoHandler.newFactory());
+    workers =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            0,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(MAX_WAITING),
+            new DefaultThreadFactory(name, true));
+  }
+
+  /**
+   * Listens; once only.
+   *
+   * @param bootstrap the kind of the socket and its options
+   * @param handlers adds those of a new connection
+   * @throws IOException with the reason alone, if it cannot listen there; then it is closed
+   */
+  public void listen(ServerBootstrap bootstrap, SocketAddress address, Consumer<Channel> handlers)
+      throws IOException {
+    var bound =
+        bootstrap
+            .group(loop)
+            .childHandler(
+                new ChannelInitializer<Channel>() {
+                  @Override
+                  protected void initChannel(Channel channel) {
+                    accept(channel, handlers);
+                  }
+                })
+            .bind(address)
+            .awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      close();
+      throw new IOException(bound.cause().getMessage(), bound.cause());
+    }
+    listener = bound.channel();
+  }
+
+  private void accept(Channel channel, Consumer<Channel> handlers) {
+    if (connections.size() >= mostConnections) {
+      channel.close();
+      return;
+    }
+    connections.add(channel);
+    handlers.accept(channel);
+  }
+
+  /** Where it listens; a port is a real one. Null if it does not listen. */
+  public @Nullable SocketAddress address() {
+    Channel listening = listener;
+    return listening == null ? null : listening.localAddress();
+  }
+
+  /**
+   * Has a worker make an answer.
+   *
+   * @param refusal run at once by the caller instead, if too many wait or it is closed
+   */
+  public void work(Runnable answer, Runnable refusal) {
+    try {
+      workers.execute(answer);
+    } catch (RejectedExecutionException e) {
+      refusal.run();
+    }
+  }
+
+  /** Takes no more connections. */
+  public void stopListening() {
+    Channel listening = listener;
+    if (listening != null) {
+      listening.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Waits for the answers that are being made, {@value #CLOSE_SECONDS} seconds at most. */
+  public void finish() {
+    workers.shutdown();
+    try {
+      if (workers.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+        connections.newCloseFuture().await(LAST_BYTES_MILLIS, TimeUnit.MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Drops the connections and ends the threads. */
+  @Override
+  public void close() {
+    stopListening();
+    connections.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    workers.shutdownNow();
+    loop.shutdownGracefully(0, 1, TimeUnit.SECONDS)
+        .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+  }
+}
