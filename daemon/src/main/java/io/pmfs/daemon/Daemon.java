@@ -77,7 +77,8 @@ public final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
-    this.observation = new Observation(settings.observation().metrics(), dataset::snapshot, this::status, clock);
+    this.observation =
+        new Observation(settings.observation().metrics(), dataset::snapshot, this::status, clock);
   }
 
   /**

@@ -170,7 +170,8 @@ final class MountTiers {
     if (!settings.copies().eviction().equals("none")) {
       return Bundling.NONE;
     }
-    return areFiles && (isDirect || settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word()))
+    return areFiles
+            && (isDirect || settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word()))
         ? Bundling.COMPRESSED
         : Bundling.ALL;
   }

@@ -248,7 +248,8 @@ public final class Wiring implements MountOpener {
   private RequestLog requests(
       MountSettings settings, SourceAndState source, Bridge bridge, Deque<AutoCloseable> opened)
       throws MountFailure {
-    RequestLog requests = RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
+    RequestLog requests =
+        RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
     opened.push(requests);
     bridge.tell(requests);
     return requests;

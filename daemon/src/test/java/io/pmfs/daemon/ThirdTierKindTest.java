@@ -99,7 +99,7 @@ final class ThirdTierKindTest {
       assertThat(tier.contentBytes()).isEqualTo("first".length() + "second".length());
       dataset.purge();
     }
-    assertThat(settings.stateDirectory()).isEmptyDirectory();
+    assertThat(settings.metadata().stateDirectory()).isEmptyDirectory();
   }
 
   private static void stageAll(KeptTasks tasks) {

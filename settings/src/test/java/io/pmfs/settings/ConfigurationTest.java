@@ -165,7 +165,8 @@ final class ConfigurationTest {
                 new SourceSettings(world.directory.resolve("src"), "auto", false, 8),
                 new CopySettings(
                     List.of(
-                        new TierSpec(TierKind.SSD, world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
+                        new TierSpec(
+                            TierKind.SSD, world.directory.resolve("cache"), Capacity.WHOLE_DISK)),
                     Capacity.ofPercent(10),
                     false,
                     Compression.NONE,
