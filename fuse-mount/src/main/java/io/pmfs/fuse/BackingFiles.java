@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
@@ -90,6 +91,10 @@ final class BackingFiles {
   /** Registered but not open, longest idle first. */
   private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
 
+  /** How many of {@link #open} the kernel reads by itself. */
+  private int passing; // GUARDED_BY(this)
+
+  private boolean leaving; // GUARDED_BY(this); see leavesOpensToKernel
   private long copiesGone; // GUARDED_BY(this)
   private volatile @Nullable String unavailable;
 
@@ -129,7 +134,7 @@ final class BackingFiles {
   private void inherit(BackingLedger from) {
     for (BackingLedger.Entry entry : from.entries()) {
       if (entry.opens() > 0) {
-        open.put(entry.inode(), new Backing(entry.id(), entry.slot(), 0, entry.opens(), true));
+        opened(entry.inode(), new Backing(entry.id(), entry.slot(), 0, entry.opens(), true));
       } else {
         from.remove(entry.slot());
         unregister(entry.id());
@@ -177,6 +182,28 @@ final class BackingFiles {
             + " to turn copies in bundles into files, run pmfs evict, then pmfs stage";
   }
 
+  /**
+   * Whether to tell the kernel to open all files by itself, which cannot be taken back. That is so
+   * in page-cache mode once no file is open in passthrough: the kernel refuses, with EIO, to open a
+   * file without the daemon that is open in passthrough, and reports no more releases.
+   */
+  boolean leavesOpensToKernel() {
+    if (readMode() != ReadMode.PAGE_CACHE) {
+      return false;
+    }
+    List<Backing> unused;
+    boolean isLeaving;
+    synchronized (this) {
+      leaving |= passing == 0;
+      isLeaving = leaving;
+      unused = List.copyOf(idle.values());
+      idle.clear();
+      unused.forEach(this::forget);
+    }
+    unused.forEach(backing -> unregister(backing.id));
+    return isLeaving;
+  }
+
   void setUnavailable(String why) {
     if (unavailable == null) {
       unavailable = why;
@@ -212,8 +239,8 @@ final class BackingFiles {
       chosen = openKnown(inode);
       if (chosen == null) {
         // If a copy was removed meanwhile, it may be this one: good for this open, but not kept.
-        int slot = ledger == null ? NO_SLOT : ledger.put(inode, id);
-        boolean isKnownLater = ledger == null || slot != NO_SLOT;
+        int slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, id);
+        boolean isKnownLater = !leaving && (ledger == null || slot != NO_SLOT);
         chosen =
             new Backing(
                 isKnownLater ? id : NONE,
@@ -221,7 +248,7 @@ final class BackingFiles {
                 isKnownLater ? size : 0,
                 1,
                 copiesGone != goneBefore);
-        open.put(inode, chosen);
+        opened(inode, chosen);
         if (isKnownLater) {
           leftBytes.add(size);
           return id;
@@ -250,11 +277,17 @@ final class BackingFiles {
       if (known == null) {
         return null;
       }
-      open.put(inode, known);
+      opened(inode, known);
     }
     count(known, 1);
     leftBytes.add(known.size);
     return known;
+  }
+
+  /** Called with the lock held. */
+  private void opened(long inode, Backing backing) {
+    open.put(inode, backing);
+    passing += backing.id == NONE ? 0 : 1;
   }
 
   /** Called with the lock held; returns the number of opens afterwards. */
@@ -275,6 +308,7 @@ final class BackingFiles {
         return;
       }
       open.remove(inode);
+      passing -= known.id == NONE ? 0 : 1;
       if (known.gone || known.id == NONE) {
         out = forget(known);
       } else {

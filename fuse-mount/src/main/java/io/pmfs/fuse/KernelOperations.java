@@ -269,11 +269,11 @@ final class KernelOperations {
    * answer, each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    if (backing == null || backing.readMode() == ReadMode.PAGE_CACHE) {
+    if (backing == null || backing.leavesOpensToKernel()) {
       throw new FsException(Errno.ENOSYS, "open");
     }
     int id = backing.open(request.node());
-    if (id == BackingFiles.NONE && backing.readMode() == ReadMode.PAGE_CACHE) {
+    if (id == BackingFiles.NONE && backing.leavesOpensToKernel()) {
       backing.release(request.node());
       throw new FsException(Errno.ENOSYS, "open");
     }

@@ -72,7 +72,7 @@ final class ReadModeChoice {
     this.availableMemory = availableMemory;
   }
 
-  /** The mode in effect; null if none is chosen yet. */
+  /** The mode of the session; null if none is chosen yet. */
   @Nullable Chosen chosen() {
     return chosen;
   }
@@ -90,29 +90,31 @@ final class ReadModeChoice {
   }
 
   private synchronized @Nullable Chosen count(long inode, long size, boolean raw) {
-    if (isFinal || !opened.add(inode)) {
+    if (isFinal || opened.contains(inode)) {
       return chosen;
     }
+    PmfsFileSystem.Copied copied = fileSystem.copied();
+    if (copied.fileBytes() < 0) {
+      return chosen;
+    }
+    opened.add(inode);
     if (size >= LARGE_FILE_BYTES) {
       largeRaw += raw ? size : 0;
       largeOthers += raw ? 0 : size;
     }
-    PmfsFileSystem.Copied copied = fileSystem.copied();
-    if (copied.fileBytes() < 0) {
-      return null;
-    }
     // Copies that are files of their own may be compressed.
     double rawShare = largeOthers == 0 ? 1 : largeRaw / (double) (largeRaw + largeOthers);
     long rawMean = (long) (copied.fileBytes() * rawShare / Math.max(1, copied.files()));
-    isFinal = opened.size() >= Math.min(MOST, Math.max(FEWEST, copied.files() / SHARE));
-    if (isFinal) {
-      chosen = choose(copied.files(), copied.bytes(), rawMean, availableMemory.getAsLong());
-      log.info("read mode {}: {}", chosen.mode().word(), chosen.reason());
-      opened.clear();
-    } else {
+    if (opened.size() < Math.min(MOST, Math.max(FEWEST, copied.files() / SHARE))) {
       chosen = rawMean >= LARGE_FILE_BYTES ? large(rawMean) : null;
+      return chosen;
     }
-    return chosen;
+    Chosen now = choose(copied.files(), copied.bytes(), rawMean, availableMemory.getAsLong());
+    log.info("read mode {}: {}", now.mode().word(), now.reason());
+    chosen = now;
+    isFinal = true;
+    opened.clear();
+    return now;
   }
 
   private static Chosen large(long rawMean) {

@@ -179,6 +179,27 @@ final class BackingFilesTest {
     assertThat(kernel.registered).isEmpty();
   }
 
+  /** The kernel refuses a file that is open in passthrough and then opened without the daemon. */
+  @Test
+  void open_inPageCacheMode_isLeftToTheKernelOnceNothingIsOpenInPassthrough() throws Exception {
+    List<Long> entries = stageEntries(100);
+    BackingFiles auto = choosing(1L << 40);
+    try (KernelSession session = session(auto)) {
+      assertThat(opened(session, large)).isEqualTo(KernelProtocol.FOPEN_PASSTHROUGH);
+      for (long entry : entries) {
+        openAndRelease(session, entry, KernelProtocol.FOPEN_KEEP_CACHE);
+      }
+      assertThat(auto.readMode()).isEqualTo(ReadMode.PAGE_CACHE);
+      openAndRelease(session, entries.get(0), KernelProtocol.FOPEN_KEEP_CACHE);
+      openAndRelease(session, large, KernelProtocol.FOPEN_PASSTHROUGH);
+      session.ask(Opcode.RELEASE, large, new byte[24]);
+      assertThat(session.ask(Opcode.OPEN, large, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      assertThat(kernel.registered).as("those that were idle").isEmpty();
+    } finally {
+      auto.close();
+    }
+  }
+
   private List<Long> stageEntries(int count) throws Exception {
     List<Long> entries = new ArrayList<>();
     for (int i = 1; i <= count; i++) {

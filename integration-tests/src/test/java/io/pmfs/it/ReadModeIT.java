@@ -72,6 +72,37 @@ final class ReadModeIT {
     }
   }
 
+  /** The kernel opens no file without the daemon that is open in passthrough. */
+  @Test
+  void auto_ofSmallFiles_whileALargeOneIsOpenInPassthrough_opensThatOneAgain() {
+    int[] sizes = new int[121];
+    java.util.Arrays.fill(sizes, 20_000);
+    sizes[120] = 5 * MIB;
+    Dataset dataset = Dataset.create(pmfs.directory("source"), sizes);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitCopies(121);
+      Dataset.Item large = dataset.items().get(120);
+      try (Mapping held = new Mapping(mount.path(large.name()), 5 * MIB)) {
+        assertThat(mount.status().number("reads.opensLeftToKernel")).isPositive();
+        dataset.items().forEach(item -> Posix.readByte(mount.path(item.name())));
+        assertMode(mount.status(), "page-cache", "the kernel can read");
+        try (Mapping again = new Mapping(mount.path(large.name()), 5 * MIB)) {
+          again.assertEquals(large);
+        }
+        held.assertEquals(large);
+      }
+      long opens = mount.status().number("reads.opensLeftToKernel");
+      for (int i = 0; i < 2; i++) {
+        dataset.assertEqualBelow(mount.mountpoint());
+        try (Mapping again = new Mapping(mount.path(large.name()), 5 * MIB)) {
+          again.assertEquals(large);
+        }
+      }
+      assertThat(mount.status().number("reads.opensLeftToKernel")).isEqualTo(opens);
+    }
+  }
+
   /** Copies that a mount without it left in bundles are no files for the kernel. */
   @Test
   void passthrough_overBundles_saysThatItIsHardlyInEffectUntilTheyAreFiles() {
