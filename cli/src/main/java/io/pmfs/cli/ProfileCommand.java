@@ -147,11 +147,7 @@ final class ProfileCommand implements Callable<Integer> {
 
   private static Duration time(String option, String text) throws MountFailure {
     try {
-      Duration time = TimeSpan.parse(text);
-      if (time.isZero()) {
-        throw new IllegalArgumentException("'" + text + "' is no time at all");
-      }
-      return time;
+      return TimeSpan.parsePositive(text);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
     }

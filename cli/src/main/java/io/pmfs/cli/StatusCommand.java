@@ -172,11 +172,7 @@ final class StatusCommand implements Callable<Integer> {
 
   private static Duration interval(String text) throws MountFailure {
     try {
-      Duration pause = TimeSpan.parse(text.matches("\\d+") ? text + "s" : text);
-      if (pause.isZero()) {
-        throw new IllegalArgumentException("'" + text + "' is no time at all");
-      }
-      return pause;
+      return TimeSpan.parsePositive(text.matches("\\d+") ? text + "s" : text);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, "--watch: " + e.getMessage(), e);
     }

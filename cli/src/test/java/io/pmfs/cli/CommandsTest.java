@@ -50,7 +50,7 @@ final class CommandsTest {
         "umount mnt                  | 3 | pmfs: ",
         "umount nope                 | 3 | pmfs: ",
         "status mnt                  | 3 | pmfs: ",
-        "status --watch 0 mnt        | 2 | pmfs: --watch: '0' is no time at all",
+        "status --watch 0 mnt        | 2 | pmfs: --watch: '0s': a duration must be longer than zero",
         "status --watch x            | 2 | pmfs: --watch: 'x' is not a time",
         "config --config nope.toml   | 2 | pmfs: ",
         "config --log-level loud     | 2 | pmfs: --log-level: 'loud' is not known",

@@ -86,8 +86,8 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .means(
               "what the kernel may answer alone: page-cache keeps what was read in memory;"
                   + " passthrough, for root, reads the copies' files, which suits large ones; auto"
-                  + " takes passthrough if the first tier is persistent memory, else it chooses when"
-                  + " copies are read again");
+                  + " takes passthrough if the first tier is persistent memory, else for large files,"
+                  + " and chooses for the others when copies are read again");
   public static final MountOption<String> EVICTION =
       choice("eviction", "POLICY", "none", "lru")
           .byDefault("none")
@@ -197,7 +197,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " it: on this machine alone unless an ADDRESS is given, on any free port if PORT"
                   + " is 0");
   public static final MountOption<Duration> READY_TIMEOUT =
-      value("ready-timeout", "TIME", ValueParser::positive)
+      value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")
           .means("how long the mount may take to answer");
   public static final MountOption<Path> LOG_FILE =

@@ -28,6 +28,15 @@ public final class TimeSpan {
     };
   }
 
+  /** The same, but refuses a duration of zero. */
+  public static Duration parsePositive(String text) {
+    Duration span = parse(text);
+    if (span.isZero()) {
+      throw new IllegalArgumentException("'" + text + "': a duration must be longer than zero");
+    }
+    return span;
+  }
+
   /** A duration for people: the two largest units. */
   public static String format(Duration span) {
     long seconds = span.toSeconds();

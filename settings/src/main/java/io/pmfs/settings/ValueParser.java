@@ -54,14 +54,6 @@ final class ValueParser {
     };
   }
 
-  static Duration positive(String text) {
-    Duration span = TimeSpan.parse(text);
-    if (span.isZero()) {
-      throw new IllegalArgumentException("'" + text + "' is no time at all");
-    }
-    return span;
-  }
-
   /** Zero for off. */
   static Duration timeOrOff(String text) {
     return text.equals("off") || text.equals("0") ? Duration.ZERO : TimeSpan.parse(text);

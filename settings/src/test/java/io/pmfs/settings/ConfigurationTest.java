@@ -240,7 +240,7 @@ final class ConfigurationTest {
         "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
         "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
         "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms, 30s, 2m or 1h",
-        "READY_TIMEOUT    | 0s      | --ready-timeout: '0s' is no time at all",
+        "READY_TIMEOUT    | 0s      | --ready-timeout: '0s': a duration must be longer than zero",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",
         "KEEP_FREE        | 5x      | --keep-free: '5x' is not a size",
         "TIER             | hdd:/a  | --tier: 'hdd:/a': there is no tier kind 'hdd'",
