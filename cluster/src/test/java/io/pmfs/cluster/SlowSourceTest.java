@@ -1,11 +1,17 @@
 package io.pmfs.cluster;
 
+import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static io.pmfs.tier.FaultyStore.Operation.OPEN;
+import static io.pmfs.tier.FaultyStore.Operation.READ_LINK;
+import static io.pmfs.tier.FaultyStore.Operation.STATFS;
+import static io.pmfs.tier.FaultyStore.Operation.STATUS;
+import static io.pmfs.tier.FaultyStore.Operation.XATTRS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.Await;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,6 +31,11 @@ import org.junit.jupiter.api.io.TempDir;
 final class SlowSourceTest {
   private static final int SIZE = 1000;
   private static final int FILES = 8;
+
+  /** Every request except those to a file that is open already. */
+  private static final FaultyStore.Operation[] BY_PATH = {
+    STATUS, LIST, READ_LINK, OPEN, XATTRS, STATFS
+  };
 
   private final List<HttpPeerClient> clients = new ArrayList<>();
   private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -94,7 +105,7 @@ final class SlowSourceTest {
 
   @Test
   void source_thatHangsForTheOwnerAlone_isReadByTheOthers() throws Exception {
-    owner.faulty.on(OPEN).hold();
+    owner.faulty.on(BY_PATH).hold();
 
     assertRead(readAll());
 
@@ -105,8 +116,8 @@ final class SlowSourceTest {
   /** Readers that wait for the owner do not ask the source as well. */
   @Test
   void source_thatHangsForAll_isAskedByItsOwnerAndAFewMore() throws Exception {
-    Hold byOwner = owner.faulty.on(OPEN).hold();
-    Hold byReader = reader.faulty.on(OPEN).hold();
+    Hold byOwner = owner.faulty.on(BY_PATH).hold();
+    Hold byReader = reader.faulty.on(BY_PATH).hold();
 
     List<Future<byte[]>> reads = readAll();
     Await.until("the owner and a probe wait", () -> byReader.count() == 1);

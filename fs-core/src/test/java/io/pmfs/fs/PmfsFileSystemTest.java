@@ -3,7 +3,6 @@ package io.pmfs.fs;
 import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.pmfs.metadata.DirectoryEntry;
@@ -347,7 +346,7 @@ final class PmfsFileSystemTest {
   void mount_rootIsNoDirectory_isEnotdir() throws Exception {
     try (Dataset dataset = new Dataset(directory, PmfsFileSystemTest::sample, ROOM)) {
       dataset.faulty.on(STATUS).of("").fail(Errno.ENOTDIR);
-      assertThatThrownBy(dataset::openFileSystem).isInstanceOf(FsException.class);
+      assertThat(errnoOf(dataset::openFileSystem)).isEqualTo(Errno.ENOTDIR);
     }
   }
 

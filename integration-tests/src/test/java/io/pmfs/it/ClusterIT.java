@@ -67,6 +67,10 @@ final class ClusterIT {
       assertThat(bed.sum("reads.requests")).as("the kernel asked").isGreaterThan(reads);
       // There was room for all of it on each.
       assertThat(bed.sum("tiers.0.copies")).isEqualTo(4L * COPIES);
+      // Three quarters of what each node read came from peers, and were kept as guests.
+      assertThat(bed.nodes())
+          .extracting(node -> node.mounted().status().text("engagement.state"))
+          .containsOnly("engaged");
     }
   }
 

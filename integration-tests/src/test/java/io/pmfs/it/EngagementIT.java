@@ -94,6 +94,23 @@ final class EngagementIT {
     }
   }
 
+  /** Such an epoch makes no request, so it says nothing new. */
+  @Test
+  void epochs_thatTheKernelAnswersFromItsPageCache_changeNothing() {
+    try (MountedPmfs mount = mount("", "--read-mode", "page-cache")) {
+      dataset.assertEqualBelow(mount.mountpoint());
+      mount.awaitStagingIdle();
+      Status filled = status(mount, 0);
+      assertThat(filled.text("engagement.state")).as("%s", filled).isEqualTo("filling");
+
+      dataset.assertEqualBelow(mount.mountpoint());
+
+      Status again = status(mount, 0);
+      assertThat(again.number("reads.requests")).isEqualTo(filled.number("reads.requests"));
+      assertThat(again.text("engagement.state")).as("%s", again).isEqualTo("filling");
+    }
+  }
+
   @Test
   void epoch_ofWhatWasStaged_isEngaged() {
     try (MountedPmfs mount = mount("")) {
