@@ -155,7 +155,7 @@ final class BundleFiles implements BundleStore {
     @Override
     public void write(long offset, ByteBuffer source) throws IOException {
       FileChannel open = file();
-      DirectoryTier.writeAll(open, source, offset);
+      CopyFiles.writeAll(open, source, offset);
       if (synced) {
         open.force(false);
       }

@@ -43,7 +43,7 @@ public final class CountedBackingStore implements BackingStore {
         seeks.sum());
   }
 
-  /** Failed requests, except those that found something missing. */
+  /** Failed requests, except those for something that does not exist. */
   public long errors() {
     return errors.sum();
   }

@@ -22,7 +22,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -39,13 +38,7 @@ import org.slf4j.LoggerFactory;
 public final class DirectoryTier implements Tier {
   private static final Logger log = LoggerFactory.getLogger(DirectoryTier.class);
 
-  /** How long to wait before a full disk is checked for room again. */
-  private static final long FULL_RETRY_NANOS = 10_000_000_000L;
-
   private static final String KEEP_FREE_REACHED = "its disk has no free space beyond --keep-free";
-
-  /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
-  private static final int WRITE_BYTES = 256 << 10;
 
   /** A tier has about 128 bundles, or up to a few thousand: each is an open file. */
   private static final int BUNDLES = 128;
@@ -75,10 +68,7 @@ public final class DirectoryTier implements Tier {
   private final AtomicLong copyCount = new AtomicLong();
   private final AtomicBoolean toldOfKeepFree = new AtomicBoolean();
 
-  private volatile TierStatus.State state;
-  private final LongAdder errors = new LongAdder();
-  private volatile @Nullable String reason;
-  private volatile long fullSinceNanos;
+  private final TierHealth health;
 
   /** A tier on a disk; see the other constructor. */
   public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
@@ -118,8 +108,7 @@ public final class DirectoryTier implements Tier {
       fileBytes = noFiles ? 0 : usage.fileBytes();
       room.found(fileBytes);
     }
-    this.state = usage != null || isEmpty ? TierStatus.State.ON : TierStatus.State.RECOVERING;
-    this.reason = state == TierStatus.State.ON ? null : "not yet compared with the records";
+    this.health = new TierHealth(settings.name(), usage != null || isEmpty);
   }
 
   private static long bundleBytes(long capacityBytes) {
@@ -133,7 +122,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException {
-    if (state == TierStatus.State.FAILED) {
+    if (health.hasFailed()) {
       return null;
     }
     if (extent != null) {
@@ -184,7 +173,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public boolean has(long number, @Nullable Extent extent, long sizeBytes) throws IOException {
-    if (state == TierStatus.State.FAILED) {
+    if (health.hasFailed()) {
       return false;
     }
     boolean isThere;
@@ -202,7 +191,7 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public @Nullable Path file(long number) {
-    return state == TierStatus.State.FAILED ? null : files.path(number);
+    return health.hasFailed() ? null : files.path(number);
   }
 
   @Override
@@ -212,14 +201,17 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public @Nullable CopyWriter create(long number, long sizeBytes) {
-    if (!couldHold(sizeBytes) || (state != TierStatus.State.ON && !hasRoomAgain())) {
+    if (!couldHold(sizeBytes)) {
       return null;
     }
     long charge = Room.charge(sizeBytes);
     try {
+      if (!health.isOnAgain(room::isDiskFree)) {
+        return null;
+      }
       files.checkPlace();
       if (room.reserve(charge)) {
-        return new IncomingCopy(number, charge);
+        return incoming(number, charge);
       }
       if (room.wasDiskFull() && toldOfKeepFree.compareAndSet(false, true)) {
         log.warn("tier {}: {}; no copies are made until there is room", name(), KEEP_FREE_REACHED);
@@ -231,9 +223,43 @@ public final class DirectoryTier implements Tier {
     }
   }
 
+  private IncomingFile incoming(long number, long charge) {
+    return new IncomingFile(this, files, bundles, room, number, charge);
+  }
+
+  /** Lays out a file for mappings of 2 MiB, if files are mapped. */
+  void allocate(FileChannel file, long sizeBytes) throws IOException {
+    daxFiles.allocate(file, sizeBytes);
+  }
+
+  /** Makes a complete file the copy of an inode, and settles its reservation. */
+  void put(FileChannel file, Path path, long number, long charge) throws IOException {
+    if (synced) {
+      file.force(false);
+    }
+    // In one step, so that when two copies of an inode are committed the replaced one is counted.
+    synchronized (this) {
+      long replaced = files.size(number);
+      files.remove(number);
+      files.put(path, number);
+      if (replaced >= 0) {
+        freed(Room.charge(replaced));
+      } else {
+        countOneMore();
+      }
+      fileBytes += charge;
+      room.settle(charge);
+    }
+  }
+
+  /** Counts a copy that was committed. */
+  void countOneMore() {
+    copyCount.incrementAndGet();
+  }
+
   @Override
   public synchronized void remove(long number, @Nullable Extent extent, long sizeBytes) {
-    if (state == TierStatus.State.FAILED) {
+    if (health.hasFailed()) {
       return;
     }
     try {
@@ -258,20 +284,20 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public Set<Long> sparseBundles() {
-    return state == TierStatus.State.ON ? bundles.sparse() : Set.of();
+    return health.isOn() ? bundles.sparse() : Set.of();
   }
 
   @Override
   public @Nullable Extent move(Extent extent, ByteBuffer through) {
     long charge = Room.charge(extent.size());
-    if (state != TierStatus.State.ON) {
+    if (!health.isOn()) {
       return null;
     }
     try {
       if (!room.move(charge)) {
         return null;
       }
-      IncomingCopy copy = new IncomingCopy(0, charge);
+      IncomingFile copy = incoming(0, charge);
       try (CopyReader reader = bundles.open(extent)) {
         if (reader == null || reader.size() != extent.size()) {
           return null;
@@ -296,11 +322,10 @@ public final class DirectoryTier implements Tier {
   @Override
   public void failed(IOException e) {
     if (!(e instanceof ClosedChannelException)) {
-      errors.increment();
+      health.countError();
     }
     if (isNoSpace(e)) {
-      fullSinceNanos = System.nanoTime();
-      turn(TierStatus.State.FULL, "no space left on the disk");
+      health.fill("no space left on the disk");
     } else if (String.valueOf(e.getMessage()).contains("Too many open files")) {
       log.warn("tier {}: {}", name(), message(e));
     } else if (e instanceof ClosedChannelException) {
@@ -313,45 +338,17 @@ public final class DirectoryTier implements Tier {
 
   @Override
   public void fail(String why) {
-    turn(TierStatus.State.FAILED, why);
+    health.fail(why);
   }
 
   @Override
   public long errors() {
-    return errors.sum();
+    return health.errors();
   }
 
   @Override
   public boolean hasFailed() {
-    return state == TierStatus.State.FAILED;
-  }
-
-  private synchronized void turn(TierStatus.State next, String why) {
-    if (state == next || state == TierStatus.State.FAILED) {
-      return;
-    }
-    reason = why;
-    state = next;
-    log.warn("tier {} is {}: {}; reads continue from the next tier", name(), next, why);
-  }
-
-  private boolean hasRoomAgain() {
-    if (state != TierStatus.State.FULL || System.nanoTime() - fullSinceNanos < FULL_RETRY_NANOS) {
-      return false;
-    }
-    synchronized (this) {
-      fullSinceNanos = System.nanoTime();
-      try {
-        if (state == TierStatus.State.FULL && room.isDiskFree()) {
-          state = TierStatus.State.ON;
-          reason = null;
-          log.info("tier {} has room again", name());
-        }
-      } catch (IOException e) {
-        failed(e);
-      }
-      return state == TierStatus.State.ON;
-    }
+    return health.hasFailed();
   }
 
   @Override
@@ -414,31 +411,26 @@ public final class DirectoryTier implements Tier {
         fileBytes = bytes;
         copyCount.set(copies);
         bundles.count(wanted);
-        if (state == TierStatus.State.RECOVERING) {
-          reason = null;
-          state = TierStatus.State.ON;
-        }
+        health.counted();
       }
     }
   }
 
   @Override
   public synchronized @Nullable Usage usage() {
-    return state == TierStatus.State.ON || state == TierStatus.State.FULL
-        ? new Usage(fileBytes, copyCount.get())
-        : null;
+    return health.isCounted() ? new Usage(fileBytes, copyCount.get()) : null;
   }
 
   @Override
   public TierStatus status() {
-    TierStatus.State now = state;
+    TierStatus.State now = health.state();
     boolean isFull = now == TierStatus.State.ON && room.wasDiskFull();
     return new TierStatus(
         name(),
         settings.kind(),
         settings.directory().toString(),
         isFull ? TierStatus.State.FULL : now,
-        isFull ? KEEP_FREE_REACHED : reason,
+        isFull ? KEEP_FREE_REACHED : health.reason(),
         dax == null ? null : dax.verdict(),
         settings.capacityBytes(),
         room.used(),
@@ -482,186 +474,6 @@ public final class DirectoryTier implements Tier {
   private static String message(IOException e) {
     String message = e.getMessage();
     return e instanceof AtomicMoveNotSupportedException || message == null ? e.toString() : message;
-  }
-
-  /** An unfinished copy: a file, or nothing until it is written as a whole to a bundle. */
-  private final class IncomingCopy implements CopyWriter {
-    private final long number;
-    private final Path path;
-
-    private long charge; // GUARDED_BY(this); reserved but not settled
-    private @Nullable FileChannel file; // GUARDED_BY(this)
-    private @Nullable Extent extent; // GUARDED_BY(this)
-    private @Nullable CopyReader bundled; // GUARDED_BY(this)
-    private boolean committed; // GUARDED_BY(this)
-    private boolean closed; // GUARDED_BY(this)
-
-    IncomingCopy(long number, long charge) {
-      this.number = number;
-      this.charge = charge;
-      this.path = files.newPath(number);
-    }
-
-    @Override
-    public Tier tier() {
-      return DirectoryTier.this;
-    }
-
-    @Override
-    public void allocate(long sizeBytes) throws IOException {
-      if (sizeBytes < OpenFile.HUGE_PAGE_BYTES) {
-        return;
-      }
-      try {
-        daxFiles.allocate(channel(), sizeBytes);
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public void write(long offset, ByteBuffer source) throws IOException {
-      try {
-        writeAll(channel(), source, offset);
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public synchronized void append(ByteBuffer source) throws IOException {
-      checkOpen();
-      try {
-        Extent appended = bundles.append(source, charge);
-        if (appended == null) {
-          throw new IOException("no room for another bundle");
-        }
-        extent = appended;
-        charge = 0;
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public ReadResult read(long offset, int size) throws IOException {
-      CopyReader reader = bundled();
-      return reader == null
-          ? new ReadResult.FileRange(channel(), offset, size)
-          : reader.read(offset, size);
-    }
-
-    private synchronized @Nullable CopyReader bundled() throws IOException {
-      checkOpen();
-      if (extent != null && bundled == null) {
-        bundled = bundles.open(extent);
-      }
-      return bundled;
-    }
-
-    private synchronized void checkOpen() throws IOException {
-      if (closed) {
-        throw new IOException("the copy was closed");
-      }
-    }
-
-    private synchronized FileChannel channel() throws IOException {
-      checkOpen();
-      FileChannel channel = file;
-      if (channel == null) {
-        channel = files.create(path);
-        file = channel;
-      }
-      return channel;
-    }
-
-    @Override
-    public synchronized void shrink(long sizeBytes) {
-      long surplus = charge - Room.charge(sizeBytes);
-      if (surplus > 0 && !closed && !committed) {
-        charge -= surplus;
-        room.release(surplus);
-      }
-    }
-
-    @Override
-    public synchronized @Nullable Extent commit() throws IOException {
-      if (extent == null) {
-        commitFile();
-      } else {
-        checkOpen();
-        copyCount.incrementAndGet();
-      }
-      committed = true;
-      return extent;
-    }
-
-    private void commitFile() throws IOException { // GUARDED_BY(this)
-      try {
-        FileChannel whole = channel();
-        if (synced) {
-          whole.force(false);
-        }
-        // In one step, so that when two copies of an inode are committed the replaced one is
-        // counted.
-        synchronized (DirectoryTier.this) {
-          long replaced = files.size(number);
-          files.remove(number);
-          files.put(path, number);
-          if (replaced >= 0) {
-            freed(Room.charge(replaced));
-          } else {
-            copyCount.incrementAndGet();
-          }
-          fileBytes += charge;
-          room.settle(charge);
-        }
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public synchronized void close() {
-      if (closed) {
-        return;
-      }
-      closed = true;
-      boolean made = file != null;
-      if (file != null) {
-        closeQuietly(file);
-      }
-      if (bundled != null) {
-        bundled.close();
-      }
-      if (!committed) {
-        room.release(charge);
-        if (extent != null) {
-          bundles.drop(extent);
-        }
-        if (made) {
-          try {
-            Files.deleteIfExists(path);
-          } catch (IOException e) {
-            failed(e);
-          }
-        }
-      }
-    }
-  }
-
-  /** Writes all remaining bytes at an offset. */
-  static void writeAll(FileChannel file, ByteBuffer source, long offset) throws IOException {
-    long position = offset;
-    int end = source.limit();
-    while (source.position() < end) {
-      source.limit(Math.min(end, source.position() + WRITE_BYTES));
-      position += file.write(source, position);
-    }
   }
 
   private static void closeQuietly(FileChannel file) {

@@ -22,9 +22,9 @@ public interface MappedMemory extends AutoCloseable {
   ByteBuffer slice(long offset, int size);
 
   /**
-   * Returns when the bytes written to a range survive a power failure, if this is persistent
-   * memory; what is persisted later survives only if this does. Files in the page cache are left to
-   * the kernel: they survive only the end of the process.
+   * Makes the bytes written to a range survive a power failure, if this is persistent memory. Bytes
+   * persisted later survive only if these do. Files in the page cache are left to the kernel: they
+   * survive the end of the process, but no power failure.
    */
   void persist(long offset, long size);
 

@@ -258,7 +258,7 @@ final class Pool {
     table.erase(PoolTable.slot(allocation.number()));
   }
 
-  /** Makes the memory of an allocation reusable that was withdrawn, or never published. */
+  /** Makes the memory of a withdrawn or unpublished allocation reusable. */
   synchronized void release(Allocation allocation) {
     slots.clear(PoolTable.slot(allocation.number()));
     space.free(allocation.offset(), allocation.length());

@@ -2,7 +2,7 @@ package io.pmfs.tier;
 
 import java.io.IOException;
 
-/** Why something cannot be used as a pool, and what to do about it: a line for the user. */
+/** Something cannot be used as a pool. The message is one line: why, and what the user can do. */
 public final class PoolException extends IOException {
   private static final long serialVersionUID = 1L;
 

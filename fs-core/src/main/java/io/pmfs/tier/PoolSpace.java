@@ -3,9 +3,9 @@ package io.pmfs.tier;
 import java.util.BitSet;
 
 /**
- * Tracks the units of a pool's data in use, one bit each. Small ranges are allocated from the end,
- * so that they do not fragment the space of large ones; both searches continue where the last one
- * ended. Not safe for use by many threads.
+ * Tracks which units of a pool's data are in use, one bit each. Small ranges are allocated from the
+ * end, so that they do not fragment the space of large ones; both searches continue where the last
+ * one ended. Not safe for use by many threads.
  */
 final class PoolSpace {
   private final long start;

@@ -18,7 +18,7 @@ final class PoolTable {
   private static final int SLOT_BITS = 28;
   static final long MOST_ENTRIES = 1L << SLOT_BITS;
 
-  /** Serial numbers wrap around after 34 thousand million allocations. */
+  /** Serial numbers wrap around after 34 billion allocations. */
   static final long SERIAL_MASK = (1L << (63 - SLOT_BITS)) - 1;
 
   private static final int SCANNED_ENTRIES = 16 << 10;

@@ -9,12 +9,9 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongPredicate;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Copies in one mapped memory, read in place: small copies together in {@link Bundles}, others in
@@ -24,8 +21,6 @@ import org.slf4j.LoggerFactory;
  * happens in a crash, and the rest of the format.
  */
 public final class PoolTier implements Tier {
-  private static final Logger log = LoggerFactory.getLogger(PoolTier.class);
-
   /** A pool has about 128 bundles, or up to thousands: a few hundred bytes of heap each. */
   private static final int BUNDLES = 128;
 
@@ -48,9 +43,7 @@ public final class PoolTier implements Tier {
   private final Map<Long, Readers> open = new HashMap<>(); // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  private volatile TierStatus.State state;
-  private final LongAdder errors = new LongAdder();
-  private volatile @Nullable String reason;
+  private final TierHealth health;
 
   /**
    * The settings of a pool.
@@ -92,9 +85,7 @@ public final class PoolTier implements Tier {
       spares.keepSpare();
       room.found(aloneBytes());
       copyCount.set(usage == null || isEmpty ? 0 : usage.copies());
-      boolean isKnown = usage != null || isEmpty;
-      this.state = isKnown ? TierStatus.State.ON : TierStatus.State.RECOVERING;
-      this.reason = isKnown ? null : "not yet compared with the records";
+      this.health = new TierHealth(settings.name(), usage != null || isEmpty);
       opened = true;
     } finally {
       if (!opened) {
@@ -126,7 +117,7 @@ public final class PoolTier implements Tier {
 
   @Override
   public @Nullable CopyReader open(long number, @Nullable Extent extent) throws IOException {
-    if (extent == null || state == TierStatus.State.FAILED) {
+    if (extent == null || health.hasFailed()) {
       return null;
     }
     synchronized (this) {
@@ -145,7 +136,7 @@ public final class PoolTier implements Tier {
   @Override
   public synchronized boolean has(long number, @Nullable Extent extent, long sizeBytes)
       throws IOException {
-    if (extent == null || closed || state == TierStatus.State.FAILED) {
+    if (extent == null || closed || health.hasFailed()) {
       return false;
     }
     Allocation allocation = pool.find(extent.bundle());
@@ -170,7 +161,8 @@ public final class PoolTier implements Tier {
     }
   }
 
-  private synchronized AloneReader openAlone(Allocation allocation) throws IOException {
+  /** Opens a copy with its own allocation. */
+  synchronized CopyReader openAlone(Allocation allocation) throws IOException {
     memory.enter();
     open.computeIfAbsent(allocation.number(), n -> new Readers()).users++;
     return new AloneReader(allocation);
@@ -178,7 +170,7 @@ public final class PoolTier implements Tier {
 
   @Override
   public @Nullable CopyWriter create(long number, long sizeBytes) {
-    if (state != TierStatus.State.ON || !couldHold(sizeBytes)) {
+    if (!health.isOn() || !couldHold(sizeBytes)) {
       return null;
     }
     long charge = Room.charge(sizeBytes);
@@ -189,13 +181,13 @@ public final class PoolTier implements Tier {
       if (!room.reserve(charge)) {
         return null;
       }
-      Allocation reserved = pool.reserve(charge, charge <= bundleBytes, false);
+      Allocation reserved = pool.reserve(charge, fitsBundle(charge), false);
       if (reserved == null) {
         room.release(charge);
         return null;
       }
       memory.enter();
-      return new IncomingCopy(reserved);
+      return new IncomingAllocation(this, pool, memory, bundles, room, reserved);
     } catch (IOException e) {
       failed(e);
       return null;
@@ -204,7 +196,7 @@ public final class PoolTier implements Tier {
 
   @Override
   public synchronized void remove(long number, @Nullable Extent extent, long sizeBytes) {
-    if (extent == null || closed || state == TierStatus.State.FAILED) {
+    if (extent == null || closed || health.hasFailed()) {
       return;
     }
     copyCount.updateAndGet(count -> Math.max(0, count - 1));
@@ -231,7 +223,18 @@ public final class PoolTier implements Tier {
     }
   }
 
-  private void keepSpare() {
+  /** Counts a copy that was committed. */
+  void countOneMore() {
+    copyCount.incrementAndGet();
+  }
+
+  /** Whether a copy of this size can go to a bundle. */
+  boolean fitsBundle(long sizeBytes) {
+    return sizeBytes <= bundleBytes;
+  }
+
+  /** Reserves a spare bundle, if there is none and there is memory for one. */
+  void keepSpare() {
     try {
       spares.keepSpare();
     } catch (IOException e) {
@@ -252,12 +255,12 @@ public final class PoolTier implements Tier {
 
   @Override
   public Set<Long> sparseBundles() {
-    return state == TierStatus.State.ON ? bundles.sparse() : Set.of();
+    return health.isOn() ? bundles.sparse() : Set.of();
   }
 
   @Override
   public @Nullable Extent move(Extent extent, ByteBuffer through) {
-    if (state != TierStatus.State.ON || extent.size() > bundleBytes) {
+    if (!health.isOn() || !fitsBundle(extent.size())) {
       return null;
     }
     try (CopyReader reader = bundles.open(extent)) {
@@ -270,7 +273,7 @@ public final class PoolTier implements Tier {
         moved = bundles.append(through, 0);
       }
       if (moved != null) {
-        copyCount.incrementAndGet();
+        countOneMore();
       }
       return moved;
     } catch (IOException e) {
@@ -286,30 +289,23 @@ public final class PoolTier implements Tier {
 
   @Override
   public void failed(IOException e) {
-    errors.increment();
+    health.countError();
     fail(String.valueOf(e.getMessage()));
   }
 
   @Override
   public long errors() {
-    return errors.sum();
+    return health.errors();
   }
 
   @Override
   public void fail(String why) {
-    synchronized (this) {
-      if (state == TierStatus.State.FAILED) {
-        return;
-      }
-      reason = why;
-      state = TierStatus.State.FAILED;
-    }
-    log.warn("tier {} is FAILED: {}; reads continue from the next tier", name(), why);
+    health.fail(why);
   }
 
   @Override
   public boolean hasFailed() {
-    return state == TierStatus.State.FAILED;
+    return health.hasFailed();
   }
 
   @Override
@@ -373,10 +369,7 @@ public final class PoolTier implements Tier {
             });
         bundles.count(wanted);
         copyCount.set(copies);
-        if (state == TierStatus.State.RECOVERING) {
-          reason = null;
-          state = TierStatus.State.ON;
-        }
+        health.counted();
         keepSpare();
       }
     }
@@ -384,7 +377,7 @@ public final class PoolTier implements Tier {
 
   @Override
   public synchronized @Nullable Usage usage() {
-    return state == TierStatus.State.ON ? new Usage(0, copyCount.get()) : null;
+    return health.isCounted() ? new Usage(0, copyCount.get()) : null;
   }
 
   @Override
@@ -393,8 +386,8 @@ public final class PoolTier implements Tier {
         name(),
         settings.kind(),
         settings.path(),
-        state,
-        reason,
+        health.state(),
+        health.reason(),
         dax,
         capacityBytes,
         room.used(),
@@ -447,132 +440,6 @@ public final class PoolTier implements Tier {
         left = true;
       }
       leave(allocation);
-    }
-  }
-
-  /** An unfinished copy, with an allocation that it releases if it goes to a bundle. */
-  private final class IncomingCopy implements CopyWriter {
-    private Allocation allocation; // GUARDED_BY(this)
-    private boolean reserved = true; // GUARDED_BY(this); whether this holds the allocation
-    private long end; // GUARDED_BY(this)
-    private @Nullable Extent extent; // GUARDED_BY(this)
-    private @Nullable CopyReader reader; // GUARDED_BY(this); set once committed or in a bundle
-    private boolean committed; // GUARDED_BY(this)
-    private boolean ended; // GUARDED_BY(this)
-
-    IncomingCopy(Allocation allocation) {
-      this.allocation = allocation;
-    }
-
-    @Override
-    public Tier tier() {
-      return PoolTier.this;
-    }
-
-    @Override
-    public void write(long offset, ByteBuffer source) throws IOException {
-      Allocation target;
-      synchronized (this) {
-        checkOpen();
-        target = allocation;
-        end = Math.max(end, offset + source.remaining());
-      }
-      try {
-        memory.write(target, offset, source);
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public synchronized void append(ByteBuffer source) throws IOException {
-      checkOpen();
-      // It gets its own allocation if it is too large for a bundle, or there is no room for another
-      // bundle.
-      Extent bundled = source.remaining() > bundleBytes ? null : appendToBundle(source);
-      if (bundled == null) {
-        write(0, source);
-        return;
-      }
-      pool.release(allocation);
-      reserved = false;
-      extent = bundled;
-      reader = bundles.open(bundled);
-    }
-
-    private @Nullable Extent appendToBundle(ByteBuffer source) throws IOException {
-      // GUARDED_BY(this)
-      try {
-        return bundles.append(source, allocation.length());
-      } catch (IOException e) {
-        failed(e);
-        throw e;
-      }
-    }
-
-    @Override
-    public synchronized ReadResult read(long offset, int size) throws IOException {
-      checkOpen();
-      CopyReader open = reader;
-      return open == null ? memory.read(allocation, offset, size) : open.read(offset, size);
-    }
-
-    private synchronized void checkOpen() throws IOException {
-      if (ended) {
-        throw new IOException("the copy was closed");
-      }
-    }
-
-    @Override
-    public synchronized void shrink(long sizeBytes) {
-      long surplus = allocation.length() - Room.charge(sizeBytes);
-      if (surplus > 0 && reserved && !ended) {
-        allocation = pool.shrink(allocation, sizeBytes);
-        room.release(surplus);
-      }
-    }
-
-    @Override
-    public synchronized Extent commit() throws IOException {
-      checkOpen();
-      Extent placed = extent;
-      if (placed == null) {
-        placed = commitAlone();
-        extent = placed;
-      }
-      committed = true;
-      copyCount.incrementAndGet();
-      return placed;
-    }
-
-    private Extent commitAlone() throws IOException { // GUARDED_BY(this)
-      Allocation whole = allocation.with(allocation.length(), end);
-      pool.publish(whole);
-      allocation = whole;
-      reader = openAlone(whole);
-      reserved = false;
-      room.settle(whole.length());
-      return new Extent(whole.number(), 0, end);
-    }
-
-    @Override
-    public synchronized void close() {
-      if (ended) {
-        return;
-      }
-      ended = true;
-      if (reader != null) {
-        reader.close();
-      }
-      if (reserved) {
-        pool.release(allocation);
-        room.release(allocation.length());
-        keepSpare();
-      } else if (!committed && extent != null) {
-        bundles.drop(extent);
-      }
-      memory.leave();
     }
   }
 }

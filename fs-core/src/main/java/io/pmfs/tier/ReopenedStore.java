@@ -15,10 +15,10 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source of a mount after another process took it over. It is opened on its own thread, with
- * retries until that succeeds, because the tiers' content is served without it. A request waits for
- * the first attempt, as it would for a source that hangs; after that it fails as the last attempt
- * did.
+ * The source of a mount that another process took over. A separate thread opens it, and retries
+ * until that succeeds: the mount serves the content of the tiers meanwhile. A request waits for the
+ * first attempt, as it would for a source that hangs. After that it fails with the error of the
+ * last attempt.
  */
 public final class ReopenedStore implements BackingStore {
   private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
@@ -52,8 +52,8 @@ public final class ReopenedStore implements BackingStore {
    * Starts opening the source.
    *
    * @param thread runs one task, which lasts until the source is opened
-   * @param report receives a line when the source becomes unavailable, for another reason than
-   *     before, and when it is available again
+   * @param report receives a line when the source becomes unavailable, when the reason changes, and
+   *     when the source is available again
    */
   public ReopenedStore(
       Opener opener,

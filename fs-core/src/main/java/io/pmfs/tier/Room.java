@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Tracks the capacity of a tier that copies use, and that is reserved for unfinished ones. Safe for
- * use by many threads.
+ * Tracks how much of a tier's capacity copies use, and how much is reserved for unfinished ones.
+ * Safe for use by many threads.
  */
 final class Room {
   /** Room is counted in the allocation unit that ext4 and XFS use. */

@@ -12,8 +12,8 @@ public interface SourceSequence extends AutoCloseable {
   @Nullable FileName next() throws FsException;
 
   /**
-   * Opens the file last returned by {@link #next}. It must be read before the next call of that;
-   * its status is the same as from {@link BackingStore#open}.
+   * Opens the file last returned by {@link #next}. It must be read before the next call of {@link
+   * #next}; its status is the same as from {@link BackingStore#open}.
    */
   SourceFile open() throws FsException;
 

@@ -9,10 +9,10 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that holds copies of files, identified by inode number; small ones also by their place in
- * bundles of many, which is in their records. It may forget any copy at any time: absence is a
- * return value, never an error. A tier that fails shows this in its {@link #status} and holds
- * nothing from then on. Safe for use by many threads.
+ * A place that holds copies of files, each identified by inode number, a copy in a bundle also by
+ * its extent, which its record contains. It may forget any copy at any time: absence is a return
+ * value, never an error. A tier that fails shows this in its {@link #status} and holds nothing from
+ * then on. Safe for use by many threads.
  */
 public interface Tier extends AutoCloseable {
   /** The tier's name in records and for users; stable across restarts. */
