@@ -139,7 +139,7 @@ final class Database implements AutoCloseable {
         });
   }
 
-  /** Passes to the visitor the pairs from a key on that share the key's first eight bytes. */
+  /** Passes the visitor, from a key on, the pairs that share the key's first eight bytes. */
   void scanGroup(Family family, byte[] from, Visitor visitor) {
     scan(family, from, true, visitor);
   }
@@ -257,8 +257,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * Whether all names are here of a directory whose inode, in the state or in memory, says that it
-   * is listed.
+   * Whether all names of a directory are in the state or in memory, if its inode says that it is
+   * listed.
    */
   boolean isListed(long directory) {
     return within(
@@ -367,7 +367,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** All of it, since what it says of an inode may depend on what the state says of its parents. */
+  /** Forgets all of it: its record of an inode may depend on the state's records of the parents. */
   private void forgetOverlay() {
     Overlay before = overlay;
     overlay = new Overlay(memory.apply(memoryBytes));

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.function.Consumer;
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A file outside the state that records a bound above all inode numbers of the session: the kernel
- * knows these numbers longer than one process, and the state may have lost them. Best kept in
+ * remembers these numbers longer than a process lives, and the state may lose them. Best kept in
  * memory, where a failing disk of the state does not affect it.
  */
 final class NumberMark {
@@ -22,7 +23,7 @@ final class NumberMark {
    * A mark whose file need not exist.
    *
    * @param file null if no other process continues this session
-   * @param log receives a line when the mark cannot be written
+   * @param log receives a line when the mark cannot be written or read
    */
   NumberMark(@Nullable Path file, Consumer<String> log) {
     this.file = file;
@@ -35,8 +36,10 @@ final class NumberMark {
       if (file != null && Files.size(file) == Long.BYTES) {
         return Math.max(0, ByteBuffer.wrap(Files.readAllBytes(file)).getLong());
       }
-    } catch (IOException e) {
+    } catch (NoSuchFileException e) {
       // There is no mark yet.
+    } catch (IOException e) {
+      log.accept("cannot read %s: %s".formatted(file, e));
     }
     return 0;
   }

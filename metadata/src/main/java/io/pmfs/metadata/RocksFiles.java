@@ -167,7 +167,7 @@ final class RocksFiles {
         .setCreateMissingColumnFamilies(true)
         .setWriteBufferManager(writeBuffers)
         .setMaxTotalWalSize(WAL_BYTES)
-        // Whatever part of the log is lost, the rest is the namespace at some earlier moment.
+        // Even if part of the log is lost, the rest is the namespace at some earlier moment.
         .setAtomicFlush(true)
         .setMaxOpenFiles(OPEN_FILES)
         .setMaxFileOpeningThreads(BACKGROUND_JOBS)
@@ -181,7 +181,7 @@ final class RocksFiles {
 
   private static ColumnFamilyOptions familyOptions(
       Family family, long memoryBytes, Cache cache, Filter bloom) {
-    // Two-level indexes and filters: only the parts in use take cache, whatever the dataset's size.
+    // Two-level indexes and filters: only the parts in use take cache, however large the dataset.
     BlockBasedTableConfig table =
         new BlockBasedTableConfig()
             .setFormatVersion(TABLE_FORMAT)
@@ -264,7 +264,7 @@ final class RocksFiles {
     return failure("cannot open the namespace in " + directory, e);
   }
 
-  /** Whether the failure means that the files are damaged, as far as their disk could be read. */
+  /** Whether the failure means that the files are damaged, not that their disk failed. */
   static boolean isDamage(RocksDBException e) {
     Status status = e.getStatus();
     if (status == null) {

@@ -4,11 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
-import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,46 +16,26 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@link Namespace} in RocksDB. All of it can be rebuilt: a directory that cannot be used may be
- * removed, and pmfs builds it again from the source.
+ * A {@link Namespace} in RocksDB. pmfs can rebuild all of it from the source, so a directory that
+ * cannot be used may be removed.
  *
- * <p>Limits, whatever the size of the dataset: blocks, indexes, filters and write buffers together
- * take about {@code memoryBytes} (one block cache, to which the write buffers, at most half of it,
- * are charged; a writer waits when they are full); 512 open files; one flush and one compaction
- * thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch of 1024
- * entries and the entries that it found to be gone.
+ * <p>Limits, regardless of the size of the dataset: blocks, indexes, filters and write buffers
+ * together take about {@code memoryBytes} (one block cache, to which the write buffers, at most
+ * half of it, are charged; a writer waits when they are full); 512 open files; one flush and one
+ * compaction thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch
+ * of 1024 entries and the entries that it found to be gone.
  *
  * <p>Writes go to the write-ahead log at once and survive a killed process. The start of a session
  * and its clean stop are synced and survive a power loss.
  */
 public final class RocksNamespace implements Namespace {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
-  private static final int MAX_DEPTH = 100_000;
 
-  /**
-   * While the state is not known, numbers are assigned from here on, above all numbers that the
-   * state may contain.
-   */
-  private static final long UNRECORDED = 1L << 32;
-
-  private static final int UNRECORDED_EACH_HOUR_SHIFT = 16;
-  private static final Instant UNRECORDED_SINCE = Instant.parse("2026-01-01T00:00:00Z");
-
-  private final StateDirectory directory;
+  private final StateSession session;
   private final Database database;
   private final InodeNumbers numbers;
-  private final long firstNumber;
   private final Lineage lineage = new Lineage(new SecureRandom());
-  private final boolean stoppedCleanly;
-  private final String bootId;
-  private final Consumer<String> log;
   private volatile RecentInodes recent = new RecentInodes();
-  private final UUID id;
-  private volatile int opening;
-  private volatile int session;
-
-  /** The last opening according to the state; written while no other call runs. */
-  private long recordedOpening;
 
   // Held from reading inodes to writing their changes, and from looking up a hard link to recording
   // it. LOCK ORDER: inodeUpdates < Database.use.
@@ -77,8 +53,8 @@ public final class RocksNamespace implements Namespace {
    *
    * @param source the identity of the dataset
    * @param memoryBytes at least 16 MiB
-   * @param session the session's identity, since several processes may serve one session after
-   *     another: if the last opening was of the same session, that session continues
+   * @param session identifies the session, which several processes may serve one after another: if
+   *     the last opening was of the same session, that session continues
    * @param numbers a file outside the directory, in which the session's next process finds the
    *     bound of the assigned inode numbers; null for none
    * @param log receives a line for each problem
@@ -136,79 +112,23 @@ public final class RocksNamespace implements Namespace {
       String bootId,
       NumberMark mark,
       Consumer<String> log) {
-    this.directory = directory;
-    this.id = id;
-    this.bootId = bootId;
-    this.log = log;
-    recordedOpening = found.opening();
-    opening = Math.toIntExact(found.opening() + 1);
-    FileName last = found.session();
-    boolean goesOn = last != null && last.equals(openingOf(id, found.opening()));
-    session = goesOn ? Math.toIntExact(found.sessionStart()) : opening;
-    long first = found.store() == null ? unrecorded(Instant.now()) : found.next();
-    firstNumber = Math.max(first, mark.read());
-    stoppedCleanly = found.store() != null && isClean(found, bootId);
+    session = new StateSession(directory, found, id, bootId, mark.read(), log);
     database =
         new Database(place, found.store(), found.failure(), RocksFiles::openInMemory, memoryBytes);
-    numbers = new InodeNumbers(database, mark, firstNumber);
+    numbers = new InodeNumbers(database, mark, session.firstNumber());
     database.onChange(this::changed);
     if (found.failure() != null) {
-      log.accept(unrecorded(found.failure()));
+      session.sayUnrecorded(found.failure());
     } else {
-      begin();
+      session.begin(database, numbers);
     }
-  }
-
-  private static long unrecorded(Instant now) {
-    long hours = Math.max(0, Duration.between(UNRECORDED_SINCE, now).toHours());
-    return UNRECORDED + (hours << UNRECORDED_EACH_HOUR_SHIFT);
-  }
-
-  private static String unrecorded(String failure) {
-    return "the state: %s; names are kept in memory, and no copies are made until it can be written"
-        .formatted(failure);
-  }
-
-  private static boolean isClean(StateDirectory.Found found, String bootId) {
-    FileName boot = found.boot();
-    return found.opening() == 0
-        || (boot != null && !bootId.isEmpty() && boot.equals(FileName.of(bootId)));
-  }
-
-  /** Records the opening in the state; if that fails, continues in memory. */
-  private void begin() {
-    try {
-      directory.takeBallast();
-    } catch (IOException e) {
-      log.accept("the state: no room for " + StateDirectory.BALLAST + ": " + e);
-    }
-    database.writeSynced(batch -> beginning(0).forEach(batch::add));
-    if (database.isRecording()) {
-      recordedOpening = opening;
-    }
-  }
-
-  /** A session with its last opening: an opening by another pmfs since then ends the session. */
-  private static FileName openingOf(UUID session, long opening) {
-    return FileName.of(session + " " + opening);
-  }
-
-  private List<Change> beginning(long reserved) {
-    return List.of(
-        directory.superblock(),
-        Change.put(Family.DEFAULT, Keys.OPENING, Values.number(opening)),
-        Change.put(Family.DEFAULT, Keys.SESSION_ID, Values.bytes(openingOf(id, opening).raw())),
-        Change.put(Family.DEFAULT, Keys.SESSION_START, Values.number(session)),
-        Change.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next() + reserved)),
-        Change.delete(Family.DEFAULT, Keys.CLEAN_STOP));
   }
 
   /** Called while no other call runs. */
   private void changed(@Nullable StoreFailure failed) {
     recent = new RecentInodes();
     if (failed != null) {
-      directory.releaseBallast();
-      log.accept(unrecorded(String.valueOf(failed.getMessage())));
+      session.failed(String.valueOf(failed.getMessage()));
     }
   }
 
@@ -224,77 +144,7 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public void recover() {
-    if (database.isRecording()) {
-      return;
-    }
-    try {
-      directory.takeBallast();
-    } catch (IOException e) {
-      database.setFailure(e.toString());
-      return;
-    }
-    database.replace(this::reopen);
-    if (database.isRecording()) {
-      log.accept("the state can be written again: names and copies are recorded");
-    } else {
-      directory.releaseBallast();
-    }
-  }
-
-  /** Called while no other call runs. */
-  private Database.Opened reopen(Overlay overlay, long lastChange, boolean isDamaged) {
-    StateDirectory.Found found;
-    try {
-      if (isDamaged && !directory.setAside(directory.damage())) {
-        return new Database.Opened(null, "the damaged state cannot be set aside", false);
-      }
-      found = directory.open();
-    } catch (NamespaceException e) {
-      return new Database.Opened(null, String.valueOf(e.getMessage()), false);
-    }
-    RocksStore store = found.store();
-    boolean isOurs = found.opening() == recordedOpening;
-    boolean isAnothers = !isOurs && !found.isNew();
-    if (store == null) {
-      return new Database.Opened(null, found.failure(), false);
-    }
-    // A disk that was repaired may have lost changes that were not synced. The overlay may record a
-    // directory as listed whose names are among the lost changes.
-    boolean isAsItWas = lastChange >= 0 && isOurs && store.lastChange() >= lastChange;
-    if (found.failure() != null || (isAnothers && found.next() > firstNumber)) {
-      String failure =
-          found.failure() == null
-              ? "another mount used the state directory in the meantime; unmount and mount again"
-              : found.failure();
-      if (isAsItWas) {
-        return new Database.Opened(store, failure, false);
-      }
-      store.close();
-      return new Database.Opened(null, failure, false);
-    }
-    // The overlay cannot be applied to an unknown state, whose names have their own numbers.
-    boolean isLaidOn = lastChange >= 0 ? isAsItWas : found.isNew();
-    boolean isOther = !isLaidOn;
-    try {
-      numbers.raise(found.next());
-      if (isAnothers) {
-        opening = Math.toIntExact(found.opening() + 1);
-        session = opening;
-      }
-      store.apply(beginning(InodeNumbers.RESERVED), true);
-      if (isLaidOn) {
-        overlay.pour(changes -> store.apply(changes, false));
-        store.apply(beginning(InodeNumbers.RESERVED), true);
-      }
-      recordedOpening = opening;
-      return new Database.Opened(store, null, isOther);
-    } catch (StoreFailure e) {
-      if (isAsItWas) {
-        return new Database.Opened(store, String.valueOf(e.getMessage()), false);
-      }
-      store.close();
-      return new Database.Opened(null, String.valueOf(e.getMessage()), false);
-    }
+    session.recover(database, numbers);
   }
 
   @Override
@@ -343,17 +193,17 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public int opening() {
-    return opening;
+    return session.opening();
   }
 
   @Override
   public int session() {
-    return session;
+    return session.session();
   }
 
   @Override
   public boolean stoppedCleanly() {
-    return stoppedCleanly;
+    return session.stoppedCleanly();
   }
 
   @Override
@@ -487,50 +337,14 @@ public final class RocksNamespace implements Namespace {
               });
           recent.remove(directory);
           boolean fresh = database.isGroupEmpty(Family.NAMES, directory);
-          long token = ((long) opening << Integer.SIZE) | ++imports;
+          long token = ((long) session.opening() << Integer.SIZE) | ++imports;
           return new RocksImport(this, directory, token, fresh);
         });
   }
 
   @Override
   public @Nullable FileName path(long number) {
-    return database.within(() -> joinedPath(number));
-  }
-
-  private @Nullable FileName joinedPath(long number) {
-    Deque<FileName> names = new ArrayDeque<>();
-    for (long at = number; at != ROOT; ) {
-      Inode inode = inode(at);
-      if (inode == null) {
-        return null;
-      }
-      if (names.size() == MAX_DEPTH) {
-        throw database.damaged("the chain of parents of inode " + number);
-      }
-      names.push(inode.name());
-      at = inode.parent();
-    }
-    if (inode(ROOT) == null) {
-      return null;
-    }
-    return join(names);
-  }
-
-  private static FileName join(Deque<FileName> names) {
-    int size = Math.max(0, names.size() - 1);
-    for (FileName name : names) {
-      size = Math.addExact(size, name.size());
-    }
-    byte[] path = new byte[size];
-    int at = 0;
-    for (FileName name : names) {
-      if (at > 0) {
-        path[at++] = '/';
-      }
-      System.arraycopy(name.raw(), 0, path, at, name.size());
-      at += name.size();
-    }
-    return FileName.wrap(path);
+    return database.within(() -> ParentChain.path(this, number));
   }
 
   @Override
@@ -656,13 +470,7 @@ public final class RocksNamespace implements Namespace {
   @Override
   public void close() {
     boolean isClean = !database.hasFailed();
-    database.close(
-        batch -> {
-          batch.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next()));
-          if (isClean) {
-            batch.put(Family.DEFAULT, Keys.CLEAN_STOP, Values.bytes(FileName.of(bootId).raw()));
-          }
-        });
+    database.close(batch -> session.ending(numbers, isClean).forEach(batch::add));
   }
 
   /**
@@ -673,7 +481,7 @@ public final class RocksNamespace implements Namespace {
     return replaced.computeIfAbsent(directory, absent -> new ArrayList<>());
   }
 
-  /** Call when they were reported. */
+  /** Call after reporting them. */
   void forgetReplacedIn(long directory) {
     replaced.remove(directory);
   }
