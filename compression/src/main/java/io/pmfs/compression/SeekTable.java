@@ -79,7 +79,7 @@ public final class SeekTable {
     check(buffer.getInt() == SKIPPABLE_MAGIC, "its header is missing");
     check(
         Integer.toUnsignedLong(buffer.getInt()) == tableBytes - HEADER_BYTES,
-        "its header has another size");
+        "its header gives another size");
     SeekTable table = new SeekTable(count);
     table.readEntries(start + HEADER_BYTES, entryBytes, buffer, file);
     check(table.compressedOffset(count) == start, "the frames do not add up to the file's size");

@@ -113,7 +113,7 @@ public final class DatasetTasks implements FileTasks {
         (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch, System::nanoTime).run(t));
   }
 
-  /** Leaves out files of other nodes, which copy these themselves, unless {@code replicated}. */
+  /** Leaves out files of other nodes unless {@code replicated}: those nodes copy them. */
   private Predicate<Inode> included(boolean replicated) {
     Share share = stager.share();
     return replicated || share == Share.ALL ? inode -> true : share::isOwn;

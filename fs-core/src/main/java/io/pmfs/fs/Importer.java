@@ -20,8 +20,6 @@ import io.pmfs.tier.SourceStatus;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -37,9 +35,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Imports the source's names and attributes into the namespace, each when it is first requested in
  * a session. A directory that was never imported, or has changed since, is listed. A file imported
- * in an earlier session is compared with the source once, together with all others of its directory
- * where the source {@link BackingStore#listsAtOnce}. After that the source is not asked again until
- * the next session.
+ * in an earlier session is compared with the source once; if the source {@link
+ * BackingStore#listsAtOnce lists at once}, all files of its directory are compared together. After
+ * that the source is not asked again until the next session.
  */
 final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
@@ -58,7 +56,7 @@ final class Importer {
 
   private static final int IMPORT_COUNTS = 1024;
 
-  /** A directory that keeps changing is accepted as it is at this attempt. */
+  /** At this attempt, the listing of a directory that keeps changing is accepted. */
   private static final int LISTING_ATTEMPTS = 3;
 
   // What this session knows of an inode.
@@ -67,12 +65,12 @@ final class Importer {
 
   private final Namespace namespace;
   private final BackingStore source;
-  private final Copies copies;
+  private final Forgetting forgetting;
   private final DirectoryReader reader;
   private final InstantSource clock;
   private volatile Known known = new Known(0, new InodeBytes());
 
-  /** Import counts by hash of the directory, so that a listing notices an import meanwhile. */
+  /** Import counts by hash of the directory: they show a listing that an import ran meanwhile. */
   private final AtomicIntegerArray imports = new AtomicIntegerArray(IMPORT_COUNTS);
 
   /** Directories that a thread waits for while they are imported at a task's pace. */
@@ -95,7 +93,7 @@ final class Importer {
       InstantSource clock) {
     this.namespace = namespace;
     this.source = source;
-    this.copies = copies;
+    this.forgetting = new Forgetting(namespace, copies);
     this.reader = new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false);
     this.clock = clock;
   }
@@ -114,7 +112,7 @@ final class Importer {
   void importRoot() throws FsException {
     SourceStatus status = source.status(FileName.of(""));
     if (status.attributes().type() != FileType.DIRECTORY) {
-      throw new FsException(Errno.ENOTDIR, "the source");
+      throw new FsException(Errno.ENOTDIR, "the source is not a directory");
     }
     Inode before = namespace.inode(Namespace.ROOT);
     Inode now =
@@ -130,11 +128,11 @@ final class Importer {
                     known == null ? null : listing(known, status),
                     status.attributes()));
     if (before != null && now != null) {
-      forgetOutdated(before, now);
+      forgetting.dropOutdated(before, now);
     }
   }
 
-  /** Steps that are repeated if the namespace lost meanwhile what they build on. */
+  /** Steps that are repeated if the namespace loses data that they depend on. */
   interface Steps<T> {
     T take() throws FsException;
   }
@@ -189,8 +187,8 @@ final class Importer {
       if (now != null) {
         return now;
       }
-      // The inode's name now belongs to another file. A hard link may have other names: listing the
-      // directory of that name again gives the inode its next one.
+      // The inode's name now belongs to another file. If the inode is a hard link with other names,
+      // listing the directory again gives it the next one.
       Inode before = namespace.inode(number);
       if (before != null) {
         try {
@@ -209,8 +207,8 @@ final class Importer {
   }
 
   /**
-   * Finds an inode that the namespace handed out and lost. It is where it was last seen;
-   * directories up to there are listed again if they were lost as well.
+   * Finds an inode that the namespace assigned and then lost, in the directory where it was last
+   * seen. Lists that directory and those above it again if they were lost too.
    */
   private Inode foundAgain(long number) throws FsException {
     if (number == Namespace.ROOT) {
@@ -304,18 +302,18 @@ final class Importer {
       }
       if (status.attributes().type() != before.attributes().type()) {
         throw new FsException(
-            Errno.ESTALE, path + " has another file type than its directory entry");
+            Errno.ESTALE, path + ": its file type differs from its directory entry");
       }
       Inode changed = checked(before, status);
       // Before the update, so that no reader takes the old copy for the new version; and after it,
       // because a copy of the old version may have been finished in between.
-      forgetOutdated(before, changed);
+      forgetting.dropOutdated(before, changed);
       Inode now =
           namespace.updateInode(number, known -> known == null ? null : checked(known, status));
       if (now == null) {
         throw new FsException(Errno.ESTALE, "inode " + number);
       }
-      forgetOutdated(before, now);
+      forgetting.dropOutdated(before, now);
       return now;
     } finally {
       lock.unlock();
@@ -363,7 +361,8 @@ final class Importer {
   }
 
   /**
-   * Makes sure that the namespace has all entries of a directory, each as it is in this session.
+   * Makes sure that the namespace has all entries of a directory, each compared with the source in
+   * this session.
    */
   void ensureCompared(long directory) throws FsException {
     whole(
@@ -524,7 +523,7 @@ final class Importer {
             settled && isPast(after.modificationTime()) ? after.modificationTime() : Instant.EPOCH;
         List<DirectoryEntry> gone =
             listing.finish(after, new Listing(namespace.session(), reliable));
-        gone.forEach(entry -> remove(directory.number(), entry));
+        gone.forEach(entry -> forgetting.remove(directory.number(), entry));
         return;
       }
       before = after;
@@ -539,56 +538,8 @@ final class Importer {
     for (Inode before : listing.add(entries)) {
       Inode now = namespace.inode(before.number());
       if (now != null) {
-        forgetOutdated(before, now);
+        forgetting.dropOutdated(before, now);
       }
     }
   }
-
-  /** Drops copies and attributes of a file that has changed. */
-  private void forgetOutdated(Inode before, Inode now) {
-    boolean regular = now.attributes().type() == FileType.REGULAR;
-    if (regular
-        && !(before.attributes().version().equals(now.attributes().version())
-            && before.identity().inode() == now.identity().inode())) {
-      copies.drop(now.number());
-    }
-    if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
-      namespace.removeExtendedAttributes(now.number());
-      if (now.attributes().type() == FileType.SYMBOLIC_LINK) {
-        // File systems reuse the inode number of a replaced link.
-        namespace.putSymbolicLinkTarget(now.number(), PmfsFileSystem.NO_TARGET);
-      }
-    }
-  }
-
-  /**
-   * Forgets an inode whose last name is gone, with its copies, and for a directory everything below
-   * it.
-   */
-  private void remove(long directory, DirectoryEntry gone) {
-    Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
-    while (!rest.isEmpty()) {
-      GoneName name = rest.pop();
-      long number = name.entry.inode();
-      Inode inode = namespace.inode(number);
-      if (inode == null
-          || inode.parent() != name.directory
-          || !inode.name().equals(name.entry.name())) {
-        // It still has another name.
-        continue;
-      }
-      if (inode.attributes().type() == FileType.DIRECTORY) {
-        Listing empty = new Listing(namespace.session(), Instant.EPOCH);
-        for (DirectoryEntry child :
-            namespace.beginImport(number).finish(inode.attributes(), empty)) {
-          rest.push(new GoneName(number, child));
-        }
-      } else {
-        copies.drop(number);
-      }
-      namespace.removeInode(number);
-    }
-  }
-
-  private record GoneName(long directory, DirectoryEntry entry) {}
 }

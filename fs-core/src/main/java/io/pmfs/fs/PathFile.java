@@ -44,7 +44,7 @@ public final class PathFile implements TaskPaths {
   }
 
   /**
-   * Takes over a list that ends where the file does.
+   * Takes over a list that extends to the end of the file.
    *
    * @param path what to remove on close; null if the file has no name
    * @param start the offset of the list in the file
@@ -260,7 +260,7 @@ public final class PathFile implements TaskPaths {
       }
     }
 
-    /** Ends the list; a list without this is invalid. */
+    /** Ends the list; without this call the list is invalid. */
     public void end() throws IOException {
       int checksum = (int) crc.getValue();
       ByteBuffer end = ByteBuffer.allocate(END_BYTES);

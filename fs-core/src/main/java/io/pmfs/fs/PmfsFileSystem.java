@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The operations of a read-only file system over a dataset, in the order in which a request uses
- * them: find a name, list, read. Names come from the namespace, bytes from the tiers, and only what
- * neither has from the source. Safe for use by many threads.
+ * them: find a name, list, read. Names come from the namespace and bytes from the tiers; the source
+ * supplies only what these lack. Safe for use by many threads.
  *
  * <p>Failures are {@link FsException}s whose errno is passed to the kernel. The kernel checks
  * permissions (mount option {@code default_permissions}): this class does not.
@@ -293,8 +293,9 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * Asks the source, except for a file whose blocks cover all its bytes. Reporting a whole file as
-   * data is always allowed: this is done when the source cannot tell, or has another file by now.
+   * Asks the source, except for a file whose blocks cover all its bytes. It is always allowed to
+   * report a whole file as data; this does so if the source cannot tell, or has another file by
+   * now.
    */
   private long seek(long number, long offset, boolean forData) throws FsException {
     Inode inode = importer.checked(number);
@@ -366,8 +367,8 @@ public final class PmfsFileSystem {
    *
    * @param files their number
    * @param bytes the space that they use
-   * @param fileBytes the part of it that is files of their own, not bundles or a pool; -1 while
-   *     that is counted after an unclean stop
+   * @param fileBytes the part used by separate files, not by bundles or a pool; -1 while it is
+   *     counted after an unclean stop
    */
   public record Copied(long files, long bytes, long fileBytes) {}
 

@@ -18,8 +18,8 @@ import java.util.function.LongSupplier;
  * file that the order names again within the window stays.
  *
  * <p>The window holds at most {@value #MOST_FILES} files, and remembers {@value #REMEMBERED} that
- * left: late readers may fetch these again. It remembers as many files that were read ahead of it
- * by a faster reader, and skips them when their turn comes.
+ * left: late readers may fetch these again. It remembers the same number of files that a faster
+ * reader read ahead of it, and skips them when their turn comes.
  *
  * <p>Reads that the kernel answers from its cache are not visible here. So a window may wait for
  * reads that never come while the reader is far ahead: {@link #isReaderElsewhere} says when to
@@ -39,7 +39,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   private final long windowBytes;
   private final Deque<Entry> entries = new ArrayDeque<>(); // GUARDED_BY(this)
 
-  /** The pending entries of each file, in the order's order; never empty. */
+  /** The pending entries of each file, in reading order; never empty. */
   private final Map<Long, Deque<Entry>> byNumber = new HashMap<>(); // GUARDED_BY(this)
 
   private final Queue<Long> leaving = new ArrayDeque<>(); // GUARDED_BY(this)
@@ -145,7 +145,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return true;
   }
 
-  /** Skips a path of the order that is not a file, or is an empty one. */
+  /** Skips a path of the order that names an empty file, or no file. */
   synchronized void skip(long index) {
     nextIndex = Math.max(nextIndex, index + 1);
   }
@@ -205,7 +205,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     if (pending == null && !left.containsKey(number)) {
       readingElsewhere(number).opened = true;
     } else if (pending != null) {
-      // The first that is not opened yet: the kernel does not tell when such a file was read.
+      // The first that is not opened yet: the kernel does not report reads of such a file.
       Entry entry = pending.getLast();
       for (Entry each : pending) {
         if (!each.opened) {
@@ -326,7 +326,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return 0;
   }
 
-  /** Whether a file is in the window, and so is to have a copy. */
+  /** Whether a file is in the window, and therefore should have a copy. */
   synchronized boolean contains(long number) {
     return byNumber.containsKey(number);
   }

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The files that the paths of a request stand for, each once. A directory stands for everything
- * below it, except for what the request names itself, which is processed at its own place.
+ * below it, except for paths that the request also names: these are processed at their own place in
+ * the request.
  *
  * <p>The paths are read as often as needed and never kept in memory: this keeps one byte per inode,
  * and one bit per path that was not found.

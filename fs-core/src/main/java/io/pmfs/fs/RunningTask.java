@@ -136,7 +136,7 @@ final class RunningTask implements FileTask {
     return cancelled;
   }
 
-  /** All names were counted: unless the task was cancelled meanwhile, the totals are final. */
+  /** Call when all names are counted: the totals are then final, unless the task was cancelled. */
   void totalsAreFinal() {
     if (!cancelled) {
       totalsAreFinal = true;

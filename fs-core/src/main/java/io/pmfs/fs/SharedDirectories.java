@@ -4,8 +4,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Directories that any of several threads may walk, the last found first. When there are many
- * already, the thread that finds one walks it itself.
+ * Directories waiting for any of several threads to walk them, last found first. When many are
+ * waiting, a thread that finds another walks it itself.
  */
 final class SharedDirectories {
   static final long NONE = 0;

@@ -105,7 +105,7 @@ public sealed interface TaskRequest {
    * @param repair whether bad copies are dropped
    */
   record Verify(TaskPaths paths, boolean withSource, boolean repair) implements TaskRequest {
-    /** Of a few paths. */
+    /** Verifies the copies of a few paths. */
     public Verify(List<FileName> paths, boolean withSource, boolean repair) {
       this(TaskPaths.of(paths), withSource, repair);
     }
@@ -118,7 +118,7 @@ public sealed interface TaskRequest {
 
   /** Drops copies, pinned ones too. */
   record Evict(TaskPaths paths) implements TaskRequest {
-    /** Of a few paths. */
+    /** Drops the copies of a few paths. */
     public Evict(List<FileName> paths) {
       this(TaskPaths.of(paths));
     }
@@ -130,11 +130,11 @@ public sealed interface TaskRequest {
   }
 
   /**
-   * What a task may take.
+   * The limits of a task.
    *
    * @param jobs files at once, 1 to 1,024; 0 for the default
-   * @param maxBytesPerSecond of the source; 0 for no limit
-   * @param maxOperationsPerSecond of the source; 0 for no limit
+   * @param maxBytesPerSecond read from the source; 0 for no limit
+   * @param maxOperationsPerSecond sent to the source; 0 for no limit
    */
   record Limits(int jobs, long maxBytesPerSecond, long maxOperationsPerSecond) {
     public Limits {

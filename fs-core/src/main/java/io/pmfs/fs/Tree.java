@@ -37,7 +37,7 @@ final class Tree {
   }
 
   /**
-   * The inode of a path, without following symbolic links; 0 if it is unknown whether there is one.
+   * The inode of a path, without following symbolic links; 0 if it is unknown whether it exists.
    */
   long find(FileName path) throws FsException {
     long at = Namespace.ROOT;

@@ -120,9 +120,9 @@ final class VerifyWork implements RunningTask.Work {
             ? null
             : "the copy differs from the source in block "
                 + block
-                + " of "
+                + " (blocks of "
                 + copy.blockSize()
-                + " bytes, although the file's size and modification time match";
+                + " bytes), although the file's size and modification time match";
       }
     }
 

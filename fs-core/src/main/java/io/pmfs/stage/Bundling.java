@@ -12,7 +12,7 @@ public enum Bundling {
   /** All. */
   ALL;
 
-  /** Larger raw copies are files, for a kernel that reads them without pmfs: 256 KiB. */
+  /** 256 KiB. Larger raw copies are files, so that the kernel can read them without pmfs. */
   private static final long LARGEST_RAW_BYTES = 256 << 10;
 
   /** Whether a raw copy of that size goes into a bundle. */

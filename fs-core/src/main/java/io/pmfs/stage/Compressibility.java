@@ -18,7 +18,7 @@ final class Compressibility {
   /** Files use disk space in multiples of this. */
   static final int ALLOCATION_BYTES = 4096;
 
-  // How much of a block is tried: all of a short one, else pieces from all over it.
+  // How much of a block is tried: all of a short block, pieces from all over a longer one.
   private static final int TRIAL_BYTES = 128 * 1024;
   private static final int PIECES = 4;
   private static final int PIECE_BYTES = TRIAL_BYTES / PIECES;

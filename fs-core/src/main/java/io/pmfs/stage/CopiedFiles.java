@@ -4,9 +4,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Records which files were copied in this session, and which of them the first reader, for whom
- * they were copied, is probably still reading: what that reader reads from the copy counts as
- * fetched (see {@link ReadOrigins}). Uses one byte per inode. Safe for use by many threads.
+ * Records which files were copied in this session, and which of these their first reader is
+ * probably still reading. The first reader is the one for whom a file was copied; what it reads
+ * from the copy counts as fetched (see {@link ReadOrigins}). Uses one byte per inode. Safe for use
+ * by many threads.
  */
 final class CopiedFiles {
   /** The file was copied, and has been read to its end since. */
@@ -15,7 +16,7 @@ final class CopiedFiles {
   /** The first state that encodes the minute in which the file was copied. */
   private static final int FIRST_MINUTE = 2;
 
-  /** Minutes wrap around at this: once in so many minutes an old copy is taken for a new one. */
+  /** Minutes wrap around here: once in this many minutes an old copy is mistaken for a new one. */
   private static final int MINUTES = 250;
 
   private final InodeBytes states = new InodeBytes();
@@ -43,7 +44,7 @@ final class CopiedFiles {
   }
 
   /**
-   * Whether a read belongs to those for which the file was copied: false after the file was read to
+   * Whether a read is one of those for which the file was copied: false after the file was read to
    * its end, or after a minute or two.
    *
    * @param toItsEnd whether this read reaches the file's end

@@ -331,7 +331,7 @@ public final class Copies implements AutoCloseable {
     index.onDrop(listener);
   }
 
-  /** Whether the file had a copy that is of another version than the file. */
+  /** Whether the file had a copy of another version. */
   public boolean isOutdated(long number) {
     return index.known(number) == Whereabouts.OUTDATED;
   }
@@ -456,7 +456,7 @@ public final class Copies implements AutoCloseable {
   private void countBad(Inode inode, Tier tier, String why) {
     mismatches.computeIfAbsent(tier, key -> new LongAdder()).increment();
     log.warn(
-        "the copy of {} in tier {} is dropped: {}; it is read from the source again",
+        "dropped the copy of {} in tier {}: {}; the file is read from the source again",
         namespace.path(inode.number()),
         tier.name(),
         why);

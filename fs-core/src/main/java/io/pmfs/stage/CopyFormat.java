@@ -171,7 +171,7 @@ public final class CopyFormat implements AutoCloseable {
       Runnable whenVerified)
       throws IOException {
     if (record != null && !isReadable(record, inode)) {
-      throw new MismatchException("this version cannot read its record");
+      throw new MismatchException("this version of pmfs cannot read its record");
     }
     if (record != null && record.codec() != RAW) {
       Codec codec = byNumber(record.codec());

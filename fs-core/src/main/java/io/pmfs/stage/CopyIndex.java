@@ -19,8 +19,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Knows which tier holds a copy of which file, in memory and in the records, and makes every change
- * to that. Safe for use by many threads.
+ * The index of which tier holds a copy of which file, in memory and in the records. Every change to
+ * it is made here. Safe for use by many threads.
  *
  * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
  * or was read from the records; a copy is of the version that the inode's checked attributes
@@ -39,8 +39,8 @@ final class CopyIndex {
 
   /**
    * Held while the records of an inode and its copies in the tiers change together. The inode
-   * number selects the lock. With it held, only the namespace, a tier and {@link #whenChanged} are
-   * called.
+   * number selects the lock. With it held, the namespace, a tier, the comparison and {@link
+   * #whenChanged} are called, and memory for one block may be waited for; never the source.
    */
   private final Striped<Lock> recordLocks = Striped.lock(64);
 

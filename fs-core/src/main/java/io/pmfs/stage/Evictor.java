@@ -146,8 +146,8 @@ final class Evictor {
   }
 
   /**
-   * Evicts guests first. Guests in bundles, from a time when they were this node's own files, free
-   * no room before their bundles are compacted: so the size of evicted copies is counted as well.
+   * Evicts guests first. Guests that were this node's own files before may be in bundles, and free
+   * no room until these are compacted: so the size of evicted copies is counted as well.
    */
   private boolean evict(Tier tier, long usedBytes, EvictionPolicy then) {
     long surplus = tier.status().usedBytes() - usedBytes;

@@ -10,9 +10,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A copy being filled, block by block, by the first thread that comes: a reader that needs a block
- * now, or a background thread. Each block is read from the source once: other threads that need it
- * wait, then take it from memory or from the tier.
+ * A copy being filled, block by block. The first thread that claims a block, for a reader or in the
+ * background, reads it from the source, once: others that need it wait, then take it from memory or
+ * from the tier.
  *
  * <p>A block goes MISSING → READING → HELD (in memory) → STORED (in the tier), or back to MISSING
  * if reading failed. The states are guarded by this object's monitor; input and output happen

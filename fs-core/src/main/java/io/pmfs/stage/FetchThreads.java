@@ -56,7 +56,7 @@ final class FetchThreads {
     this.comparing = Executors.newSingleThreadExecutor(named("compare", threadStart));
   }
 
-  /** Queues the rest of a file to be fetched; false, ending the fetch, if too many files wait. */
+  /** Queues the rest of a file for fetching; if too many files wait, ends it and returns false. */
   boolean queue(Fetch fetch) {
     if (!fetch.queue()) {
       return true;

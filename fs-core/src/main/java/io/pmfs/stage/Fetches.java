@@ -68,7 +68,7 @@ final class Fetches {
     this.guests = guests;
   }
 
-  /** The running fetch of a file, or a new one; null if the file is not to be copied now. */
+  /** The running fetch of a file, or a new one; null if the file should not be copied now. */
   @Nullable Fetch forReader(Inode inode) {
     Fetch fetch = running.get(inode.number());
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
@@ -103,9 +103,9 @@ final class Fetches {
   }
 
   /**
-   * Reserves room for a file in one thread at a time, and not if another thread's fetch was
-   * committed since the caller found no copy. A thread that waited for a fetch to end may get here
-   * before that fetch is removed from the map.
+   * Reserves room for a file, in one thread at a time, unless another thread's fetch was committed
+   * since the caller found no copy. A thread that waited for a fetch to end may get here before
+   * that fetch is removed from the map.
    */
   private @Nullable Fetch runningOrNew(
       Inode inode, Placement placement, boolean staged, BooleanSupplier wanted) {

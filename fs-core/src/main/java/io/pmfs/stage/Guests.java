@@ -31,7 +31,7 @@ final class Guests {
     return share.remoteCopies() != RemoteCopies.KEEP && !share.isOwn(inode);
   }
 
-  /** Whether reading a guest must not copy it. */
+  /** Whether files of other nodes are read without being copied. */
   boolean isOnlyRead() {
     return share.remoteCopies() == RemoteCopies.NEVER;
   }

@@ -25,12 +25,12 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
   /** A power of two. */
   private static final int RECENT = 4096;
 
-  /** Each such use of a file counts as one for the table's expiry. A power of two. */
+  /** One in this many uses of a file resets its expiry in the table. A power of two. */
   private static final int USES_UNTIL_TOUCHED = 64;
 
   private final Cache<Long, Lease> entries;
 
-  /** Some of the entries, each at the one place of its number. */
+  /** Some of the entries, each at the place that its number determines. */
   private final AtomicReferenceArray<@Nullable Lease> recent = new AtomicReferenceArray<>(RECENT);
 
   /** Files that a thread is opening. */
@@ -57,8 +57,8 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
   }
 
   /**
-   * The open file, kept open until the lease is closed; null if the opener found nothing. Of
-   * threads that want the same file at the same time, one opens it.
+   * The open file, kept open until the lease is closed; null if the opener found nothing. If
+   * several threads want the same file at once, one opens it.
    */
   <X extends Exception> @Nullable Lease acquire(long number, Opener<H, X> opener) throws X {
     Lease there = present(number);
@@ -118,7 +118,7 @@ final class HandleTable<H extends AutoCloseable> implements AutoCloseable {
     return opened;
   }
 
-  /** Removes a file from the table: it is opened again when it is asked for. */
+  /** Removes a file from the table; its next use opens it again. */
   void invalidate(long number) {
     // The cache may tell its listener later, on another thread.
     Lease former = entries.asMap().remove(number);

@@ -64,9 +64,9 @@ final class OpenSources implements AutoCloseable {
   }
 
   /**
-   * An open file of the source. Nothing may be served from it before it was seen to be the inode's
-   * file: if the path was replaced by a link to another file, that file's content must not be
-   * served with this file's permissions.
+   * An open file of the source. Nothing may be served from it before a check shows that it is the
+   * inode's file: if the path was replaced by a link to another file, that file's content must not
+   * be served with this file's permissions.
    */
   static final class OpenSource implements AutoCloseable {
     private final Inode inode;

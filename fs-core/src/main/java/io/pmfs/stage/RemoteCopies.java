@@ -2,7 +2,7 @@ package io.pmfs.stage;
 
 import java.util.Locale;
 
-/** Whether reading a file that another node holds copies it here. */
+/** Whether a file that another node holds is copied here when it is read. */
 public enum RemoteCopies {
   /** While there is room to spare; these copies are evicted first when there is none. */
   AUTO,

@@ -185,7 +185,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Answers from a block of a fetch, reading it if needed; false if the caller must read by itself.
+   * Answers from a block of a fetch, reading it if needed; false if the caller must read it
+   * directly.
    */
   private boolean readBlock(
       Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
@@ -409,7 +410,7 @@ public final class Stager implements AutoCloseable {
 
   /**
    * Bytes requested from the source, or a peer, because of these readers: ranges of files, and the
-   * rest of files that are copied as they are read; without what tasks copy.
+   * rest of files that are copied as they are read. Excludes what tasks copy.
    */
   public long bytesAskedForReaders() {
     return fetches.bytesForReaders();
@@ -434,8 +435,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Stops: blocks being copied are finished, files are not. Readers may continue and are answered
-   * from the source.
+   * Stops. Finishes blocks that are being copied, but not their files. Readers may continue, and
+   * are answered from the source.
    */
   @Override
   public void close() {

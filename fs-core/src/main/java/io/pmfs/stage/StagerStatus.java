@@ -6,7 +6,7 @@ package io.pmfs.stage;
  * @param active files being copied now, including those that wait for a thread
  * @param queued files that wait for a thread to fetch them
  * @param completed copies made
- * @param copiedAgain those of files that had been copied before in this session
+ * @param copiedAgain of these, copies of files that had been copied before in this session
  * @param dropped files not copied because the queue was full; a later read tries again
  * @param skippedNoRoom files for which no tier had room when they were first requested
  * @param failed copies abandoned because the source or a tier failed, or the source changed

@@ -27,7 +27,7 @@ public final class Staging {
   /** The most sequences that a task reads at once: each needs a window. */
   public static final int MAX_SEQUENCES = WINDOWS_BYTES / LEAST_WINDOW_BYTES;
 
-  /** The most rounds of reserving and filling a copy that has disappeared when it is done. */
+  /** The most attempts at a copy that disappears as soon as it is complete. */
   private static final int ROUNDS = 8;
 
   private final Copies copies;
@@ -96,8 +96,8 @@ public final class Staging {
   /**
    * The same for a file that may be dropped meanwhile.
    *
-   * @param wanted called when no reader is having the file copied and there is no copy of it; false
-   *     means that it is not copied
+   * @param wanted called when the file has neither a copy nor a running fetch; false means that it
+   *     is not copied
    */
   public Outcome stageIf(Inode inode, BooleanSupplier wanted) {
     return stage(inode, null, wanted);

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Compares a tier with the records once, in both directions, while the tier serves: removes files
  * without a record and records without a copy, and counts the rest. It holds a few hundred records
- * at a time, whatever the size of the dataset.
+ * at a time, regardless of the size of the dataset.
  *
  * <p>Records are processed in the order of their numbers. Copies change meanwhile, and {@link
  * #changed} receives each change: one below the counted number corrects the count; one above is

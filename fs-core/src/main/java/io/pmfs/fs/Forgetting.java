@@ -1,0 +1,71 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.DirectoryEntry;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Listing;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Copies;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/** Forgets what the namespace and the tiers have of files that changed or are gone. */
+final class Forgetting {
+  private final Namespace namespace;
+  private final Copies copies;
+
+  Forgetting(Namespace namespace, Copies copies) {
+    this.namespace = namespace;
+    this.copies = copies;
+  }
+
+  /** Drops copies and attributes of a file that has changed. */
+  void dropOutdated(Inode before, Inode now) {
+    boolean regular = now.attributes().type() == FileType.REGULAR;
+    if (regular
+        && !(before.attributes().version().equals(now.attributes().version())
+            && before.identity().inode() == now.identity().inode())) {
+      copies.drop(now.number());
+    }
+    if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
+      namespace.removeExtendedAttributes(now.number());
+      if (now.attributes().type() == FileType.SYMBOLIC_LINK) {
+        // File systems reuse the inode number of a replaced link.
+        namespace.putSymbolicLinkTarget(now.number(), PmfsFileSystem.NO_TARGET);
+      }
+    }
+  }
+
+  /**
+   * Forgets an inode whose last name is gone, with its copies, and for a directory everything below
+   * it.
+   */
+  void remove(long directory, DirectoryEntry gone) {
+    Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
+    while (!rest.isEmpty()) {
+      GoneName name = rest.pop();
+      long number = name.entry.inode();
+      Inode inode = namespace.inode(number);
+      if (inode == null
+          || inode.parent() != name.directory
+          || !inode.name().equals(name.entry.name())) {
+        // It still has another name.
+        continue;
+      }
+      if (inode.attributes().type() == FileType.DIRECTORY) {
+        Listing empty = new Listing(namespace.session(), Instant.EPOCH);
+        for (DirectoryEntry child :
+            namespace.beginImport(number).finish(inode.attributes(), empty)) {
+          rest.push(new GoneName(number, child));
+        }
+      } else {
+        copies.drop(number);
+      }
+      namespace.removeInode(number);
+    }
+  }
+
+  private record GoneName(long directory, DirectoryEntry entry) {}
+}
