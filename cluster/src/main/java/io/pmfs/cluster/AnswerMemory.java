@@ -5,8 +5,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The memory for content that is kept until it is sent, for all answers of a node together. Counted
- * in KiB. Safe for use by many threads.
+ * Limits the memory that all answers of a node together use for content that waits to be sent.
+ * Counted in KiB. Safe for use by many threads.
  */
 final class AnswerMemory {
   private static final int WAIT_SECONDS = 10;

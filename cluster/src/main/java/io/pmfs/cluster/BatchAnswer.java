@@ -19,9 +19,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Answers a batch with a frame for each file, in order. One worker sends the frames, and reads
- * files that no other worker has begun. When that takes long, as it does when the source is asked,
- * other workers read files ahead while there is memory to keep them. The first worker waits only
- * for files that are being read, so it does not depend on help.
+ * files that no other worker has begun. When that takes long, for example because files come from
+ * the source, other workers read ahead as far as memory permits. The first worker waits only for
+ * files that are being read, so it does not depend on help.
  */
 final class BatchAnswer {
   private static final Logger log = LoggerFactory.getLogger(BatchAnswer.class);
@@ -36,7 +36,7 @@ final class BatchAnswer {
   private static final int HELPERS = 7;
   private static final int NOBODYS_TURN = -1;
 
-  /** The size of what precedes a file's bytes: kind, attributes, size and checksum. */
+  /** The size of the head before a file's bytes: kind, attributes, size and checksum. */
   static final int FILE_HEAD_BYTES = 1 + PeerFormat.STATUS_BYTES + 2 * Integer.BYTES;
 
   /** A file's bytes after their head, and how much memory was taken to keep them. */

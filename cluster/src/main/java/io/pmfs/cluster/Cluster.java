@@ -93,7 +93,7 @@ public final class Cluster implements Peers, AutoCloseable {
    * @param patience how long to wait until this node has joined the group, not for other nodes;
    *     joining continues in the background
    * @throws IOException if this node cannot listen
-   * @throws IllegalArgumentException with one line, for settings that can never work
+   * @throws IllegalArgumentException with a one-line message, if the settings can never work
    */
   public void open(
       PmfsFileSystem fileSystem,
@@ -163,7 +163,7 @@ public final class Cluster implements Peers, AutoCloseable {
    * @param resource a resource of docs/formats.md, Peers, that GET reads
    * @param path below the dataset's root
    * @param range the range of bytes, as in {@code 0-1023}; null for all
-   * @throws IllegalArgumentException with one line, if there is no such node or resource
+   * @throws IllegalArgumentException with a one-line message, if there is no such node or resource
    */
   public String curl(
       @Nullable String node, String resource, FileName path, @Nullable String range) {

@@ -63,7 +63,7 @@ public final class ClusterSecret {
   }
 
   /**
-   * The secret in a text, without the line end that it may have; for an environment variable.
+   * The secret in a text, without a trailing line end; for an environment variable.
    *
    * @param origin where the text is from, for messages
    */
@@ -72,10 +72,10 @@ public final class ClusterSecret {
   }
 
   /**
-   * The secret in a file, without its last line end.
+   * The secret in a file, without a trailing line end.
    *
-   * @throws IllegalArgumentException with one line, if the file cannot be read, is not a regular
-   *     file, belongs to another user or may be read or written by others
+   * @throws IllegalArgumentException with a one-line message, if the file cannot be read, is not a
+   *     regular file, belongs to another user or may be read or written by others
    */
   public static ClusterSecret ofFile(Path file) {
     try {
@@ -201,7 +201,7 @@ public final class ClusterSecret {
       mac.init(new SecretKeySpec(key, HMAC));
       return mac.doFinal(message);
     } catch (GeneralSecurityException e) {
-      throw new IllegalStateException(HMAC + ": every Java runtime has it", e);
+      throw new IllegalStateException("this Java runtime lacks " + HMAC, e);
     }
   }
 

@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a node finds the others.
  *
- * @param name the name of the cluster, including what it serves: nodes with other names do not meet
+ * @param name the name of the cluster and of what it serves: nodes with different names do not find
+ *     each other
  * @param address this node's address, where it listens on a free port
  * @param nodes the hosts on which to look for others, as {@link NodeList} returns them; empty if
  *     there is a directory

@@ -9,8 +9,8 @@ import java.util.List;
  * @param members all members, this node among them
  * @param replicas how many nodes own a file
  * @param bytesFromPeers bytes of content that came from peers, for any purpose
- * @param answers questions that peers answered, those for names included
- * @param misses questions to peers that then went to the next peer or to the source
+ * @param answers questions that peers answered, including those for names
+ * @param misses questions to peers that had to go on to the next peer or to the source
  * @param serves statistics of this node's answers to its peers
  */
 public record ClusterStatus(
@@ -27,7 +27,7 @@ public record ClusterStatus(
    *
    * @param isSelf whether it is this node
    * @param share the fraction of the dataset's files whose first owner it is, 0 to 1
-   * @param isSuspected whether it is not asked for a while, because it failed
+   * @param isSuspected whether this node does not ask it for a while, because it failed
    * @param asked statistics of this node's requests to it
    */
   public record MemberStatus(

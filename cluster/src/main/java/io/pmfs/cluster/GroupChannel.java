@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The JGroups protocols by which nodes find each other and notice that one is gone. */
+/** The JGroups protocols by which nodes find each other and notice when one is gone. */
 final class GroupChannel {
   private static final Logger log = LoggerFactory.getLogger(GroupChannel.class);
 
@@ -50,9 +50,7 @@ final class GroupChannel {
   private static final int DISCOVERY_RUNS = 3;
   private static final int CONNECT_TIMEOUT_MS = 300;
 
-  /**
-   * Longer than a heartbeat: a read that already waits when this limit is lifted still gets one.
-   */
+  /** Longer than the interval of heartbeats: a read that began under this limit still gets one. */
   private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
 
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
@@ -121,7 +119,7 @@ final class GroupChannel {
     tcp.setLogDiscardMessagesVersion(false);
     tcp.logAcceptError(false);
     tcp.disableDiagnostics();
-    // Each thread sends its own messages: one that tries hosts that are down delays no heartbeat.
+    // Each thread sends its own messages, so a thread that tries dead hosts delays no heartbeat.
     tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
     tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));

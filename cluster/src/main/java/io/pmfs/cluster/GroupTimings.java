@@ -6,7 +6,7 @@ import java.time.Duration;
  * How long the members of a group wait for each other; the same for all members.
  *
  * @param silence how long a member is silent before it is suspected: several heartbeats
- * @param heartbeat how often each member sends one
+ * @param heartbeat how often each member sends a heartbeat
  * @param verification how long a suspected member has to prove that it is alive
  * @param join how long a node waits to find others, and for the answer to its request to join
  * @param merge the shortest interval at which parts of a group look for each other; they merge

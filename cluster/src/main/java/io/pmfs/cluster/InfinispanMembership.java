@@ -50,7 +50,7 @@ public final class InfinispanMembership implements Membership {
   private final Member self;
   private final List<Consumer<View>> listeners = new CopyOnWriteArrayList<>();
 
-  /** Joins, looks and calls listeners, so that these happen one after another. */
+  /** Joins the group, updates the view and calls the listeners, one after another. */
   private final ScheduledThreadPoolExecutor worker;
 
   private final CountDownLatch joined = new CountDownLatch(1);
@@ -82,7 +82,7 @@ public final class InfinispanMembership implements Membership {
    *
    * @param patience how long to wait until this node is in the group and knows the other members;
    *     joining continues in the background
-   * @throws IllegalArgumentException with one line, for settings that can never work
+   * @throws IllegalArgumentException with a one-line message, if the settings can never work
    */
   public static InfinispanMembership join(ClusterSettings settings, Member self, Duration patience)
       throws InterruptedException {
@@ -248,7 +248,7 @@ public final class InfinispanMembership implements Membership {
 
   private View view(List<Member> present) {
     Map<UUID, Member> members = new LinkedHashMap<>();
-    // Present members are ordered by age: of two with one id the younger one counts.
+    // Present members are ordered by age: of two with the same id, the younger one counts.
     present.forEach(member -> members.put(member.id(), member));
     members.put(self.id(), self);
     return new View(List.copyOf(members.values()));

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Chooses which of this machine's addresses its peers should use. */
 public final class LocalAddress {
-  /** What the choice depends on besides its arguments. */
+  /** The facts about a machine on which the choice depends. */
   interface Machine {
     String hostName();
 
@@ -29,7 +29,8 @@ public final class LocalAddress {
    *
    * @param given a name or a literal address
    * @param nodes as {@link NodeList} returns them; may be empty
-   * @throws IllegalArgumentException with one line, if none of these is an address of this machine
+   * @throws IllegalArgumentException with a one-line message, if none of these is an address of
+   *     this machine
    */
   public static InetAddress choose(@Nullable String given, List<String> nodes) {
     return choose(given, nodes, new ThisMachine());

@@ -26,8 +26,8 @@ final class NodeId {
   /**
    * Returns the id that a state directory holds; creates and keeps a new one if there is none.
    *
-   * <p>If the id cannot be read, the node gets a new one; if that cannot be written, it holds for
-   * this daemon only. In both cases peers see a new node.
+   * <p>If the id cannot be read, the node gets a new one; if the new id cannot be written, it lasts
+   * as long as this daemon. In both cases peers see a new node.
    */
   static UUID of(Path state, String host) {
     Path file = state.resolve(FILE);

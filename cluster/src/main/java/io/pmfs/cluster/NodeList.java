@@ -15,7 +15,8 @@ import java.util.Set;
 
 /**
  * Parses lists of the hosts whose daemons look for each other: names or addresses, as people and
- * Slurm write them. A malformed list is an IllegalArgumentException of one line with the position.
+ * Slurm write them. A malformed list causes an IllegalArgumentException whose one-line message
+ * gives the position.
  */
 public final class NodeList {
   /** The most nodes that Slurm allows in a cluster. */
@@ -79,7 +80,7 @@ public final class NodeList {
 
   /**
    * The hosts of a list as Slurm writes it, {@code node[001-003,7],other,rack[1-2]n[01-04]x}; the
-   * last bracket counts fastest. See "hostlist expressions" in scontrol(1).
+   * last bracket varies fastest. See "hostlist expressions" in scontrol(1).
    */
   public static List<String> ofSlurm(String text) {
     Set<String> hosts = new LinkedHashSet<>();
@@ -185,7 +186,7 @@ public final class NodeList {
     return Integer.parseInt(digits);
   }
 
-  /** Adds a host, a name or an address without a port, after a check of its characters. */
+  /** Checks the characters of a host (a name, or an address without a port) and adds it. */
   private static void add(String host, String where, Set<String> hosts) {
     if (host.length() > 255 || !host.matches("[A-Za-z0-9_.:%-]+") || host.startsWith("-")) {
       String shown = host.length() > 60 ? host.substring(0, 60) + "..." : host;

@@ -8,7 +8,8 @@ import org.jgroups.conf.ProtocolConfiguration;
 import org.jgroups.util.SocketFactory;
 
 /**
- * Gives Infinispan its channel, for which it asks once; it ignores a channel that is set directly.
+ * Gives Infinispan its channel. Infinispan asks for it once, and ignores a channel that is set
+ * directly.
  */
 record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
   @Override

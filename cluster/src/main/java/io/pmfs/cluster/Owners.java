@@ -12,15 +12,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The owners of paths by the latest view, and other members that may hold a copy: the owners by
- * earlier views, and those that would be owners if this node had not joined. Safe for use by many
- * threads.
+ * The owners of paths according to the latest view, and other members that may hold a copy: the
+ * owners according to earlier views, and the owners there would be if this node had not joined.
+ * Safe for use by many threads.
  */
 final class Owners {
   /** The most earlier views to remember. */
   private static final int MOST_FORMER = 4;
 
-  /** After this many misses in a row, the owners by one table are not asked any more. */
+  /** After this many misses in a row, the owners of one table are no longer asked. */
   private static final int MOST_MISSES = 64;
 
   private final UUID self;
@@ -28,7 +28,7 @@ final class Owners {
   private volatile Tables tables = new Tables(null, List.of(), List.of());
 
   /**
-   * Owners by the latest view, which is null before the first one, and by earlier views.
+   * Owners according to the latest view, which is null before the first one, and to earlier views.
    *
    * @param holders the tables whose owners to ask for copies, in turn
    */
@@ -81,7 +81,9 @@ final class Owners {
     tables = new Tables(now, former, holders(now, former));
   }
 
-  /** The other present owners, the owners by earlier views, and those without this node. */
+  /**
+   * The other present owners, those of earlier views, and those there would be without this node.
+   */
   private List<Table> holders(Table now, List<Table> former) {
     List<Table> holders = new ArrayList<>();
     if (replicas > 1) {

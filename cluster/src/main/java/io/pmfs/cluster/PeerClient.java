@@ -16,7 +16,7 @@ import java.util.function.Consumer;
  */
 public interface PeerClient extends AutoCloseable {
   /**
-   * What came with a range of a file.
+   * The answer to a read, apart from the bytes.
    *
    * @param status the status of the file that the range is from
    * @param holders ids of other nodes that may have a copy of it
@@ -24,8 +24,9 @@ public interface PeerClient extends AutoCloseable {
   record Given(SourceStatus status, List<UUID> holders) {}
 
   /**
-   * Passes the names and attributes of a directory on, in batches and in listing order, once all of
-   * it has come and matches its checksum. A directory that is too large for that is refused.
+   * Passes on the names and attributes of a directory, in batches and in listing order, once the
+   * whole directory has arrived and matches its checksum. Refuses a directory that is too large for
+   * that.
    */
   void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
       throws PeerException;
@@ -38,8 +39,8 @@ public interface PeerClient extends AutoCloseable {
   Map<FileName, byte[]> extendedAttributes(Member peer, FileName path) throws PeerException;
 
   /**
-   * Reads a range, which must lie within the file, and compares it with the checksums it came with.
-   * On failure the destination's content is undefined; its position and limit are unchanged.
+   * Reads a range, which must lie within the file, and compares it with the checksums that the peer
+   * sent. On failure the destination's content is undefined; its position and limit are unchanged.
    *
    * @param expected the version of the file that the range must be from
    * @param onlyCopies whether the peer must read from its tiers only, not from the source

@@ -36,7 +36,7 @@ final class PeerCurl {
    * @param resource a resource of docs/formats.md, Peers, that GET reads
    * @param path below the dataset's root
    * @param range the range of bytes in curl's syntax, {@code 0-1023}; null for all
-   * @throws IllegalArgumentException with one line, for an unknown resource
+   * @throws IllegalArgumentException with a one-line message, if the resource is unknown
    */
   String get(Member peer, String resource, FileName path, @Nullable String range) {
     return command(peer, HttpMethod.GET, resource, path, range);

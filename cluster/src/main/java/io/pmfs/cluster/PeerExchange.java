@@ -20,7 +20,7 @@ final class PeerExchange {
     /** Takes the head; its status is below 300. */
     void head(HttpResponse head) throws PeerException;
 
-    /** Takes the next bytes. Returns false if they say only that the peer itself waits. */
+    /** Takes the next bytes. Returns false if they say only that the peer is itself waiting. */
     boolean content(ByteBuf bytes) throws PeerException;
 
     /** The answer is complete. */
@@ -41,7 +41,7 @@ final class PeerExchange {
 
   private static final long PACE_NANOS = 2_000_000_000L;
 
-  /** How often to check whether it is worthwhile to keep waiting. */
+  /** How often to check whether to keep waiting. */
   private static final long LOOK_NANOS = 500_000_000L;
 
   private static final int MAX_LINE_BYTES = 512;
@@ -51,10 +51,10 @@ final class PeerExchange {
   private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
-  /** When the peer was asked, plus the time that it waited itself. */
+  /** When the peer was asked, plus the time for which the peer itself waited. */
   private long sinceNanos = lastNanos; // GUARDED_BY(this)
 
-  /** When the peer last sent content, or that it waits itself. */
+  /** When the peer last sent content, or reported that it is itself waiting. */
   private long markNanos = lastNanos; // GUARDED_BY(this)
 
   private boolean isWaiting; // GUARDED_BY(this)
@@ -78,7 +78,7 @@ final class PeerExchange {
     lastNanos = System.nanoTime();
   }
 
-  /** The peer reports that it waits itself. */
+  /** The peer reports that it is itself waiting. */
   synchronized void waits() {
     long now = System.nanoTime();
     sinceNanos += now - markNanos;
@@ -164,8 +164,8 @@ final class PeerExchange {
   }
 
   /**
-   * Whether the connection was closed without an answer, as when it was closed while idle, before
-   * the request came.
+   * Whether the connection was closed without an answer, for example because the peer closed the
+   * idle connection before the request arrived.
    */
   synchronized boolean isUnheard() {
     return isClosed && !hasBytes && failure != null;
@@ -185,7 +185,7 @@ final class PeerExchange {
     }
   }
 
-  /** The kind of failure that a status means, if the peer keeps to the protocol. */
+  /** The kind of failure that a status means, if the peer follows the protocol. */
   static PeerException.Kind kind(HttpResponseStatus status) {
     boolean isFailed =
         status.equals(HttpResponseStatus.BAD_GATEWAY)

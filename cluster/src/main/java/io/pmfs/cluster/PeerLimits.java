@@ -18,8 +18,8 @@ import java.time.Duration;
  * @param request how long a request's head may take to arrive, from its first byte to its last, and
  *     how long its body may take after that
  * @param idle how long a connection may stay open without a request
- * @param processing how long a peer waits until it is told that its request is being processed, and
- *     how often
+ * @param processing after how long, and how often after that, a peer learns that its request is
+ *     being processed
  * @param writeStall how long a peer may take to receive the next 256 KiB of its answer
  */
 public record PeerLimits(

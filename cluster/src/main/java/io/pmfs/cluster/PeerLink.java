@@ -28,7 +28,7 @@ final class PeerLink {
 
   private static final long LONGEST_MICROS = 120_000_000;
 
-  /** A peer that waits itself reports that more often than this. */
+  /** A peer that is itself waiting reports that more often than this. */
   private static final long WAIT_NANOS = 3_000_000_000L;
 
   final Member peer;
@@ -39,10 +39,10 @@ final class PeerLink {
   private final RequestSignature signature;
   private final SmallReads smallReads;
 
-  /** When the peer last reported that it waits itself. */
+  /** When the peer last reported that it is itself waiting. */
   private volatile long waitedNanos = System.nanoTime() - WAIT_NANOS;
 
-  /** Reads of copies only: they end without the source, so they must not wait for other reads. */
+  /** Reads of copies only: they need no source, so they must not wait for reads that do. */
   private final SmallReads smallCopies;
 
   /** Counts for a peer, over all its instances. */
@@ -88,7 +88,7 @@ final class PeerLink {
     return lacksSource.test(peer);
   }
 
-  /** The peer reports that it waits itself. */
+  /** The peer reports that it is itself waiting. */
   void waits() {
     waitedNanos = System.nanoTime();
   }

@@ -271,7 +271,7 @@ final class PeerReaders {
       return false;
     }
 
-    /** The size of a frame, as far as its beginning tells. */
+    /** Returns how many bytes of a frame to collect, given those that have arrived. */
     abstract int size(byte kind, ByteBuf beginning) throws PeerException;
 
     /** Takes a frame, positioned after its kind. */

@@ -37,7 +37,7 @@ record PeerRequest(
 
   private static final String ROOT = "/v1/";
 
-  /** What is asked for. */
+  /** The kind of resource. */
   enum Resource {
     DATA,
     BATCH,

@@ -37,8 +37,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Serves a {@link PeerService} to peers over HTTP; docs/formats.md, Peers, describes the protocol.
- * Event loops read requests; separate workers answer requests for names and for content. Whatever a
- * peer sends, it takes bounded memory and time. Safe for use by many threads.
+ * Event loops read requests; separate workers answer requests for names and for content. Memory and
+ * time for any input are bounded. Safe for use by many threads.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class PeerServer implements AutoCloseable {

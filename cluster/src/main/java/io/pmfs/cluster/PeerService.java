@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * a limit. Safe for use by many threads.
  */
 public interface PeerService {
-  /** Passes the names and attributes of a directory on, in batches and in listing order. */
+  /** Passes on the names and attributes of a directory, in batches and in listing order. */
   void list(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException, PeerException;
 

@@ -126,8 +126,8 @@ final class PeerSinks {
     }
 
     /**
-     * Breaks off if the file fails: part of the range may be sent, so it cannot come from
-     * elsewhere.
+     * Breaks off if the file fails: part of the range may already be sent, so the rest cannot come
+     * from elsewhere.
      */
     private void sendWhole(ReadResult.FileRange range) throws IOException {
       try {

@@ -29,8 +29,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The source of a dataset that several nodes hold together. A node asks the owner for a name or a
- * range; only the owner asks the source, or any node when the owner fails. So each name and range
- * leaves the source once, and a peer that fails is a miss.
+ * range, and only the owner asks the source; when the owner fails, any node does. So each name and
+ * range leaves the source once, and a failed peer counts as a miss.
  *
  * <p>The owner of a directory's path owns the directory and the names in it; the owner of a file's
  * path owns the file's content. This node first asks the owners that precede it in the order; it
@@ -71,7 +71,8 @@ public final class PeerStore implements BackingStore {
   private final Set<FileName> listedElsewhere = ConcurrentHashMap.newKeySet();
 
   /**
-   * Files that the source was asked for in place of a peer; it then gives their attributes, too.
+   * Files that the source was asked for in place of a peer; the source then gives their attributes
+   * too.
    */
   private final Cache<FileName, Boolean> readHere =
       CacheBuilder.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(1)).build();
@@ -107,7 +108,7 @@ public final class PeerStore implements BackingStore {
     this.suspects = suspects;
   }
 
-  /** Bytes and answers that peers gave, and how often they were asked in vain. */
+  /** Bytes and answers that peers gave, and how often a peer gave none. */
   public record Statistics(long bytes, long answers, long misses) {
     static final Statistics NONE = new Statistics(0, 0, 0);
   }

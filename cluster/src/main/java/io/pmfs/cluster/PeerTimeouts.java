@@ -6,8 +6,8 @@ import java.time.Duration;
  * How long a client waits for a peer.
  *
  * @param connect for a new connection, or until one of the permitted connections is free
- * @param firstByte for the first byte after a request; a peer that waits itself reports that more
- *     often
+ * @param firstByte for the first byte after a request; a peer that is itself waiting reports that
+ *     more often
  * @param stall between any two bytes
  * @param total for a whole answer
  */

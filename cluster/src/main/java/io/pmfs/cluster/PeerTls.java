@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * TLS between nodes, with a certificate on each side. Every holder of a certificate from the
- * authority is a peer, whatever name the certificate contains: the authority must serve this
- * purpose only.
+ * authority is a peer; the name in the certificate does not matter. So the authority must serve
+ * this purpose only.
  */
 public final class PeerTls {
   private static final int HANDSHAKE_SECONDS = 5;

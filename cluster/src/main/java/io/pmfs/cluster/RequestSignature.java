@@ -68,7 +68,7 @@ final class RequestSignature {
       mac.init(secret);
       return mac;
     } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("each JVM has HmacSHA256", e);
+      throw new IllegalStateException("this Java runtime lacks HmacSHA256", e);
     }
   }
 
@@ -77,7 +77,7 @@ final class RequestSignature {
     try {
       return HEX.formatHex(MessageDigest.getInstance("SHA-256").digest(body));
     } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("each JVM has SHA-256", e);
+      throw new IllegalStateException("this Java runtime lacks SHA-256", e);
     }
   }
 

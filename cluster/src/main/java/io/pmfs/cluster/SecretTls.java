@@ -51,8 +51,8 @@ final class SecretTls {
   private final PublicKey publicKey;
 
   /**
-   * @param label the name that members must share; those with another one are refused despite the
-   *     same secret
+   * @param label the name that members must share; a member with another name is refused even if it
+   *     has the secret
    */
   SecretTls(ClusterSecret secret, String label) throws GeneralSecurityException {
     X9ECParameters p256 = CustomNamedCurves.getByName(CURVE);

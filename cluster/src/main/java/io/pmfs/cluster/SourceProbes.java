@@ -23,8 +23,9 @@ final class SourceProbes implements AutoCloseable {
   static final Duration PATIENCE = Duration.ofSeconds(10);
 
   /**
-   * The most threads that ask the source in place of one peer. Each starts when the one before has
-   * had its time: part of a source may hang, and the first question may concern that part.
+   * The most threads that ask the source in place of one peer. Each starts at least {@link
+   * #PATIENCE} after the previous one: part of a source may hang, and the first question may
+   * concern that part.
    */
   static final int MOST = 4;
 

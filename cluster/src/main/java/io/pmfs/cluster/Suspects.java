@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Peers that failed recently. Such a peer is not asked for a while, which doubles with each
+ * Peers that failed recently. Each is left alone for a while, twice as long after each further
  * failure, so that readers wait for a dead peer once and not each time. Safe for use by many
  * threads.
  */

@@ -115,7 +115,7 @@ final class Workers implements Executor {
 
   /** The next task for a thread that has done one; null if the thread must end. */
   private synchronized @Nullable Runnable next() {
-    // After waits, more threads may work than should.
+    // Threads that come back from a wait may exceed the limit.
     Runnable task = working > most ? null : queue.poll();
     if (task == null) {
       working--;

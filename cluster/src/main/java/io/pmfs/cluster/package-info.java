@@ -1,6 +1,86 @@
 /**
  * The nodes of a job that serve one dataset together: membership, ownership of paths, and requests
  * between nodes.
+ *
+ * <p><b>Start reading</b> at {@link Cluster}, which puts the parts together, and {@link PeerStore},
+ * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link HttpPeerClient}
+ * asks, {@link PeerServer} and {@link DatasetService} answer, {@link InfinispanMembership} knows
+ * who is there.
+ *
+ * <p><b>Threads.</b> {@link Cluster#open} starts the server and the membership; {@link
+ * Cluster#close} ends them, and the client.
+ *
+ * <ul>
+ *   <li>Asking: the caller's thread waits in {@link PeerExchange}; two event loops {@code
+ *       pmfs-peer-client} copy what arrives.
+ *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link Workers}:
+ *       {@code names}, {@code data} and {@code copies}. {@link PeerLimits} has their numbers;
+ *       {@code copies} has a quarter of those of {@code data}. They end after 30 s without work.
+ *       {@link PeerServer#close} waits up to 30 s for each group and does not interrupt it.
+ *   <li>{@code members}, one: joins, looks who is there, and calls {@link Cluster} with each new
+ *       view. The other threads of the group are JGroups' and Infinispan's.
+ *   <li>{@code pmfs-group-accept}, and {@code pmfs-group-handshake} for each TLS handshake ({@link
+ *       ProvenServerSocket}).
+ *   <li>{@code pmfs-slow-peers}, one, until the {@link PeerStore} is closed; {@code
+ *       pmfs-source-probe}, up to four for each slow peer ({@link SourceProbes}).
+ * </ul>
+ *
+ * <p><b>Lock order</b>, outermost first. Each name is the monitor of its object; all others of the
+ * package but that of a {@code PeerFile} are innermost.
+ *
+ * <pre>{@code
+ * locks of io.pmfs.fs (a directory or an inode), a claimed block < a question to a peer
+ * Cluster < PeerConnections
+ * PeerExchange < SmallRead
+ * }</pre>
+ *
+ * <ul>
+ *   <li>A thread that asks a peer may hold the lock of a directory or an inode, or the claim of a
+ *       block, and other requests to this node may need them.
+ *   <li>No monitor of this package is held while a peer is asked. That of a {@code PeerFile}, of
+ *       {@link PeerStore}, is held while the source opens the file.
+ *   <li>An event loop never waits: it must not call the source, a tier or {@link PeerAnswer#send}.
+ * </ul>
+ *
+ * <p><b>Known deadlocks</b>
+ *
+ * <ol>
+ *   <li>Two nodes each compare a file at the other, with locks that several files share. Cure:
+ *       {@code Importer} of {@code io.pmfs.fs} has a lock for each inode, and a worker that answers
+ *       asks only about directories closer to the root.
+ *   <li>Nodes that see different members each ask the other for a directory whose lock they hold.
+ *       Cure: {@link PeerStore#asksElsewhere}; {@link DatasetService} refuses, and the asker goes
+ *       to the source.
+ *   <li>Workers for names wait for each other's workers. Cure: such requests are refused instead of
+ *       queued ({@link PeerServer}), and a caller waits only briefly for a connection.
+ *   <li>Requests for copies only wait behind reads that wait for such requests. Cure: connections
+ *       ({@link PeerConnections}), batches ({@link PeerLink}) and workers of their own, which wait
+ *       for no other node.
+ *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
+ *       from copies of other nodes and from the source.
+ *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
+ *       that own the file (replicas) and do not agree which is first. Nothing prevents it. It ends
+ *       after 15 to 20 s if {@link SourceProbes} finds that the source answers.
+ *   <li>Slow peers occupy all workers. Cure: {@link Workers#await} gives the place away, and the
+ *       thread continues without waiting for a place.
+ *   <li>A batch waits for helpers that never start, or for memory that it holds. Cure: {@link
+ *       BatchAnswer} waits only for files that are being read, and never for memory.
+ *   <li>A small read waits without a limit for the thread that sends it. Cure: that thread ends
+ *       every read and passes its turn on in any case ({@link SmallReads}).
+ *   <li>A peer waits for its source without end. Cure: {@link SourceProbes}.
+ *   <li>A silent client keeps members from connecting. Cure: {@link ProvenServerSocket}.
+ * </ol>
+ *
+ * <p><b>What may be forgotten.</b>
+ *
+ * <ul>
+ *   <li>The source is authoritative. A peer that fails, refuses or is late is a miss.
+ *   <li>The latest view decides who owns what; nodes may see different ones. {@link Owners} keeps
+ *       earlier views only to find copies.
+ *   <li>A node's id is kept on its disk ({@link NodeId}), because it decides what the node owns.
+ *   <li>{@link HolderHints}, {@link Suspects} and the paths in {@link PeerStore} that were listed
+ *       or read here are hints.
+ * </ul>
  */
 @NullMarked
 package io.pmfs.cluster;
