@@ -15,12 +15,12 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
 /**
- * Counts what the XML reports of surefire and failsafe below a directory say, lists the skipped and failed tests, those
- * that passed only when repeated and what was left out on purpose, and ends with 1 when one failed or none ran. Its last line is the counts. Run as a source file: {@code
- * java scripts/TestSummary.java .}
+ * Sums up the XML reports of surefire and failsafe below a directory. Lists the tests that were skipped, failed, passed
+ * only when repeated or were left out on purpose; the last line has the counts. Exits with 1 when a test failed or none
+ * ran. Run as a source file: {@code java scripts/TestSummary.java .}
  */
 final class TestSummary {
-  /** The reason of a test that a property of Maven asks for: it could run here, but was not asked for. */
+  /** The reason of a test that was left out: it could run here, but only a Maven property requests it. */
   private static final Pattern LEFT_OUT = Pattern.compile("-Dpmfs\\.\\w+=all");
 
   private int passed;
@@ -73,7 +73,7 @@ final class TestSummary {
     }
   }
 
-  /** An attribute, or else the first line of the stack trace, less the exception's name. */
+  /** The attribute, or else the first line of the stack trace without the exception's name. */
   private static String reason(Element skipped) {
     String message = skipped.getAttribute("message");
     String text = message.isBlank() ? skipped.getTextContent() : message;
@@ -114,7 +114,7 @@ final class TestSummary {
     return byReason.values().stream().mapToInt(List::size).sum();
   }
 
-  /** Classes, each with how many of its tests there are; a class that is left out as a whole is one. */
+  /** The classes, each with the number of its tests; a class that is left out as a whole counts as one. */
   private static String classes(List<String> names) {
     Map<String, Integer> counts = new TreeMap<>();
     names.forEach(name -> counts.merge(name.replaceFirst("[.\\[].*", ""), 1, Integer::sum));

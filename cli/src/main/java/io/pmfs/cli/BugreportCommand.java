@@ -30,16 +30,15 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs bugreport}: one archive for whoever is to find out what is wrong. */
+/** {@code pmfs bugreport}: one archive to attach to a bug report. */
 @Command(
     name = "bugreport",
     description = {
-      "Collects what helps to find a fault into one archive: versions, configuration, status,"
-          + " threads, the ends of logs, facts of the kernel. Nothing is sent to anybody, and no file"
-          + " of a dataset is read.",
-      "%nSecrets are removed; names of files, hosts and users are not, so look through it before you"
-          + " pass it on. It works with daemons that died or hang, and without any mount: what could"
-          + " not be got stands in problems.txt. Takes 90 seconds and 50 MiB at most.%n"
+      "Creates an archive to attach to a bug report: versions, configuration, status, threads, the"
+          + " ends of logs, facts about the kernel. Sends nothing, and reads no file of a dataset.",
+      "%nSecrets are removed; names of files, hosts and users are not, so look through the archive"
+          + " before you pass it on. The command also works if daemons died or hang, or without any"
+          + " mount: problems.txt lists what is missing. It takes at most 90 seconds and 50 MiB.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -60,15 +59,15 @@ final class BugreportCommand implements Callable<Integer> {
       arity = "0..*",
       paramLabel = "MOUNTPOINT",
       description =
-          "Where a dataset is or was mounted; without it, all mounts of this user; for root also those"
-              + " it made for users.")
+          "A present or former mount point. Default: all mounts of this user, and for root also"
+              + " those that root made for users.")
   private List<String> mountpoints = List.of();
 
   @Option(
       names = {"-o", "--output"},
       paramLabel = "FILE",
       description =
-          "The archive, which must not be there yet (default: pmfs-bugreport-HOST-TIME.tar.gz in the"
+          "The archive, which must not exist yet (default: pmfs-bugreport-HOST-TIME.tar.gz in the"
               + " working directory).")
   private @Nullable String output;
 
@@ -89,13 +88,12 @@ final class BugreportCommand implements Callable<Integer> {
         new ReportedMounts(surroundings, redaction, report::problem).pieces(mountpoints);
     write(file, report, pieces);
     invocation.say(
-        "%s: %s, for you alone; nobody was sent anything. Names of files, hosts and users may be in"
+        "%s: %s, readable only by you; nothing was sent. It may contain names of files, hosts and"
                 .formatted(file, ByteSize.format(size(file)))
-            + " it: look through it before you pass it on"
+            + " users: look through it before you pass it on"
             + (report.problems() == 0
                 ? ""
-                : "; %d lines in problems.txt: what could not be got"
-                    .formatted(report.problems())));
+                : "; problems.txt lists in %d lines what is missing".formatted(report.problems())));
     return ExitStatus.DONE;
   }
 
@@ -112,8 +110,7 @@ final class BugreportCommand implements Callable<Integer> {
         }
       }
     } catch (FileAlreadyExistsException e) {
-      throw new MountFailure(
-          ExitStatus.USAGE, file + ": is there already; name another with -o", e);
+      throw new MountFailure(ExitStatus.USAGE, file + ": exists already; name another with -o", e);
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.FAILED,

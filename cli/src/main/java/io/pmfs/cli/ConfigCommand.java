@@ -17,15 +17,16 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code pmfs config}: the resolved configuration, each value with where it came from. */
+/** {@code pmfs config}: the resolved configuration, each value with its origin. */
 @Command(
     name = "config",
     description = {
-      "Shows what a mount would be configured with, and where each value comes from.",
-      "%nThe command line goes before the environment (PMFS_<OPTION>), that before the file's section"
-          + " for the mount point, that before the file's other keys, those before defaults. The file"
-          + " is the first of --config, $PMFS_CONFIG, $XDG_CONFIG_HOME/pmfs/pmfs.toml (else"
-          + " ~/.config/pmfs/pmfs.toml), /etc/pmfs/pmfs.toml. Such as:%n",
+      "Shows the configuration that a mount would have, and where each value comes from.",
+      "%nEach value comes from the first of these that has it: the command line, the environment"
+          + " (PMFS_<OPTION>), the file's section for the mount point, the file's other keys, the"
+          + " defaults. The file is the first of --config, $PMFS_CONFIG,"
+          + " $XDG_CONFIG_HOME/pmfs/pmfs.toml (else ~/.config/pmfs/pmfs.toml), /etc/pmfs/pmfs.toml."
+          + " For example:%n",
       "  keep-free = \"20G\"",
       "  [mount.\"/mnt/dataset\"]",
       "  source = \"/lustre/imagenet\"",

@@ -27,12 +27,12 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs curl}: how to ask a node of a cluster by hand. */
+/** {@code pmfs curl}: a request to a node of a cluster by hand. */
 @Command(
     name = "curl",
     description = {
-      "Prints a curl command that asks a node of a cluster for a file, as other nodes ask it. It is"
-          + " signed with the cluster's secret, for one use within a minute.%n"
+      "Prints a curl command that requests a file from a node of a cluster, as other nodes do. It"
+          + " is signed with the cluster's secret and works once, within a minute.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -51,7 +51,7 @@ final class CurlCommand implements Callable<Integer> {
       names = "--node",
       paramLabel = "NODE",
       description =
-          "Which node is asked, by its name or ADDRESS:PORT in pmfs status; default: this one.")
+          "The node to ask, by its name or ADDRESS:PORT in pmfs status; default: this node.")
   private @Nullable String node;
 
   @Option(
@@ -59,14 +59,14 @@ final class CurlCommand implements Callable<Integer> {
       paramLabel = "WHAT",
       defaultValue = "data",
       description =
-          "What it is asked for: data, directory, status, link or xattr of the path, or node. Default:"
+          "What to request: data, directory, status, link or xattr of the path, or node. Default:"
               + " data.")
   private String resource;
 
   @Option(
       names = "--range",
       paramLabel = "A-B",
-      description = "Only the bytes from A to B of the data, from 0.")
+      description = "Only the bytes A to B of the data, counted from 0.")
   private @Nullable String range;
 
   @Parameters(paramLabel = "PATH", description = "A file or directory in the mount.")

@@ -3,9 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.settings.ConfigurationExample;
 import picocli.CommandLine;
 
-/**
- * What packages are made of besides the program: its commands, and a configuration to start with.
- */
+/** What packages contain besides the program: its commands' help and a configuration to edit. */
 public final class Documentation {
   private Documentation() {}
 

@@ -9,8 +9,8 @@ import picocli.CommandLine.Command;
 @Command(
     name = "evict",
     description =
-        "Drops copies from the tiers, pinned ones too. Files stay readable, from the source. In a cluster"
-            + " this node's copies only.%n",
+        "Drops copies from the tiers, also pinned ones. The files remain readable from the source."
+            + " In a cluster only this node drops its copies.%n",
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {

@@ -22,13 +22,13 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a task found, path by path: the first few for the user to see, all of them as JSON lines in
- * a file if one was asked for.
+ * The findings of a task: shows the first few to the user, and writes all of them as JSON lines to
+ * the file of --report, if given.
  */
 final class FindingsReport implements AutoCloseable {
   private static final int SHOWN = 10;
 
-  /** Ten times what a daemon keeps; another user's may never come to an end. */
+  /** Ten times what a daemon keeps: another user's daemon might never stop sending. */
   private static final int MOST = 1_000_000;
 
   private static final Gson GSON = new GsonBuilder().disableHtmlEscaping().create();
@@ -42,7 +42,7 @@ final class FindingsReport implements AutoCloseable {
     this.file = file;
   }
 
-  /** Creates the file at once, so that a wrong path is no surprise after hours. */
+  /** Creates the file at once, so that a wrong path fails now and not after hours. */
   static FindingsReport open(Consumer<String> screen, @Nullable Path path) throws MountFailure {
     try {
       return new FindingsReport(screen, path == null ? null : Files.newBufferedWriter(path, UTF_8));
@@ -51,7 +51,7 @@ final class FindingsReport implements AutoCloseable {
     }
   }
 
-  /** Takes all that there is of the task, which has ended. */
+  /** Takes all findings of a task that has ended. */
   void take(TaskClient client) throws MountFailure {
     try {
       for (var page = client.findings(0);
@@ -89,7 +89,7 @@ final class FindingsReport implements AutoCloseable {
     }
   }
 
-  /** Says where the rest is. */
+  /** Says where the other findings are. */
   void conclude(TaskReport report) {
     long all = Math.max(count, report.noRoom() + report.failed());
     if (all > SHOWN) {

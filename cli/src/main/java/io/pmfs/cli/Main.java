@@ -36,7 +36,7 @@ public final class Main {
     System.exit(status);
   }
 
-  /** What a command gets in this process. */
+  /** Connects the commands to this process. */
   static Invocation invocation() throws Exception {
     Surroundings surroundings = Surroundings.real();
     PrintStream out = NativeText.standardOutput();
@@ -69,7 +69,7 @@ public final class Main {
         status -> Runtime.getRuntime().halt(status));
   }
 
-  /** For tests: flags of INIT, in hexadecimal; no others are taken, as if the kernel were older. */
+  /** For tests: the only INIT flags to use, in hexadecimal, as if the kernel were older. */
   private static long kernelFlags(Surroundings surroundings) {
     String flags = surroundings.variable("PMFS_KERNEL_FLAGS");
     return flags == null ? KernelBridge.ALL_KERNEL_FLAGS : Long.parseUnsignedLong(flags, 16);
@@ -94,7 +94,7 @@ public final class Main {
                 "shutdown"));
   }
 
-  /** Signals have their exit status by the custom of shells: 128 and their number. */
+  /** A signal's exit status follows the convention of shells: 128 plus its number. */
   private static void atInterrupt(IntConsumer action) {
     Map.of("INT", 130, "TERM", 143)
         .forEach(

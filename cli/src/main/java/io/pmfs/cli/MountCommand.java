@@ -33,10 +33,10 @@ import picocli.CommandLine.Spec;
     description = {
       "Mounts a dataset read-only and serves it from node-local tiers. Returns when the mount"
           + " answers.",
-      "%nSizes are 200G, 64MiB (powers of 1024) or 200GB (powers of 1000), or 10%% of a disk; times"
-          + " are 500ms, 30s, 2m. Every option can also be set as PMFS_<OPTION> in the environment"
-          + " (PMFS_TIER separates tiers by spaces or commas) or in pmfs.toml; see pmfs config"
-          + " --help.%n"
+      "%nWrite sizes as 200G or 64MiB (powers of 1024), 200GB (powers of 1000), or 10%% of a disk;"
+          + " write times as 500ms, 30s or 2m. Every option can also be set as PMFS_<OPTION> in the"
+          + " environment (PMFS_TIER separates tiers by spaces or commas) or in pmfs.toml; see pmfs"
+          + " config --help.%n"
     },
     sortOptions = false,
     customSynopsis = "pmfs mount [OPTION]... [SOURCE] MOUNTPOINT",
@@ -45,7 +45,7 @@ import picocli.CommandLine.Spec;
       "  pmfs mount /lustre/imagenet /mnt/dataset",
       "  pmfs mount --tier pm:/mnt/pmem0/pmfs:200G --tier ssd:/local/pmfs:80%% /lustre/imagenet"
           + " /mnt/dataset",
-      "  pmfs mount /lustre/shards /mnt/dataset          tar files, shown as what is in them",
+      "  pmfs mount /lustre/shards /mnt/dataset          tar files: shows the files inside them",
       "  pmfs mount /mnt/dataset          the rest from [mount.\"/mnt/dataset\"] in pmfs.toml",
       "  pmfs mount --user ada /lustre/imagenet /mnt/dataset          as root, for ada",
       "  pmfs mount --foreground --log-level debug ./data ./mnt"
@@ -54,7 +54,7 @@ final class MountCommand implements Callable<Integer> {
   /** For an orderly stop after a signal; systemd kills after 90 s, Slurm after 30 s by default. */
   private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
 
-  /** The command line of a daemon that goes by what its session began with: no argument counts. */
+  /** The command line of a daemon that continues a session: it ignores its arguments. */
   static final String[] RESUME = {"mount", "/"};
 
   private static final Logger log = LoggerFactory.getLogger(MountCommand.class);
@@ -81,7 +81,7 @@ final class MountCommand implements Callable<Integer> {
   @Option(
       names = "--format",
       description =
-          "Make an empty pool of every tier that is a device or a file, whatever is in it.")
+          "Create an empty pool on every tier that is a device or a file; overwrites its content.")
   private boolean format;
 
   MountCommand(Invocation invocation) {
@@ -111,7 +111,7 @@ final class MountCommand implements Callable<Integer> {
     PreviousMount previous = new PreviousMount(settings, registry, invocation);
     try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
-      // Not by a daemon that takes over: copies are being served from there.
+      // Never in a daemon that takes over: its mount serves copies from there.
       if (format) {
         TierPlace.format(settings.copies().tiers());
       }
@@ -130,7 +130,7 @@ final class MountCommand implements Callable<Integer> {
     SessionSettings session = supervision.settings();
     MountSettings settings;
     if (session == null) {
-      // It began with an older pmfs, which kept nothing but the source, with the kernel.
+      // An older pmfs began the session; it recorded only the source, in the mount table.
       Configuration configuration =
           resolve().withSourceOf(surroundings.mounts(), supervision.device());
       settings = configuration.toSettings(surroundings);
@@ -179,7 +179,7 @@ final class MountCommand implements Callable<Integer> {
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
         daemon.run(registry, registration, () -> announce(settings, daemon.description(), logFile));
       } catch (MountFailure | RuntimeException e) {
-        // In the background nobody reads stderr any more.
+        // In the background stderr has no reader.
         log.error("{}: stopped by an error", mountpoint, e);
         throw e;
       }

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the processes that keep a mount busy, from what /proc shows of them. */
+/** Finds the processes that keep a mount busy, by their entries in /proc. */
 final class MountHolders {
   private static final int MAX_HOLDERS = 8;
 
@@ -28,7 +28,7 @@ final class MountHolders {
         }
       }
     } catch (IOException | java.nio.file.DirectoryIteratorException e) {
-      return holders; // without /proc nobody can be named
+      return holders; // without /proc they stay unknown
     }
     return holders;
   }
@@ -36,7 +36,7 @@ final class MountHolders {
   private static @Nullable String use(Path process, Path mountpoint) {
     Path cwd = target(process.resolve("cwd"));
     if (cwd != null && cwd.startsWith(mountpoint)) {
-      return "works in " + cwd;
+      return "has " + cwd + " as its working directory";
     }
     for (String link : List.of("root", "exe")) {
       Path target = target(process.resolve(link));
@@ -57,7 +57,7 @@ final class MountHolders {
         }
       }
     } catch (IOException | java.nio.file.DirectoryIteratorException e) {
-      return null; // gone, or somebody else's
+      return null; // gone, or another user's
     }
     return null;
   }
@@ -72,7 +72,7 @@ final class MountHolders {
         return "has " + maps.substring(found + 1, end < 0 ? maps.length() : end) + " mapped";
       }
     } catch (IOException e) {
-      return null; // gone, or somebody else's
+      return null; // gone, or another user's
     }
     return null;
   }
@@ -81,7 +81,7 @@ final class MountHolders {
     try {
       return Files.readSymbolicLink(link);
     } catch (IOException e) {
-      return null; // gone, or somebody else's
+      return null; // gone, or another user's
     }
   }
 

@@ -58,7 +58,7 @@ final class MountOptions {
     };
   }
 
-  /** The texts of those options that the command line has. */
+  /** The values, as text, of the options on the command line. */
   static Map<MountOption<?>, List<String>> given(ParseResult parsed) {
     Map<MountOption<?>, List<String>> given = new TreeMap<>();
     for (MountOption<?> option : MountOption.options()) {

@@ -17,9 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
-/**
- * What a report says of this installation of pmfs: version, Java, libraries, {@code pmfs doctor}.
- */
+/** The pieces about this installation of pmfs: version, Java, libraries, {@code pmfs doctor}. */
 final class OwnPieces {
   private static final Duration SHORT = Duration.ofSeconds(5);
   private static final int DOCTOR_SECONDS = 15;
@@ -30,13 +28,10 @@ final class OwnPieces {
   static List<Piece> of(Surroundings surroundings) {
     return List.of(
         Piece.text(
-            "pmfs.txt",
-            "version, Java, libraries, who asked",
-            SHORT,
-            () -> installation(surroundings)),
+            "pmfs.txt", "version, Java, libraries, user", SHORT, () -> installation(surroundings)),
         Piece.text(
             "doctor.json",
-            "as pmfs doctor --json",
+            "output of pmfs doctor --json",
             Duration.ofSeconds(DOCTOR_SECONDS + 5),
             () -> doctor(surroundings)));
   }
@@ -69,7 +64,7 @@ final class OwnPieces {
     return System.getProperty("java.class.path", "");
   }
 
-  /** By another process: who looks at a mount that hangs cannot be ended. */
+  /** In a process of its own: a thread that looks at a hung mount cannot be ended. */
   private static String doctor(Surroundings surroundings) throws IOException {
     ProcessBuilder builder =
         new ProcessBuilder(
@@ -95,7 +90,7 @@ final class OwnPieces {
     try (InputStream out = process.getInputStream()) {
       String findings = new String(out.readNBytes(MOST_BYTES), UTF_8);
       if (findings.isEmpty()) {
-        throw new IOException("pmfs doctor said nothing within " + DOCTOR_SECONDS + " s");
+        throw new IOException("pmfs doctor printed nothing within " + DOCTOR_SECONDS + " s");
       }
       return findings;
     }

@@ -30,7 +30,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs pack}: a source as tar shards with an index, and the check of such shards. */
+/** {@code pmfs pack}: writes a source as tar shards with an index, and checks such shards. */
 @Command(
     name = "pack",
     description = "Writes a dataset as tar shards with an index and a manifest.%n",
@@ -43,11 +43,11 @@ import picocli.CommandLine.Parameters;
       "  pmfs pack --check /shards",
       "  pmfs mount /lustre/imagenet-shards /mnt/dataset",
       "",
-      "An interrupted pack goes on when the same command is run again.",
+      "To continue an interrupted pack, run the same command again.",
       "",
       "Exit status: 0 done; 1 not complete, run it again; 2 wrong usage, or a source or directory",
-      "that cannot be used; 4 complete but for what --skip-unreadable left out, or --check found",
-      "something wrong."
+      "that cannot be used; 4 complete except for what --skip-unreadable left out, or --check",
+      "found an error."
     })
 final class PackCommand implements Callable<Integer> {
   private static final int LISTED_LINES = 20;
@@ -57,21 +57,21 @@ final class PackCommand implements Callable<Integer> {
   @Parameters(
       index = "0",
       paramLabel = "SOURCE",
-      description = "The directory to pack; with --check the one to check.")
+      description = "The directory to pack, or, with --check, the directory to check.")
   private String sourceText;
 
   @Parameters(
       index = "1",
       arity = "0..1",
       paramLabel = "DIRECTORY",
-      description = "Where shards go: absent, empty, or what an interrupted pack left.")
+      description = "Where to write shards: absent, empty, or left by an interrupted pack.")
   private @Nullable String directoryText;
 
   @Option(
       names = "--shard-size",
       paramLabel = "SIZE",
       defaultValue = "1GiB",
-      description = "Size of a shard at most, before compression (default ${DEFAULT-VALUE}).")
+      description = "Largest size of a shard, before compression (default ${DEFAULT-VALUE}).")
   private String shardSize;
 
   @Option(
@@ -92,9 +92,9 @@ final class PackCommand implements Callable<Integer> {
       names = "--jobs",
       paramLabel = "N",
       description =
-          "Files that are read at once, 1 to 1024 (default: as many as processors, but at least "
+          "Read N files at once, 1 to 1024 (default: the number of processors, but at least "
               + PackSettings.LEAST_DEFAULT_JOBS
-              + ", so that a source far away is not waited for).")
+              + ", which hides the latency of a remote source).")
   private @Nullable Integer jobs;
 
   @Option(
@@ -123,7 +123,7 @@ final class PackCommand implements Callable<Integer> {
           ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, to 1g for example", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to go on", e);
+      throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to continue", e);
     }
   }
 
@@ -139,7 +139,7 @@ final class PackCommand implements Callable<Integer> {
       }
       return pack(settings(target, cores), cores, progress, display);
     } catch (CancellationException e) {
-      throw new MountFailure(display.exitStatus(), "interrupted; run it again to go on", e);
+      throw new MountFailure(display.exitStatus(), "interrupted; run it again to continue", e);
     }
   }
 
@@ -183,7 +183,7 @@ final class PackCommand implements Callable<Integer> {
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "%s: cannot be written: %s; when that is mended run it again to go on"
+          "%s: cannot be written: %s; fix that, and run it again to continue"
               .formatted(settings.directory(), Reason.of(e)),
           e);
     }
@@ -191,7 +191,7 @@ final class PackCommand implements Callable<Integer> {
 
   private int report(PackResult result, PackSettings settings, PackDisplay display)
       throws MountFailure {
-    warn("a socket, which no tar file can hold; left out", result.sockets());
+    warn("left out: a tar file cannot hold a socket", result.sockets());
     warn("", result.unreadable().stream().map(PackCommand::line).toList());
     PackManifest manifest = result.manifest();
     if (manifest == null) {

@@ -10,7 +10,7 @@ import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Shows how far a pack is, phase by phase, and passes on the user's wish that it ends. */
+/** Shows the progress of a pack, phase by phase, and cancels it when the user interrupts. */
 final class PackDisplay implements AutoCloseable {
   private static final long PAUSE_MS = 200;
 
@@ -40,7 +40,7 @@ final class PackDisplay implements AutoCloseable {
     progress.cancel();
   }
 
-  /** What a cancelled pack exits with. */
+  /** The exit status of a cancelled pack. */
   int exitStatus() {
     return exitStatus;
   }

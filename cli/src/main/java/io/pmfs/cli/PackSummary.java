@@ -35,7 +35,7 @@ final class PackSummary {
     }
     text.append(" of ").append(ByteSize.format(manifest.size()));
     if (kept > 0) {
-      text.append(String.format(Locale.ROOT, " (%,d were there)", kept));
+      text.append(String.format(Locale.ROOT, " (%,d already there)", kept));
     }
     if (settings.compression().level() > 0) {
       double ratio = (double) manifest.tarSize() / Math.max(1, manifest.size());

@@ -23,7 +23,7 @@ import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** {@code pmfs} itself: the list of commands, and how all of them fail. */
+/** {@code pmfs} itself: the list of commands, and how they report errors. */
 @Command(
     name = "pmfs",
     description = "Serves a dataset on slow, shared storage from fast node-local tiers.",
@@ -46,7 +46,7 @@ final class PmfsCommand implements Runnable {
   @Option(
       names = "--verbose",
       scope = ScopeType.INHERIT,
-      description = "Show where in the program an error came from.")
+      description = "Also print the stack trace of an error.")
   private boolean verbose;
 
   private PmfsCommand() {}
@@ -62,7 +62,7 @@ final class PmfsCommand implements Runnable {
     return commands.execute(args);
   }
 
-  /** All commands with their options, for who documents them. */
+  /** All commands with their options, for their documentation. */
   static CommandLine commands(Invocation invocation) {
     return commands(new PmfsCommand(), invocation);
   }
@@ -71,7 +71,7 @@ final class PmfsCommand implements Runnable {
     CommandLine commands = new CommandLine(root);
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
     commands.addSubcommand(new UmountCommand(invocation));
-    // What follows the name of the command to run is that command's.
+    // Everything after the name of the command to run belongs to that command.
     commands.addSubcommand(
         MountOptions.addTo(new CommandLine(new RunCommand(invocation))).setStopAtPositional(true));
     commands.addSubcommand(new UpgradeCommand(invocation));
@@ -131,7 +131,10 @@ final class PmfsCommand implements Runnable {
       line =
           isOption
               ? word + ": unknown option"
-              : word + (command.subcommands().isEmpty() ? ": one too many" : ": unknown command");
+              : word
+                  + (command.subcommands().isEmpty()
+                      ? ": unexpected argument"
+                      : ": unknown command");
       remedy = nearest == null ? remedy : "did you mean " + nearest + "?";
     }
     invocation.warn(line + "; " + remedy);

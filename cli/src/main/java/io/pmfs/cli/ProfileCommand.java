@@ -27,23 +27,24 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs profile}: what a mount is asked, by whom and how long that takes. */
+/** {@code pmfs profile}: the requests to a mount, who sends them and how long they take. */
 @Command(
     name = "profile",
     description = {
-      "Adds up the requests of a mount as they come, or those in the files of an access log, by"
-          + " operation, path or whoever asked: how many, how long they took, how many failed.",
-      "%nOnly requests that reach the daemon are seen. What the kernel has in its page cache it"
-          + " answers by itself, and in passthrough it reads whole copies by itself: then a file is"
-          + " seen when it is looked up and opened, and not when it is read. A mount is watched only"
-          + " while this command runs; it needs no --access-log for that.%n"
+      "Counts the requests to a mount as they arrive, or those in the files of an access log, by"
+          + " operation, path or process: how many there were, how long they took, how many"
+          + " failed.",
+      "%nOnly requests that reach the daemon are counted. The kernel answers reads from its page"
+          + " cache without the daemon, and with passthrough it also reads copies without the"
+          + " daemon: then only the lookups and opens of a file are counted. A mount is watched"
+          + " only while this command runs, and needs no --access-log.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs profile /mnt/dataset",
       "  pmfs profile /mnt/dataset --by path --for 1m --json",
-      "  pmfs profile /var/log/pmfs/dataset.access*          also those that were rotated",
+      "  pmfs profile /var/log/pmfs/dataset.access*          including rotated files",
       "  zcat old.gz | pmfs profile - --by directory"
     })
 final class ProfileCommand implements Callable<Integer> {
@@ -56,25 +57,21 @@ final class ProfileCommand implements Callable<Integer> {
   @Parameters(
       arity = "1..*",
       paramLabel = "MOUNTPOINT|FILE",
-      description =
-          "Where a dataset is mounted; or files of an access log, in any order, - for standard"
-              + " input.")
+      description = "A mount point; or files of an access log, in any order, - for standard input.")
   private List<String> places;
 
   @Option(
       names = "--by",
       paramLabel = "KEY",
       defaultValue = "operation",
-      description =
-          "What requests are added up by: operation, path, directory, pid or uid. Default:"
-              + " operation.")
+      description = "Group requests by operation, path, directory, pid or uid. Default: operation.")
   private String by;
 
   @Option(
       names = "--interval",
       paramLabel = "TIME",
       defaultValue = "2s",
-      description = "How often a mount's table is shown anew. Default: 2s.")
+      description = "How often to show a mount's table. Default: 2s.")
   private String interval;
 
   @Option(
@@ -82,20 +79,19 @@ final class ProfileCommand implements Callable<Integer> {
       paramLabel = "N",
       defaultValue = "20",
       description =
-          "How many rows are shown, those that took the most time; the rest is summed up. Default:"
-              + " 20.")
+          "How many rows to show, those with the most time; one row sums up the rest. Default: 20.")
   private int top;
 
   @Option(
       names = "--for",
       paramLabel = "TIME",
-      description = "How long a mount is watched; default: until interrupted or unmounted.")
+      description = "How long to watch a mount; default: until interrupted or unmounted.")
   private @Nullable String span;
 
   @Option(
       names = "--json",
       description =
-          "Print one JSON object in a line; of a mount one for each interval, and one for all the"
+          "Print JSON, one object per line; for a mount one per interval, and one for the whole"
               + " time.")
   private boolean json;
 
@@ -153,7 +149,7 @@ final class ProfileCommand implements Callable<Integer> {
     }
   }
 
-  /** The daemon that serves it; null if that is no mount but a file. */
+  /** The daemon that serves a mount point; null if the place is a file. */
   private Registry.@Nullable Entry mount(String place) throws MountFailure {
     if (place.equals(STANDARD_INPUT)) {
       return null;
@@ -171,7 +167,7 @@ final class ProfileCommand implements Callable<Integer> {
     }
     if (Files.isDirectory(path)) {
       throw new MountFailure(
-          ExitStatus.NOT_MOUNTED, path + ": not mounted by pmfs; pmfs status lists what is");
+          ExitStatus.NOT_MOUNTED, path + ": not mounted by pmfs; pmfs status lists the mounts");
     }
     return null;
   }

@@ -25,7 +25,7 @@ final class ProfileDisplay implements AutoCloseable {
     this.screen = WatchScreen.of(invocation);
   }
 
-  /** Shows an interval; says whether anybody is there to see it. */
+  /** Shows an interval; returns whether the output is still open. */
   boolean show(List<String> head, Profile.Report report) {
     hasShown = true;
     if (!isJson) {
@@ -35,7 +35,7 @@ final class ProfileDisplay implements AutoCloseable {
     return !invocation.out().checkError();
   }
 
-  /** Shows what it comes to in the end, below everything else. */
+  /** Shows the final sums, below everything else. */
   void last(List<String> head, Profile.Report report) {
     close();
     if (isJson) {

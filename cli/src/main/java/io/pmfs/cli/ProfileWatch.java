@@ -19,7 +19,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The profile of a mount, from now on. */
+/** Profiles a mount from now on. */
 final class ProfileWatch {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
@@ -30,7 +30,7 @@ final class ProfileWatch {
   private final Profile all;
   private final Profile recent;
 
-  /** Counted down when it is over, whatever the cause. */
+  /** Counted down when the watch ends, for any reason. */
   private final CountDownLatch over = new CountDownLatch(1);
 
   private volatile boolean isEndedByDaemon;
@@ -46,10 +46,10 @@ final class ProfileWatch {
   }
 
   /**
-   * Shows a table after each pause and one in the end, when the limit is over (if there is one),
-   * the user interrupts it or the daemon ends. Returns the exit status.
+   * Shows a table after each pause, and a last one when the limit, if any, has passed, the user
+   * interrupts or the daemon ends. Returns the exit status.
    */
-  @SuppressWarnings("try") // the stream is listened to, not asked
+  @SuppressWarnings("try") // the stream only calls back
   int watch(Duration pause, @Nullable Duration limit) throws MountFailure {
     List<String> head = head(StatusCommand.ask(mount));
     invocation.atInterrupt().accept(status -> over.countDown());
@@ -59,11 +59,11 @@ final class ProfileWatch {
             RequestStream.open(
                 Path.of(mount.socket()), ANSWER_LIMIT, this::take, this::endedByDaemon)) {
       showIntervals(head, begin, pause, limit);
-      over.countDown(); // what ends from here on is ended by this side
+      over.countDown(); // from here on, this side ends the stream
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "%s: pid %d tells nothing of its requests: %s"
+          "%s: pid %d does not report its requests: %s"
               .formatted(mount.mountpoint(), mount.pid(), e.getMessage()),
           e);
     }
@@ -73,7 +73,7 @@ final class ProfileWatch {
     if (!isEndedByDaemon) {
       return ExitStatus.DONE;
     }
-    invocation.warn(mount.mountpoint() + ": its daemon ended, or left this profile behind");
+    invocation.warn(mount.mountpoint() + ": its daemon ended, or disconnected this profile");
     return limit == null ? ExitStatus.DONE : ExitStatus.PARTLY;
   }
 
@@ -112,14 +112,14 @@ final class ProfileWatch {
     return (System.nanoTime() - nanos) / 1e9;
   }
 
-  /** Which mount it is, and what cannot be seen of it. */
+  /** Names the mount, and the requests that cannot be counted. */
   private static List<String> head(StatusReport status) {
     String what = status.source() + " on " + status.mountpoint() + ", " + status.readMode();
     return List.of(
         what.replaceAll("\\p{Cntrl}", "?"),
         status.readMode().equals(ReadMode.PAGE_CACHE.word())
-            ? "not seen: what the kernel's page cache answers"
-            : "not seen: what the kernel's page cache answers, and copies that the kernel reads by"
-                + " itself once they are opened (passthrough)");
+            ? "not counted: reads from the kernel's page cache"
+            : "not counted: reads from the kernel's page cache, and reads of copies by the kernel"
+                + " (passthrough)");
   }
 }

@@ -34,13 +34,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** What {@code pmfs bugreport} puts together of the mounts that the registries tell of. */
+/** Collects for {@code pmfs bugreport} the pieces about the mounts in the registries. */
 final class ReportedMounts {
   private static final Duration LIMIT = Duration.ofSeconds(5);
   private static final int HTTP_OK = 200;
   private static final int MOST_MOUNTS = 64;
 
-  /** Variables of ours that are no options; secrets are none of them. */
+  /** Variables of pmfs that are not options; none of them is a secret. */
   private static final Set<String> VARIABLES =
       Set.of(
           "PMFS_CACHE_DIR",
@@ -63,10 +63,10 @@ final class ReportedMounts {
   private final Consumer<String> problem;
 
   /**
-   * Nothing is looked at yet.
+   * Reads nothing yet.
    *
-   * @param redaction is told the secrets of the daemons' environments
-   * @param problem takes lines about what could not be found
+   * @param redaction learns the secrets in the daemons' environments
+   * @param problem receives a line about each problem
    */
   ReportedMounts(Surroundings surroundings, Redaction redaction, Consumer<String> problem) {
     this.surroundings = surroundings;
@@ -74,7 +74,7 @@ final class ReportedMounts {
     this.problem = problem;
   }
 
-  /** All that belongs into a report of the mounts that are wanted, or of all. */
+  /** All pieces of a report about the wanted mounts, or about all mounts if none is wanted. */
   List<Piece> pieces(List<String> wanted) {
     List<Registry> registries = registries();
     List<Registry.Known> known = registries.stream().flatMap(this::known).toList();
@@ -127,7 +127,7 @@ final class ReportedMounts {
       }
       if (one == null) {
         problem.accept(
-            path + ": no daemon of this user is known there; its log was looked for all the same");
+            path + ": no daemon of this user is known there; searched for its log anyway");
         one = unknown(path, registries);
       }
       if (one != null) {
@@ -137,7 +137,7 @@ final class ReportedMounts {
     return found;
   }
 
-  /** Whose mount is there now, rather than one that is detached. */
+  /** Prefers the daemon of the present mount to that of a detached one. */
   private Registry.@Nullable Known at(Path mountpoint, List<Registry.Known> known) {
     List<Registry.Known> there =
         known.stream()
@@ -159,7 +159,7 @@ final class ReportedMounts {
     }
   }
 
-  /** The path itself where it cannot be told. */
+  /** The path itself if its links cannot be resolved in time. */
   private Path withoutLinks(Path path) {
     try {
       return Limited.call(LIMIT, () -> surroundings.resolveLinks(path));
@@ -208,7 +208,7 @@ final class ReportedMounts {
     return places;
   }
 
-  /** Of a user's mount only where root knows that nobody but that user's log can be. */
+  /** The mount's log. For another user's mount, only a file in that user's runtime directory. */
   private static Path log(Registry.Known one) {
     Path given = Path.of(one.entry().logFile() == null ? "daemon.log" : one.entry().logFile());
     boolean isTrusted = one.owner() < 0 || one.directory().equals(given.getParent());
@@ -232,7 +232,7 @@ final class ReportedMounts {
       redaction.learn(process.environment());
     }
     if (!one.running()) {
-      problem.accept(mountpoint + ": has no daemon, so nobody was asked");
+      problem.accept(mountpoint + ": has no daemon to ask");
     }
     MountPieces.Daemon daemon =
         one.running() ? resource -> ask(Path.of(entry.socket()), resource) : null;
@@ -251,12 +251,12 @@ final class ReportedMounts {
     pieces.add(
         Piece.text(
             folder + "/configuration-here.json",
-            "what a mount by who ran this command would be told",
+            "the configuration that a new mount by this user would have",
             LIMIT,
             () -> configuration(mountpoint)));
   }
 
-  /** The text of an answer; JSON with a line for each value. */
+  /** The text of an answer; JSON with one line per value. */
   private static String ask(Path socket, String resource) throws IOException {
     ControlClient.Answer answer = ControlClient.ask(socket, HttpMethod.GET, resource, LIMIT);
     if (answer.status() != HTTP_OK) {
@@ -289,7 +289,7 @@ final class ReportedMounts {
                   new Configuration.Request(Map.of(), null, null, mountpoint), surroundings)
               .toJson());
     } catch (MountFailure e) {
-      // Not its message, which may have a part of the file.
+      // Without its message, which may quote the file.
       throw new IOException("cannot be resolved: pmfs config " + mountpoint + " says why", e);
     }
   }

@@ -25,25 +25,25 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * {@code pmfs run}: what scripts/pmfs-run is to do, printed for it as words that end with NUL.
+ * {@code pmfs run}: prints a plan for scripts/pmfs-run, as words that end with NUL.
  *
- * <p>The command itself is run by that script, not from here: it is to have the caller's
- * descriptors, limits, environment and arguments as they are, and no JVM beside it.
+ * <p>That script runs the command, so that it inherits the caller's descriptors, limits,
+ * environment and arguments unchanged, and has no JVM beside it.
  */
 @Command(
     name = "run",
     description = {
-      "Mounts a dataset, runs COMMAND, and always unmounts: whether COMMAND succeeds, fails, or is"
-          + " ended by a signal. PMFS_MOUNT in COMMAND's environment is where the dataset is.",
-      "%nSIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to COMMAND, each time they come;"
-          + " it decides what to do, and pmfs cleans up after it. Several runs on one mount point share"
-          + " the mount, and the last one unmounts. Of several runs of one dataset on other mount"
-          + " points, or while it is mounted elsewhere, the first has the copies, and the others keep"
-          + " their own, in run-2, run-3, ... below each tier.",
-      "%nExit status: COMMAND's, 128+N if signal N ended it; 126 if it cannot be executed, 127 if it"
-          + " is not found. If pmfs itself fails before COMMAND was started: 121 failed, 122 wrong usage or"
-          + " configuration, 125 this machine cannot mount.",
-      "%nThe options of pmfs mount, and those in the environment and in pmfs.toml, hold here too.%n"
+      "Mounts a dataset, runs COMMAND, and always unmounts, whether COMMAND succeeds, fails or is"
+          + " killed by a signal. The variable PMFS_MOUNT tells COMMAND where the dataset is.",
+      "%npmfs passes every SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 on to COMMAND,"
+          + " which decides what to do, and cleans up after COMMAND ends. Several runs on one mount"
+          + " point share the mount, and the last one unmounts. If the dataset is already mounted"
+          + " elsewhere, that mount uses the copies, and each further run keeps its own, in run-2,"
+          + " run-3, ... below each tier.",
+      "%nExit status: that of COMMAND, or 128+N if signal N killed it; 126 if it is not executable,"
+          + " 127 if it is not found. If pmfs fails before it starts COMMAND: 121 failed, 122 wrong"
+          + " usage or configuration, 125 this machine cannot mount.",
+      "%nThe options of pmfs mount also work here, as do the environment and pmfs.toml.%n"
     },
     sortOptions = false,
     customSynopsis = "pmfs run --source SOURCE [OPTION]... [--] COMMAND [ARGUMENT]...",
@@ -52,16 +52,16 @@ import picocli.CommandLine.Spec;
       "  pmfs run --source /lustre/imagenet -- sh -c 'python train.py --data $PMFS_MOUNT'",
       "  pmfs run --source /lustre/imagenet --mountpoint /tmp/data --stage -- python train.py",
       "  pmfs run --source /lustre/imagenet --stage=val --keep --tier ssd:/local/$USER -- ./job",
-      "  pmfs run --source /lustre/imagenet --or-source -- ./job      runs in any case"
+      "  pmfs run --source /lustre/imagenet --or-source -- ./job      even without a mount"
     })
 final class RunCommand implements Callable<Integer> {
-  /** Set by the script, which alone can make something of the plan. */
+  /** Set by the script, which alone can carry out the plan. */
   static final String PLAN = "PMFS_RUN_PLAN";
 
-  /** Set by the script: print only how many words are the command and its arguments. */
+  /** Set by the script: print only the number of words of the command and its arguments. */
   static final String WORDS = "PMFS_RUN_WORDS";
 
-  /** The command in a request for a plan. */
+  /** Stands for the command in a request for a plan. */
   private static final String COMMAND = "COMMAND";
 
   /** Set by the script: which of several sets of copies to use, 1 being the usual one. */
@@ -76,7 +76,7 @@ final class RunCommand implements Callable<Integer> {
   @Parameters(
       arity = "1..*",
       paramLabel = COMMAND,
-      description = "What to run, with its arguments; -- may stand before it.")
+      description = "The command to run, with its arguments; -- may precede it.")
   private List<String> command;
 
   @Option(
@@ -89,8 +89,8 @@ final class RunCommand implements Callable<Integer> {
       names = "--mountpoint",
       paramLabel = "DIR",
       description =
-          "Where to mount it; made, and removed again, if it is not there. Default: a directory of"
-              + " its own in $TMPDIR or /tmp.")
+          "Where to mount it; pmfs creates a missing directory, and removes it at the end. Default:"
+              + " a new directory in $TMPDIR or /tmp.")
   private @Nullable String mountpoint;
 
   @Option(
@@ -99,20 +99,20 @@ final class RunCommand implements Callable<Integer> {
       fallbackValue = ".",
       paramLabel = "PATH",
       description =
-          "Before COMMAND, copy the dataset to the tiers, or PATH in it; repeat for more. What finds"
-              + " no room is read from the source.")
+          "Before COMMAND, copy the dataset, or PATH in it, to the tiers; repeat for more paths."
+              + " Files that find no room are read from the source.")
   private @Nullable List<String> stage;
 
   @Option(
       names = "--keep",
       description =
-          "Leave the copies for the next job. Without it those that were made since are dropped at"
-              + " the end; copies that were there before stay.")
+          "Keep the new copies for the next job. Without this option they are dropped at the end;"
+              + " older copies stay.")
   private boolean keep;
 
   @Option(
       names = "--or-source",
-      description = "If it cannot be mounted, run COMMAND on the source: PMFS_MOUNT is its path.")
+      description = "If the mount fails, run COMMAND on the source: PMFS_MOUNT is then its path.")
   private boolean orSource;
 
   @Option(
@@ -120,8 +120,8 @@ final class RunCommand implements Callable<Integer> {
       paramLabel = "TIME",
       defaultValue = "10s",
       description =
-          "How long processes that COMMAND left behind may still use the mount before it is detached"
-              + " under them. Default: ${DEFAULT-VALUE}.")
+          "How long processes that COMMAND left behind may use the mount before pmfs detaches it."
+              + " Default: ${DEFAULT-VALUE}.")
   private String grace;
 
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
@@ -136,7 +136,7 @@ final class RunCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     if (surroundings.variable(PLAN) == null) {
-      throw MountFailure.usage("run: has to be seen by the launcher scripts/pmfs; call that");
+      throw MountFailure.usage("run: works only through the launcher scripts/pmfs; call that");
     }
     if (surroundings.variable(WORDS) != null) {
       invocation.out().print(command.size());
@@ -144,23 +144,21 @@ final class RunCommand implements Callable<Integer> {
     }
     if (!command.get(0).equals(COMMAND)) {
       throw MountFailure.usage(
-          "run: '"
-              + command.get(0)
-              + "' stands before --, which has to stand right before the command");
+          "run: '" + command.get(0) + "' stands before --; put -- right before the command");
     }
     Map<MountOption<?>, List<String>> given =
         MountOptions.given(spec.commandLine().getParseResult());
     if (given.containsKey(MountOption.USER)
         || surroundings.variable(MountOption.USER.variable()) != null) {
       throw MountFailure.usage(
-          "--user: not with run, whose COMMAND would be root's; mount with pmfs mount --user, or"
-              + " run all of it as that user");
+          "--user: not with run, because root would run COMMAND; mount with pmfs mount --user, or"
+              + " call pmfs run as that user");
     }
     if (mountpoint == null) {
       throw MountFailure.usage("--mountpoint: not given");
     }
     if (source != null && source.isEmpty()) {
-      throw MountFailure.usage("--source: '' is no path");
+      throw MountFailure.usage("--source: the path is empty");
     }
     long graceSeconds = graceSeconds();
     Configuration configuration =
@@ -194,7 +192,7 @@ final class RunCommand implements Callable<Integer> {
     throw MountFailure.usage("--grace: '" + grace + "' is more than an hour");
   }
 
-  /** The command line of the mount; what is configured elsewhere it finds by itself. */
+  /** The arguments of the mount, which reads the other configuration itself. */
   private List<String> mountArguments(
       Map<MountOption<?>, List<String>> given, MountSettings settings) throws MountFailure {
     List<String> arguments = new ArrayList<>();
@@ -231,7 +229,7 @@ final class RunCommand implements Callable<Integer> {
     return option.commandLineName() + "=" + value;
   }
 
-  /** The directory below each tier that this run's copies go to; null for the tier itself. */
+  /** The directory below each tier for this run's copies; null for the tier itself. */
   private @Nullable String copiesOfItsOwn() {
     String number = invocation.surroundings().variable(COPIES);
     return number == null || number.equals("1") ? null : "run-" + number;

@@ -14,11 +14,11 @@ import picocli.CommandLine.Option;
 @Command(
     name = "stage",
     description = {
-      "Copies a dataset, or parts of it, to the tiers ahead of use. What is there is not copied"
-          + " again, so a second run goes on where the first stopped. In a cluster each node copies the"
-          + " files that it holds for all; the limits are each node's.",
-      "%nExit status 0 if all that was asked for is there, 4 if not all, 1 if it failed as a whole."
-          + " Ctrl-C stops it; what was copied stays.%n"
+      "Copies a dataset, or parts of it, to the tiers ahead of use. Existing copies are not made"
+          + " again, so a second run continues where the first stopped. In a cluster each node"
+          + " copies the files that it owns, and limits apply to each node.",
+      "%nExit status 0 if everything requested is there, 4 if something is missing, 1 if the task"
+          + " failed as a whole. Ctrl-C stops the task; finished copies stay.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -27,9 +27,9 @@ import picocli.CommandLine.Option;
       "  pmfs stage /mnt/dataset/train /mnt/dataset/labels.csv",
       "  pmfs stage --list files.txt --report problems.jsonl /mnt/dataset",
       "  pmfs stage --check /mnt/dataset              what is missing or stale",
-      "  pmfs stage --check --deep /mnt/dataset       the same, and every byte is compared",
+      "  pmfs stage --check --deep /mnt/dataset       the same, comparing every byte",
       "  pmfs stage --max-rate 500M --max-iops 2000 --background /mnt/dataset",
-      "  pmfs stage --wait /mnt/dataset               for what runs in the background",
+      "  pmfs stage --wait /mnt/dataset               for the task in the background",
       "  pmfs stage --replicate all /mnt/dataset/val  on every node of a cluster",
       "  pmfs stage --order epoch1.txt --window 20G --background /mnt/dataset"
     })
@@ -41,19 +41,19 @@ final class StageCommand extends TaskCommand {
   @Option(
       names = "--jobs",
       paramLabel = "N",
-      description = "Files at once, 1 to 1024. Default: chosen by pmfs.")
+      description = "Copy N files at once, 1 to 1024. Default: chosen by pmfs.")
   private @Nullable String jobs;
 
   @Option(
       names = "--max-rate",
       paramLabel = "SIZE",
-      description = "Read at most so much of the source in a second.")
+      description = "Read at most SIZE per second from the source.")
   private @Nullable String maxRate;
 
   @Option(
       names = "--max-iops",
       paramLabel = "N",
-      description = "Ask the source at most so often in a second.")
+      description = "Send at most N requests per second to the source.")
   private @Nullable String maxIops;
 
   @Option(names = "--metadata-only", description = "Import names and attributes only, no contents.")
@@ -62,8 +62,8 @@ final class StageCommand extends TaskCommand {
   @Option(
       names = "--check",
       description =
-          "Copy nothing; look into the tiers and say what is missing or stale. Status 0 if every"
-              + " byte can be read with the source away.")
+          "Copy nothing; report copies that are missing or stale. Exit status 0 if every byte can"
+              + " be read without the source.")
   private boolean check;
 
   @Option(
@@ -84,19 +84,23 @@ final class StageCommand extends TaskCommand {
       names = "--order",
       paramLabel = "FILE",
       description =
-          "The order in which files are going to be read, as for --list: stay --window ahead of"
-              + " the reader and drop what was read. On this node only, also in a cluster.")
+          "Like --list, in the order in which a job will read the files: stay --window ahead of the"
+              + " reader, and drop copies once they were read. Works on this node only, even in a"
+              + " cluster.")
   private @Nullable String order;
 
-  @Option(names = "--window", paramLabel = "SIZE", description = "How far ahead with --order.")
+  @Option(
+      names = "--window",
+      paramLabel = "SIZE",
+      description = "With --order: how far to stay ahead of the reader.")
   private @Nullable String window;
 
   @Option(
       names = "--replicate",
       paramLabel = "all",
       description =
-          "In a cluster: have every node copy all of it, a validation set for example. Without it"
-              + " each node copies the files that it holds for all.")
+          "In a cluster: copy everything to every node, for example a validation set. Without this"
+              + " option each node copies the files that it owns.")
   private @Nullable String replicate;
 
   StageCommand(Invocation invocation) {
@@ -108,7 +112,7 @@ final class StageCommand extends TaskCommand {
     exclude("--wait", HOW_TO_COPY);
     exclude("--wait", "--check", "--deep");
     if (deep && !check) {
-      throw MountFailure.usage("--deep belongs to --check; pmfs verify compares copies by itself");
+      throw MountFailure.usage("--deep: only with --check; pmfs verify also compares copies");
     }
     exclude("--check", HOW_TO_COPY);
     exclude("--order", "--list", "--tier", "--pin", "--metadata-only");
@@ -175,6 +179,6 @@ final class StageCommand extends TaskCommand {
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
     }
-    throw MountFailure.usage(option + ": '" + text + "' is nothing at all");
+    throw MountFailure.usage(option + ": '" + text + "': a size must be larger than zero");
   }
 }

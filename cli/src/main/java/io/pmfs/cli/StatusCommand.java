@@ -29,17 +29,17 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs status}: what the mounts of this node hold and how often that helped. */
+/** {@code pmfs status}: what the mounts of this node hold, and whether that helps. */
 @Command(
     name = "status",
     description = {
-      "Shows tiers, usage, hit ratio and staging of one mount or of all, and whether the tiers do"
-          + " their work.",
-      "%nExit status 4 if all that is read comes from the source and none of it is kept: the tiers"
-          + " have failed, have no room, or forget copies before they are read again; the line on"
-          + " standard error says which. A mount that nobody has read through yet, or whose first"
-          + " epoch fills the tiers, is no such case. 4 too while the disk of the state is full or"
-          + " fails, so that names and copies are not recorded for the next mount.%n"
+      "Shows tiers, usage, hit ratio and staging of one mount or of all, and whether the tiers"
+          + " help.",
+      "%nExit status 4 if all reads go to the source and no copies are kept: the tiers have failed,"
+          + " have no room, or evict copies before they are read again; a line on standard error"
+          + " says which. It is not 4 before the first read, and not while the first epoch fills"
+          + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
+          + " copies are not recorded for the next mount.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -70,7 +70,8 @@ final class StatusCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
       description =
-          "Where a dataset is mounted; without it, all mounts of this user; for root also those it made for users.")
+          "A mount point. Default: all mounts of this user, and for root also those that root made"
+              + " for users.")
   private @Nullable String mountpointText;
 
   @Option(
@@ -81,8 +82,8 @@ final class StatusCommand implements Callable<Integer> {
   @Option(
       names = "--all-nodes",
       description =
-          "Ask all nodes of the cluster: a line for each and the sum. Exit status 1 if one does not"
-              + " answer.")
+          "Show all nodes of the cluster, one line each, and the sum. Exit status 1 if a node does"
+              + " not answer.")
   private boolean allNodes;
 
   @Option(
@@ -91,8 +92,8 @@ final class StatusCommand implements Callable<Integer> {
       fallbackValue = DEFAULT_INTERVAL,
       paramLabel = "SECONDS",
       description =
-          "Show rates, hit ratios and latencies every SECONDS (1 if not given), until interrupted or"
-              + " unmounted: on a terminal in one place, elsewhere one block after the other, with"
+          "Show rates, hit ratios and latencies every SECONDS (1 if not given), until interrupted"
+              + " or unmounted: on a terminal in place, elsewhere one block after another, with"
               + " --json one line each.")
   private @Nullable String watch;
 
@@ -116,7 +117,7 @@ final class StatusCommand implements Callable<Integer> {
   private int watch(Duration pause) throws MountFailure {
     String wanted = mountpointText;
     if (wanted != null) {
-      find(wanted, Registries.open(invocation.surroundings())); // what is not there is an error
+      find(wanted, Registries.open(invocation.surroundings())); // fails if it is not mounted
     }
     StatusWatch watching = new StatusWatch(invocation, new Mounts(wanted), pause);
     boolean isThere =
@@ -138,7 +139,7 @@ final class StatusCommand implements Callable<Integer> {
     return !invocation.out().checkError();
   }
 
-  /** All mounts, or the one that is wanted. */
+  /** All mounts, or the wanted one. */
   private final class Mounts implements StatusWatch.Asker {
     private final @Nullable String wanted;
     private Registry.@Nullable Entry known;
@@ -194,7 +195,7 @@ final class StatusCommand implements Callable<Integer> {
     return ExitStatus.DONE;
   }
 
-  /** Says on standard error which mounts do not help their readers. */
+  /** Warns of mounts that do not help their readers, or do not record their state. */
   private int exitStatus(List<StatusReport> reports) {
     int status = ExitStatus.DONE;
     for (StatusReport report : reports) {
@@ -247,9 +248,9 @@ final class StatusCommand implements Callable<Integer> {
   }
 
   /**
-   * Shows what the nodes of some mounts say.
+   * Shows the reports of the nodes of some mounts.
    *
-   * @param silent why others are not among them
+   * @param silent why other mounts are missing
    */
   private void showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
       throws MountFailure {
@@ -309,12 +310,13 @@ final class StatusCommand implements Callable<Integer> {
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
     if (mount == null || !mount.isPmfs()) {
       throw new MountFailure(
-          ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; pmfs status lists what is");
+          ExitStatus.NOT_MOUNTED,
+          mountpoint + ": not mounted by pmfs; pmfs status lists the mounts");
     }
     throw registries.absence(mountpoint);
   }
 
-  /** The same of the next daemon, if this one is replaced in that moment. */
+  /** Asks the next daemon if this one is being replaced. */
   private static StatusReport ask(Registry.Entry mount, Registries registries) throws MountFailure {
     try {
       return ask(mount);
@@ -357,7 +359,7 @@ final class StatusCommand implements Callable<Integer> {
   private static MountFailure silent(Registry.Entry mount, Exception e) {
     return new MountFailure(
         ExitStatus.FAILED,
-        "%s: pid %d gives no status: %s; see %s"
+        "%s: pid %d does not report its status: %s; see %s"
             .formatted(mount.mountpoint(), mount.pid(), e.getMessage(), mount.logFile()),
         e);
   }

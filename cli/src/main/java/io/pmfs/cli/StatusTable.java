@@ -54,7 +54,7 @@ final class StatusTable {
         "absent",
         report.sourceAbsence() == null
             ? null
-            : "the source: " + report.sourceAbsence() + "; what is kept is served");
+            : "the source: " + report.sourceAbsence() + "; copies are still served");
     add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());
@@ -66,7 +66,7 @@ final class StatusTable {
     add("memory", memory == null ? null : text(memory));
   }
 
-  /** Null from a daemon that does not tell. */
+  /** Null if the daemon does not report it. */
   static @Nullable String engaged(@Nullable Engagement engagement) {
     if (engagement == null) {
       return null;
@@ -97,7 +97,7 @@ final class StatusTable {
 
   private void tiers(StatusReport report) {
     int count = 0;
-    for (StatusReport.TierStatus tier : report.tiers()) {
+    for (StatusReport.TierReport tier : report.tiers()) {
       count++;
       String dax =
           tier.dax().equals(StatusReport.Dax.NONE)
@@ -122,8 +122,8 @@ final class StatusTable {
     }
   }
 
-  /** What compression wins, where there is any. */
-  private static String content(StatusReport.TierStatus tier) {
+  /** What compression saves, if anything. */
+  private static String content(StatusReport.TierReport tier) {
     if (tier.compression().equals("none") && tier.contentBytes() <= tier.usedBytes()) {
       return "";
     }
@@ -134,8 +134,8 @@ final class StatusTable {
     return " " + held + ", " + tier.compression();
   }
 
-  /** Not while what the copies take is not known: a tier is counted anew when it is opened. */
-  static String ratio(StatusReport.TierStatus tier) {
+  /** Empty while the size of the copies is unknown: opening a tier counts them again. */
+  static String ratio(StatusReport.TierReport tier) {
     return tier.usedBytes() <= 0
         ? ""
         : String.format(
@@ -217,7 +217,7 @@ final class StatusTable {
     return text.isEmpty() ? null : text;
   }
 
-  /** Null if nothing does, or from a daemon that does not tell. */
+  /** Null if no request waits, or if the daemon does not report it. */
   static @Nullable String waiting(StatusReport.@Nullable Waiting waiting) {
     if (waiting == null || waiting.count() == 0) {
       return null;
@@ -292,7 +292,7 @@ final class StatusTable {
   }
 
   private void members(List<ClusterReport.MemberReport> members) {
-    // This node, then those with which something is the matter.
+    // This node first, then the suspected ones.
     members.stream()
         .sorted(
             Comparator.comparing((ClusterReport.MemberReport m) -> !m.self())
@@ -304,7 +304,7 @@ final class StatusTable {
       add(
           "",
           String.format(
-              Locale.ROOT, "and %,d more: --json has all", members.size() - MOST_MEMBERS));
+              Locale.ROOT, "and %,d more: --json lists all", members.size() - MOST_MEMBERS));
     }
   }
 
@@ -346,7 +346,7 @@ final class StatusTable {
 
   private void add(String name, @Nullable String value) {
     if (value != null) {
-      // Root also looks at what users' daemons say.
+      // Root also sees the reports of users' daemons.
       String printable = value.replaceAll("\\p{Cntrl}", "?");
       lines.add(String.format(Locale.ROOT, "  %-12s %s", name, printable));
     }

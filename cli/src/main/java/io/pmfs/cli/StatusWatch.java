@@ -14,9 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/**
- * {@code pmfs status --watch}: asks again and again, until it is interrupted or the mount is gone.
- */
+/** {@code pmfs status --watch}: asks repeatedly, until interrupted or the mount is gone. */
 final class StatusWatch {
   private final Invocation invocation;
   private final Asker asker;
@@ -24,9 +22,9 @@ final class StatusWatch {
   private final CountDownLatch interrupted = new CountDownLatch(1);
   private Map<String, Asked> last = new HashMap<>();
 
-  /** The mounts that are to be watched, and what each says. */
+  /** The mounts to watch, and their reports. */
   interface Asker {
-    /** Null when what is watched is not mounted any more. */
+    /** Null when the watched mount is gone. */
     @Nullable List<Registry.Entry> mounts() throws MountFailure;
 
     StatusReport ask(Registry.Entry mount) throws MountFailure;
@@ -47,7 +45,7 @@ final class StatusWatch {
     }
   }
 
-  /** Shows what {@code text} makes of the reports, one text in a line. */
+  /** Shows {@code text} of the reports, one line each time; false when the mount is gone. */
   boolean lines(Function<List<StatusReport>, String> text) throws MountFailure {
     return repeat(
         mounts -> {
@@ -68,11 +66,11 @@ final class StatusWatch {
 
   /** One round. */
   interface Round {
-    /** Says whether anybody is there to see it. */
+    /** Returns whether the output is still open. */
     boolean show(List<Registry.Entry> mounts) throws MountFailure;
   }
 
-  /** Shows whatever it is; false when the mount is gone. */
+  /** Repeats rounds; false when the mount is gone. */
   boolean repeat(Round round) throws MountFailure {
     invocation.atInterrupt().accept(status -> interrupted.countDown());
     try {
@@ -108,7 +106,7 @@ final class StatusWatch {
                 : WatchBlock.of(
                     now.report(), before.report(), (now.nanos() - before.nanos()) / 1e9));
       } catch (MountFailure e) {
-        // Another daemon may be on its way.
+        // Another daemon may be starting.
         lines.add(e.line().replaceAll("\\p{Cntrl}", "?"));
       }
     }

@@ -12,7 +12,7 @@ import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 import org.jspecify.annotations.Nullable;
 
-/** A bar that is drawn again and again in one line of a terminal; none for short work. */
+/** A progress bar, redrawn in one line of a terminal; none for a short task. */
 final class TaskBar implements TaskDisplay {
   private static final Duration SHORT = Duration.ofSeconds(1);
   private static final int REDRAW_MS = 200;
@@ -81,7 +81,7 @@ final class TaskBar implements TaskDisplay {
     }
   }
 
-  /** The bar's line, which ends once, when we say so: the bar draws itself from another thread. */
+  /** The bar's line. The bar draws itself from another thread, so only {@link #end} ends it. */
   private static final class Line extends ConsoleProgressBarConsumer {
     private boolean ended; // GUARDED_BY(this)
 

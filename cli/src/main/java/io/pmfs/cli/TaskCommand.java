@@ -25,7 +25,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** A command that has a daemon do something with many files, and sees it through. */
+/** A command that starts a daemon's task over many files and follows it to its end. */
 abstract class TaskCommand implements Callable<Integer> {
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
@@ -40,30 +40,30 @@ abstract class TaskCommand implements Callable<Integer> {
       arity = "1..*",
       paramLabel = "MOUNTPOINT|PATH",
       description =
-          "Where a dataset is mounted: all of it; or directories and files in it, or in its source.")
+          "A mount point, for the whole dataset; or directories and files in it, or in its source.")
   private List<String> places;
 
   @Option(
       names = "--list",
       paramLabel = "FILE",
       description =
-          "Take the paths from FILE, one a line, - for standard input; relative to the mount"
+          "Read the paths from FILE (- for standard input), one per line; relative to the mount"
               + " point, or absolute.")
-  @SuppressWarnings("UnusedVariable") // asked for by name
+  @SuppressWarnings("UnusedVariable") // read by its name
   private @Nullable String list;
 
-  @Option(names = "--background", description = "Return at once; pmfs status shows how far it is.")
+  @Option(names = "--background", description = "Return at once; pmfs status shows the progress.")
   private boolean background;
 
   @Option(
       names = "--wait",
-      description = "Start nothing; wait for what is running there and end with its outcome.")
+      description = "Start nothing; wait for the running task and exit with its status.")
   private boolean wait;
 
   @Option(
       names = "--report",
       paramLabel = "FILE",
-      description = "Write what is the matter with single paths to FILE, as JSON lines.")
+      description = "Write the problems of single paths to FILE, as JSON lines.")
   private @Nullable String report;
 
   @Option(names = "--json", description = "Print the summary as one JSON object.")
@@ -74,10 +74,10 @@ abstract class TaskCommand implements Callable<Integer> {
     this.invocation = invocation;
   }
 
-  /** What is to be done with the paths. */
+  /** The task to start for the paths. */
   abstract TaskRequest request(TaskPaths paths) throws MountFailure;
 
-  /** Whether all is well with the options of this command alone. */
+  /** Checks the options that only this command has. */
   abstract void checkOptions() throws MountFailure;
 
   @Override
@@ -113,7 +113,7 @@ abstract class TaskCommand implements Callable<Integer> {
     }
   }
 
-  /** Those of the command line; of a list none, which is passed on line by line. */
+  /** The paths of the command line; none with a list, which is sent line by line. */
   private TaskPaths paths(TaskTarget target) throws MountFailure {
     String option = listOption();
     if (option == null) {
@@ -121,7 +121,7 @@ abstract class TaskCommand implements Callable<Integer> {
     }
     if (!target.isWhole()) {
       throw MountFailure.usage(
-          option + ": its paths are relative to the mount point; give that alone");
+          option + ": its paths are relative to the mount point; give only the mount point");
     }
     return TaskPaths.NONE;
   }
@@ -130,7 +130,7 @@ abstract class TaskCommand implements Callable<Integer> {
       throws MountFailure, IOException {
     String file = spec.commandLine().getParseResult().matchedOptionValue(option, "-");
     long count = PathList.read(option, file, invocation, target.dataset(), sink);
-    // Until now an interrupt ends the command, and the daemon drops what it has of the list.
+    // Until here an interrupt ends the command, and the daemon drops the incomplete list.
     expectInterrupt();
     return count;
   }
@@ -141,7 +141,7 @@ abstract class TaskCommand implements Callable<Integer> {
     }
   }
 
-  /** The option that was given to name a file with the paths; null if none was. */
+  /** The given option that names a file with paths; null if there is none. */
   @Nullable String listOption() {
     return isGiven("--list") ? "--list" : null;
   }
@@ -160,7 +160,7 @@ abstract class TaskCommand implements Callable<Integer> {
       @Nullable TaskReport started, TaskClient client, TaskTarget target, FindingsReport findings)
       throws MountFailure, InterruptedException {
     if (started == null) {
-      invocation.say("nothing to do: there is no path in the list");
+      invocation.say("nothing to do: the list has no paths");
       return ExitStatus.DONE;
     }
     if (background) {
@@ -200,7 +200,7 @@ abstract class TaskCommand implements Callable<Integer> {
     return spec.commandLine().getParseResult().hasMatchedOption(option);
   }
 
-  /** Refuses a command line that has an option together with one of the others. */
+  /** Refuses a command line that combines an option with one of the others. */
   final void exclude(String option, String... others) {
     for (String other : others) {
       if (isGiven(option) && isGiven(other)) {

@@ -3,9 +3,9 @@ package io.pmfs.cli;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.TaskReport;
 
-/** Shows the user how far a task is, while it runs. */
+/** Shows the user the progress of a task. */
 interface TaskDisplay extends AutoCloseable {
-  /** Set by the launcher if standard error is a terminal: how wide it is. */
+  /** Set by the launcher to the width of the terminal, if standard error is one. */
   String COLUMNS = "PMFS_TERMINAL_COLUMNS";
 
   /** A bar on a terminal, else lines. */

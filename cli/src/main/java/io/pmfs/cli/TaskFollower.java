@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Sees a task through to its end, in sight of the user, who may interrupt it. */
+/** Follows a task to its end and shows its progress; the user may interrupt it. */
 final class TaskFollower {
   private static final long FIRST_PAUSE_MS = 20;
   private static final long LONGEST_PAUSE_MS = 500;
@@ -24,7 +24,7 @@ final class TaskFollower {
     this.interrupted = interrupted;
   }
 
-  /** The last report of a task; when interrupted it cancels the task first. */
+  /** Returns the last report of a task. An interrupt cancels the task first. */
   TaskReport follow(TaskReport first) throws MountFailure, InterruptedException {
     TaskReport last = first;
     long pauseMs = FIRST_PAUSE_MS;
@@ -47,8 +47,8 @@ final class TaskFollower {
           ExitStatus.FAILED,
           last.activity()
               + (newest == null
-                  ? ": the next daemon did not go on with it; run this again"
-                  : ": ended, and another task began before its outcome was asked for"));
+                  ? ": the next daemon did not continue it; run this again"
+                  : ": ended, and another task began before its outcome was read"));
     }
     return newest;
   }

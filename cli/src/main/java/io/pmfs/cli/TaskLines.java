@@ -10,7 +10,7 @@ import java.util.Locale;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A plain line every few seconds; none for a task that is over sooner than that. */
+/** A plain line every few seconds; none for a task that ends sooner. */
 final class TaskLines implements TaskDisplay {
   private static final Duration FIRST = Duration.ofSeconds(2);
   private static final Duration NEXT = Duration.ofSeconds(5);
@@ -35,7 +35,7 @@ final class TaskLines implements TaskDisplay {
     }
   }
 
-  /** How far it is: files, bytes, rate, time left, directory. */
+  /** The progress: files, bytes, rate, time left, directory. */
   static String text(TaskReport report) {
     StringBuilder text = new StringBuilder(report.activity());
     text.append(

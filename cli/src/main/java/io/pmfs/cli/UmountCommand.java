@@ -32,8 +32,8 @@ import picocli.CommandLine.Parameters;
     footer = {
       "  pmfs umount /mnt/dataset",
       "  pmfs umount --purge /mnt/dataset     also drop its copies",
-      "  pmfs umount --lazy /mnt/dataset      although files are open",
-      "  pmfs umount --grace 10s /mnt/dataset wait so long for whoever has files open, then detach"
+      "  pmfs umount --lazy /mnt/dataset      even if files are open",
+      "  pmfs umount --grace 10s /mnt/dataset wait 10 s for open files to be closed, then detach"
     })
 final class UmountCommand implements Callable<Integer> {
   private static final long POLL_MS = 50;
@@ -51,7 +51,7 @@ final class UmountCommand implements Callable<Integer> {
   @Option(
       names = "--lazy",
       description =
-          "Detach now, although files are open; the daemon serves them until they are closed.")
+          "Detach now, even if files are open; the daemon serves them until they are closed.")
   private boolean lazy;
 
   @Option(names = "--purge", description = "Also drop this dataset's copies and state.")
@@ -61,7 +61,8 @@ final class UmountCommand implements Callable<Integer> {
       names = "--grace",
       paramLabel = "TIME",
       description =
-          "Wait so long for those who have files open; then name them and detach as --lazy does.")
+          "Wait up to TIME until no process has files open; then list those that do, and detach as"
+              + " --lazy does.")
   private @Nullable String graceText;
 
   @Option(
@@ -73,7 +74,7 @@ final class UmountCommand implements Callable<Integer> {
 
   private long graceEnd;
 
-  /** What is to be unmounted: not what others mount there when it is gone. Null if nothing is. */
+  /** The mount to unmount, never a later one at the same place; null if there is none. */
   private MountTable.@Nullable Mount target;
 
   UmountCommand(Invocation invocation) {
@@ -89,7 +90,7 @@ final class UmountCommand implements Callable<Integer> {
     MountTable.Mount found = surroundings.mounts().at(mountpoint);
     target = found != null && found.isPmfs() ? found : null;
     Registries registries = Registries.open(surroundings, invocation::warn);
-    // Only a daemon can purge; to unmount takes none.
+    // Purging needs the daemon, unmounting does not.
     Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
     if (entry != null) {
       askDaemon(mountpoint, entry, timeout);
@@ -152,7 +153,7 @@ final class UmountCommand implements Callable<Integer> {
         timeout);
   }
 
-  /** Returns when it is time to try again: after a moment, or lazily at the end of the grace. */
+  /** Returns when to try again: after a pause, or, with {@code lazy} set, after the grace time. */
   private void awaitHolders(Path mountpoint) throws MountFailure {
     if (graceText == null || lazy) {
       throw busy(mountpoint);
@@ -162,7 +163,7 @@ final class UmountCommand implements Callable<Integer> {
       return;
     }
     invocation.warn(
-        "%s: still in use after %s: %s; detaching it under them"
+        "%s: still in use after %s: %s; detaching it anyway"
             .formatted(mountpoint, graceText, holders(mountpoint)));
     lazy = true;
   }
@@ -181,7 +182,7 @@ final class UmountCommand implements Callable<Integer> {
     }
   }
 
-  /** Its supervisor would have to, and is gone. */
+  /** Unmounts in place of the daemon's supervisor, which is gone. */
   private void unmountForDaemon(Path mountpoint) throws MountFailure {
     if (purge) {
       invocation.warn(mountpoint + ": nothing is purged: the daemon's supervisor is gone");
@@ -202,7 +203,7 @@ final class UmountCommand implements Callable<Integer> {
         : String.join(", ", holders);
   }
 
-  /** The daemon may just be stopping; otherwise only --lazy goes on without it. */
+  /** Does nothing if the daemon just unmounted. While it lives, needs --lazy or --grace. */
   private void unmountSilentDaemon(
       Path mountpoint, Registry.Entry entry, Optional<ProcessHandle> process, IOException why)
       throws MountFailure {
@@ -267,7 +268,7 @@ final class UmountCommand implements Callable<Integer> {
     }
   }
 
-  /** A condition that may fail to be known. */
+  /** A condition whose check may fail. */
   private interface Condition {
     boolean holds() throws MountFailure;
   }

@@ -20,7 +20,9 @@ import picocli.CommandLine.Parameters;
 /** {@code pmfs upgrade}: replaces a running daemon by the installed version, without unmounting. */
 @Command(
     name = "upgrade",
-    description = "Has the installed version go on with a mount. Readers wait for a moment.%n",
+    description =
+        "Replaces the daemon of a mount by the installed version, without unmounting. Readers wait"
+            + " for a moment.%n",
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {"  pmfs upgrade /mnt/dataset"})
@@ -55,7 +57,7 @@ final class UpgradeCommand implements Callable<Integer> {
       Registry.Entry now = registries.find(mountpoint);
       if (now != null && now.pid() != before.pid()) {
         invocation.say(
-            "%s goes on with pid %d instead of %d".formatted(mountpoint, now.pid(), before.pid()));
+            "%s: pid %d took over from pid %d".formatted(mountpoint, now.pid(), before.pid()));
         return ExitStatus.DONE;
       }
       pause();

@@ -10,9 +10,9 @@ import picocli.CommandLine.Option;
 @Command(
     name = "verify",
     description = {
-      "Compares what the tiers hold with its checksums, and with --source also with the source."
-          + " In a cluster this node's tiers only.",
-      "%nExit status 0 if every copy is good, 4 if any was bad, also when --repair dropped it.%n"
+      "Compares copies with their checksums, and with --source also with the source. In a cluster"
+          + " only this node compares its copies.",
+      "%nExit status 0 if every copy is good, 4 if any was bad, even if --repair dropped it.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -22,7 +22,7 @@ import picocli.CommandLine.Option;
       "  pmfs verify --repair /mnt/dataset && echo all good     or else: pmfs stage /mnt/dataset"
     })
 final class VerifyCommand extends TaskCommand {
-  @Option(names = "--source", description = "Read the source too and compare its bytes.")
+  @Option(names = "--source", description = "Also read the source and compare its bytes.")
   private boolean source;
 
   @Option(

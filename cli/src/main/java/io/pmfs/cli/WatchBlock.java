@@ -15,7 +15,7 @@ import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What a mount did between two reports, for people who watch it. */
+/** What a mount did between two reports, for {@code pmfs status --watch}. */
 final class WatchBlock {
   private static final int MOST_OPERATIONS = 5;
   private static final int BAR = 20;
@@ -26,9 +26,9 @@ final class WatchBlock {
   private final List<String> lines = new ArrayList<>();
 
   /**
-   * A block that is not filled yet.
+   * An empty block.
    *
-   * @param before what the same daemon said {@code seconds} earlier; null if it said nothing
+   * @param before the same daemon's report {@code seconds} earlier; null if there is none
    */
   private WatchBlock(StatusReport now, @Nullable StatusReport before, double seconds) {
     this.now = now;
@@ -36,7 +36,7 @@ final class WatchBlock {
     this.seconds = seconds;
   }
 
-  /** Lines without control characters; rates are of the time since the earlier report. */
+  /** Lines without control characters; rates cover the time since the earlier report. */
   static List<String> of(StatusReport now, @Nullable StatusReport before, double seconds) {
     boolean isSame = before != null && before.pid() == now.pid() && seconds > 0;
     WatchBlock block = new WatchBlock(now, isSame ? before : null, seconds);
@@ -45,7 +45,7 @@ final class WatchBlock {
     block.requests();
     block.add("waiting", StatusTable.waiting(now.waiting()));
     block.background();
-    // Root also looks at what users' daemons say.
+    // Root also sees the reports of users' daemons.
     return block.lines.stream()
         .map(line -> line.replaceAll("\\p{Cntrl}", "?").stripTrailing())
         .toList();
@@ -64,7 +64,7 @@ final class WatchBlock {
                 now.bridge()));
   }
 
-  /** Where what was read came from. */
+  /** Where the bytes that were read came from. */
   private void places() {
     StatusReport.Reads then = before == null ? null : before.reads();
     StatusReport.Reads reads = now.reads();
@@ -80,8 +80,8 @@ final class WatchBlock {
                     : String.format(Locale.ROOT, ", %,d errors so far", reads.errors())));
     add("", row("from", "", "share", "hits", "filled"));
     for (int i = 0; i < now.tiers().size(); i++) {
-      StatusReport.TierStatus tier = now.tiers().get(i);
-      StatusReport.TierStatus earlier =
+      StatusReport.TierReport tier = now.tiers().get(i);
+      StatusReport.TierReport earlier =
           before == null || i >= before.tiers().size() ? null : before.tiers().get(i);
       long bytes = since(tier.readBytes(), earlier == null ? 0 : earlier.readBytes());
       long hits = since(tier.hits(), earlier == null ? 0 : earlier.hits());
@@ -106,7 +106,7 @@ final class WatchBlock {
     return String.format(Locale.ROOT, "%12s%s %9s %10s  %s", rate, gap, share, hits, rest);
   }
 
-  private static String bar(StatusReport.TierStatus tier) {
+  private static String bar(StatusReport.TierReport tier) {
     double filled =
         tier.capacityBytes() <= 0 ? 0 : tier.usedBytes() / (double) tier.capacityBytes();
     int full = (int) Math.round(Math.max(0, Math.min(1, filled)) * BAR);
@@ -195,7 +195,7 @@ final class WatchBlock {
     add("memory", memory == null ? null : StatusTable.text(memory));
   }
 
-  /** Negative for not known yet. */
+  /** Negative if not known yet. */
   private long since(long value, long earlier) {
     return before == null ? -1 : Math.max(0, value - earlier);
   }

@@ -6,13 +6,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a block is shown again and again: on a terminal each is painted over the one before, which
- * stays when it ends; elsewhere one follows the other, with an empty line between them.
+ * Shows one block after another. On a terminal each is painted over the one before, and the last
+ * one stays; elsewhere an empty line separates them.
  */
 final class WatchScreen implements AutoCloseable {
   private static final String ESCAPE = "\u001b[";
 
-  /** Lines that are too long would make two of one, and the next block would not cover them. */
+  /** A long line would wrap into two rows, and the next block would not cover them. */
   private static final String NO_WRAP = ESCAPE + "?7l";
 
   private static final String WRAP = ESCAPE + "?7h";
@@ -29,21 +29,21 @@ final class WatchScreen implements AutoCloseable {
   /**
    * A screen with nothing on it.
    *
-   * @param rows of the terminal; null if it is none
+   * @param rows the height of the terminal; null if the output is not a terminal
    */
   WatchScreen(PrintStream out, @Nullable Integer rows) {
     this.out = out;
     this.rows = rows;
   }
 
-  /** By what the launcher found out. */
+  /** The screen that the launcher detected. */
   static WatchScreen of(Invocation invocation) {
     String rows = invocation.surroundings().variable("PMFS_TERMINAL_ROWS");
     boolean isTerminal = rows != null && rows.matches("\\d{1,4}");
     return new WatchScreen(invocation.out(), isTerminal ? Integer.valueOf(rows) : null);
   }
 
-  /** Shows the next block; says whether anybody is there to see it. */
+  /** Shows the next block; returns whether the output is still open. */
   boolean show(List<String> lines) {
     if (rows == null) {
       if (!isFirst) {
@@ -69,7 +69,7 @@ final class WatchScreen implements AutoCloseable {
     painted = lines.size();
   }
 
-  /** Leaves the terminal as it was found, below the last block. */
+  /** Restores the terminal's modes, with the cursor below the last block. */
   @Override
   public void close() {
     if (rows != null && !isFirst) {

@@ -118,7 +118,7 @@ final class BugreportCommandTest {
     Path file = world.directory.resolve("out.tar.gz");
     assertThat(world.output())
         .startsWith("pmfs: " + file + ": ")
-        .contains("nobody was sent anything", "look through it before you pass it on")
+        .contains("nothing was sent", "look through it before you pass it on")
         .hasLineCount(1);
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
         .isEqualTo("rw-------");
@@ -126,7 +126,7 @@ final class BugreportCommandTest {
     byte[] before = Files.readAllBytes(file);
     assertThat(world.execute("bugreport", "-o", "out.tar.gz")).isEqualTo(ExitStatus.USAGE);
     assertThat(world.errors())
-        .isEqualTo("pmfs: " + file + ": is there already; name another with -o\n");
+        .isEqualTo("pmfs: " + file + ": exists already; name another with -o\n");
     assertThat(Files.readAllBytes(file)).isEqualTo(before);
 
     assertThat(world.execute("bugreport")).isZero();
@@ -162,7 +162,7 @@ final class BugreportCommandTest {
     assertThat(file).exists();
   }
 
-  /** Of a daemon that listens and answers nothing. */
+  /** Registers a daemon that listens and never answers. */
   private void publishSilent(Registration registration, ServerSocketChannel socket)
       throws Exception {
     socket.bind(UnixDomainSocketAddress.of(registration.socket()));
@@ -284,7 +284,7 @@ final class BugreportCommandTest {
     }
   }
 
-  /** The same secret in each place where somebody may have put one. */
+  /** The same secret in each place where a user may have put one. */
   @Test
   void bugreport_secretsEverywhere_noneIsInTheArchive() throws Exception {
     Path secretFile = Files.writeString(world.directory.resolve("cluster.key"), SECRET);
@@ -326,7 +326,7 @@ final class BugreportCommandTest {
     files.forEach(
         (name, text) -> assertThat(name + "\n" + text).as(name).doesNotContain("hunter2", "third"));
 
-    // A configuration that is wrong is no excuse.
+    // Neither does an invalid configuration give the secret away.
     Files.writeString(config, "cluster-secret = " + SECRET + "\n");
     report().forEach((name, text) -> assertThat(text).as(name).doesNotContain("hunter2"));
   }

@@ -35,14 +35,14 @@ final class CommandsTest {
         "''                          | 2 | pmfs: no command given; ",
         "mont                        | 2 | pmfs: mont: unknown command; did you mean mount?",
         "mount                       | 2 | pmfs: Missing required parameter",
-        "mount a b c                 | 2 | pmfs: c: one too many; see pmfs mount --help",
+        "mount a b c                 | 2 | pmfs: c: unexpected argument; see pmfs mount --help",
         "mount --teir ssd:/a a b     | 2 | pmfs: --teir: unknown option; did you mean --tier?",
         "mount --tier                | 2 | pmfs: ",
         "mount --keep-free 5x src mnt| 2 | pmfs: --keep-free: '5x' is not a size",
         "mount nope mnt              | 2 | pmfs: ",
         "mount mnt                   | 2 | pmfs: ",
         "run --source src            | 2 | pmfs: Missing required parameter: 'COMMAND'",
-        "run --source src -- ls      | 2 | pmfs: run: has to be seen by the launcher",
+        "run --source src -- ls      | 2 | pmfs: run: works only through the launcher",
         "run --sorce src -- ls       | 2 | pmfs: --sorce: unknown option; did you mean --source?",
         "umount --grace soon mnt     | 2 | pmfs: --grace: 'soon' is not a time",
         "umount                      | 2 | pmfs: Missing required parameter",
@@ -178,7 +178,8 @@ final class CommandsTest {
 
     world.execute("mount", "src", "mnt");
 
-    assertThat(world.errors()).startsWith("pmfs: PMFS_TEIR: not known, so not used; did you mean");
+    assertThat(world.errors())
+        .startsWith("pmfs: PMFS_TEIR: unknown variable, ignored; did you mean");
   }
 
   @Test
@@ -228,7 +229,7 @@ final class CommandsTest {
         .containsPattern("ok +DAX +/mnt/pmem0 \\(ext4\\)");
   }
 
-  /** A disk of sysfs, whose name links to itself here. */
+  /** A disk in sysfs. */
   private void device(String name, String offersDax) throws IOException {
     world.write("sys/block/" + name + "/queue/dax", offersDax + "\n");
     Path links = Files.createDirectories(world.root.resolve("sys/class/block"));

@@ -6,7 +6,7 @@ import io.pmfs.settings.MountOption;
 import java.io.IOException;
 import java.nio.file.Files;
 
-/** The table of options in docs/configuration.md, made of {@link MountOption}. */
+/** The table of options in docs/configuration.md, generated from {@link MountOption}. */
 final class ConfigurationReference {
   static final String PAGE = "docs/configuration.md";
   static final String COMMAND =
@@ -18,7 +18,7 @@ final class ConfigurationReference {
 
   private ConfigurationReference() {}
 
-  /** The page as it is to be: everything around the table stays. */
+  /** The page with the generated table; everything around it stays. */
   static String pageOf(String page) {
     int begin = page.indexOf(BEGIN) + BEGIN.length();
     int end = page.indexOf(END);

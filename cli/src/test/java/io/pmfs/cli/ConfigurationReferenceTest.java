@@ -63,7 +63,7 @@ final class ConfigurationReferenceTest {
     assertThat(known).containsAll(documented());
   }
 
-  /** A word that is wrong would be passed over in the file, or refused at the next start. */
+  /** pmfs would ignore a wrong word in the file, or refuse it at the next start. */
   @Test
   void files_inAllPages_areUnderstood() throws Exception {
     List<MarkdownPage.Code> files = new ArrayList<>();

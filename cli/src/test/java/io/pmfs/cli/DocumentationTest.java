@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whether the pages hold together: links, paths, the decisions' numbers, the classes they name. */
+/** Checks links, paths, numbers of decisions and names of classes on the pages. */
 final class DocumentationTest {
   private static final Pattern ABSOLUTE =
       Pattern.compile("(?<=[\\s\"'(`=:,]|^)/([a-z][\\w.-]*)/\\w");

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
-/** Whether the commands that the pages show are commands of this program. */
+/** Checks that pmfs understands the commands that the pages show. */
 final class DocumentedCommandsTest {
   @TempDir private Path temporary;
   private TestWorld world;
@@ -50,7 +50,7 @@ final class DocumentedCommandsTest {
     assertThat(count).isGreaterThan(40);
   }
 
-  /** In the middle of a sentence a command may lack what does not matter there. */
+  /** In a sentence, a command may omit arguments that do not matter there. */
   @Test
   void commands_insideSentences_areKnown() {
     List<String> wrong = new ArrayList<>();
@@ -91,7 +91,7 @@ final class DocumentedCommandsTest {
             List.of("pmfs", "status", "--json"));
   }
 
-  /** Where a command calls pmfs; -1 if it does not, as where that is a file system's type. */
+  /** The index of pmfs in a command; -1 if the command does not call it (mount -t pmfs). */
   private static int nameIn(List<String> command) {
     int bare = command.indexOf("pmfs");
     int index = bare >= 0 ? bare : command.indexOf("scripts/pmfs");
@@ -99,12 +99,12 @@ final class DocumentedCommandsTest {
     return index + 1 < command.size() && index >= 0 && !isType ? index : -1;
   }
 
-  /** Whether nothing but variables stands before the name, so that it is no word of a sentence. */
+  /** Whether only variables precede the name, so that it is not a word of a sentence. */
   private static boolean isFirst(List<String> command, int name) {
     return name >= 0 && command.subList(0, name).stream().allMatch(w -> w.matches("[A-Z_]+=.*"));
   }
 
-  /** Lines that end with a backslash go on in the next. */
+  /** Joins lines that end with a backslash with the next. */
   private static List<MarkdownPage.Piece> joined(MarkdownPage.Code code) {
     List<MarkdownPage.Piece> joined = new ArrayList<>();
     StringBuilder text = new StringBuilder();
@@ -121,7 +121,7 @@ final class DocumentedCommandsTest {
     return joined;
   }
 
-  /** What is wrong with the arguments of pmfs, or null. */
+  /** The error in the arguments of pmfs, or null. */
   private @Nullable String problemOf(List<String> arguments) {
     CommandLine commands = PmfsCommand.commands(world.invocation());
     try {
@@ -144,7 +144,7 @@ final class DocumentedCommandsTest {
     given.getOrDefault(MountOption.KEEP_FREE, List.of()).forEach(Capacity::parse);
   }
 
-  /** Whether the command is one, and its options are its own; names in capitals stand for any. */
+  /** Whether the command and its options exist; a name in capitals stands for any command. */
   private boolean isKnown(List<String> arguments) {
     String name = arguments.get(0);
     CommandLine commands = PmfsCommand.commands(world.invocation());

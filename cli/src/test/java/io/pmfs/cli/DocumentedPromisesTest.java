@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Whether each promise of docs/semantics.md and docs/security.md names tests that are there. */
+/** Checks that each promise of docs/semantics.md and docs/security.md names existing tests. */
 final class DocumentedPromisesTest {
   private static final String COLUMN = "checked by";
   private static final Pattern SPAN = Pattern.compile("`([^`]+)`");
@@ -90,7 +90,7 @@ final class DocumentedPromisesTest {
     return page.rows().stream().filter(row -> row.head().contains(COLUMN)).toList();
   }
 
-  /** What the section's introduction says of rows that name no class; empty if nothing. */
+  /** The section's class for rows that name none, from its introduction; empty if it has none. */
   private String defaultClass(int line) {
     for (int i = line - 1; i >= 0 && !page.lines().get(i).startsWith("## "); i--) {
       Matcher sentence = DEFAULT_CLASS.matcher(page.lines().get(i));
@@ -101,7 +101,7 @@ final class DocumentedPromisesTest {
     return "";
   }
 
-  /** What of a cell is not there, or null. */
+  /** The class or test of a cell that does not exist, or null. */
   private @Nullable String problemOf(String cell, String defaultClass) {
     String current = defaultClass;
     int tests = 0;
@@ -130,7 +130,7 @@ final class DocumentedPromisesTest {
     return tests == 0 ? "no test is named" : null;
   }
 
-  /** Whether a test class has a method, or inherits it; a star stands for any end of its name. */
+  /** Whether a test class has or inherits a method; a star stands for any end of its name. */
   private boolean has(String name, @Nullable String method) {
     String source = sources.get(name);
     if (source == null) {

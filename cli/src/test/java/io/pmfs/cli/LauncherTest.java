@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code scripts/pmfs}, copied to where an installed one lies, with a shell script as its Java. */
+/** {@code scripts/pmfs} in the directory of an installed one, with a shell script as its Java. */
 @Timeout(60)
 final class LauncherTest {
   private static final String READY = "printf '\\001ready\\n'; exec >/dev/null 2>&1; ";
@@ -411,7 +411,7 @@ final class LauncherTest {
     return NativeText.process(command);
   }
 
-  /** The daemon that ends in {@code exec sleep}, once it got there. */
+  /** The daemon that ends in {@code exec sleep}, once it has reached that. */
   private static ProcessHandle process(Path pidFile) throws IOException {
     long pid = Long.parseLong(Files.readString(pidFile).strip());
     Path name = Path.of("/proc/" + pid + "/comm");

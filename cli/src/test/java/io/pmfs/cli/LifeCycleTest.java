@@ -242,7 +242,7 @@ final class LifeCycleTest {
     assertThat(stop()).as("a signal after the end").isTrue();
   }
 
-  /** Its readers have the mount: another daemon may do what this one could not. */
+  /** Readers still use the mount, and another daemon may succeed. */
   @Test
   void takeover_thatFails_leavesTheSessionToAnother() throws Exception {
     Path session = temporary.resolve("session");

@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
 /**
  * One page of the documentation: as much of CommonMark as our pages use.
  *
- * @param path where it lies
- * @param lines its text
+ * @param path the file's path
+ * @param lines the text
  */
 record MarkdownPage(Path path, List<String> lines) {
   private static final Pattern LINK = Pattern.compile("\\[[^\\[\\]]*\\]\\(([^()\\s]+)\\)");
@@ -23,17 +23,17 @@ record MarkdownPage(Path path, List<String> lines) {
   private static final Pattern HEADING = Pattern.compile("#{1,6} +(.*?) *#*");
   private static final Pattern TABLE_RULE = Pattern.compile("\\|[-:| ]+\\|");
 
-  /** A piece of a page, and the number of the line that it begins in. */
+  /** A piece of a page, and the number of its first line. */
   record Piece(int line, String text) {}
 
-  /** A block of code: what its fence says of it, empty if it is indented, and its lines. */
+  /** A block of code: the language of its fence, empty if it is indented, and its lines. */
   record Code(String language, List<Piece> lines) {
     String text() {
       return String.join("\n", lines.stream().map(Piece::text).toList());
     }
   }
 
-  /** A row of a table with what the table's head calls its columns. */
+  /** A row of a table, with the names of the columns from the table's head. */
   record Row(int line, List<String> head, List<String> cells) {
     String cell(String column) {
       int index = head.indexOf(column);
@@ -58,7 +58,7 @@ record MarkdownPage(Path path, List<String> lines) {
     return String.join("\n", lines);
   }
 
-  /** Where its links lead. */
+  /** The targets of its links. */
   List<Piece> links() {
     List<Piece> links = new ArrayList<>();
     String prose = SPAN.matcher(prose()).replaceAll("code");
@@ -69,7 +69,7 @@ record MarkdownPage(Path path, List<String> lines) {
     return links;
   }
 
-  /** What stands between back quotes outside of blocks of code. */
+  /** The texts in back quotes outside of blocks of code. */
   List<Piece> spans() {
     List<Piece> spans = new ArrayList<>();
     String prose = prose();
@@ -81,7 +81,7 @@ record MarkdownPage(Path path, List<String> lines) {
     return spans;
   }
 
-  /** The names that links give to headings, by the rule of GitHub. */
+  /** The anchors of the headings, by the rule of GitHub. */
   Set<String> anchors() {
     Map<String, Integer> seen = new HashMap<>();
     Set<String> anchors = new HashSet<>();
@@ -153,7 +153,7 @@ record MarkdownPage(Path path, List<String> lines) {
         .toList();
   }
 
-  /** The text without blocks of code, whose lines are empty then. */
+  /** The text with empty lines in place of blocks of code. */
   private String prose() {
     List<String> prose = new ArrayList<>(lines);
     boolean fenced = false;
@@ -167,7 +167,7 @@ record MarkdownPage(Path path, List<String> lines) {
     return String.join("\n", prose);
   }
 
-  /** Of code by indentation: behind an empty line or more of it. */
+  /** Whether the line is indented code, which begins after an empty line. */
   private boolean isIndented(int index) {
     int i = index;
     while (i >= 0 && lines.get(i).startsWith("    ")) {

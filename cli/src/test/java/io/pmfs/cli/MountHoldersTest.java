@@ -30,7 +30,7 @@ final class MountHoldersTest {
 
     assertThat(MountHolders.of(MOUNTPOINT, root))
         .containsExactlyInAnyOrder(
-            "pid 1 (?) works in /mnt/d/sub",
+            "pid 1 (?) has /mnt/d/sub as its working directory",
             "pid 2 (?) has /mnt/d/bin/tool as its exe",
             "pid 3 (?) has /mnt/d as its root",
             "pid 4 (?) has /mnt/d/x y.jpg open",

@@ -52,7 +52,7 @@ final class ProfileCommandTest {
 
     assertThat(world.output())
         .startsWith("6 requests in 62.0 s")
-        .contains("/train/b", "7 requests had no line", "1 lines are none of an access log");
+        .contains("/train/b", "7 requests had no line", "1 lines are not lines of an access log");
   }
 
   @Test
@@ -82,7 +82,7 @@ final class ProfileCommandTest {
         "profile access --for soon  | 2 | --for: 'soon' is not a time",
         "profile access --interval 0s | 2 | --interval: '0s': a duration must be longer than zero",
         "profile                    | 2 | FILE",
-        "profile /                  | 3 | /: not mounted by pmfs; pmfs status lists what is",
+        "profile /                  | 3 | /: not mounted by pmfs; pmfs status lists the mounts",
         "profile /proc/self/status  | 1 | /proc/self/status: not a line of an access log",
       })
   void profile_wrong_isOneLine(String line, int status, String error) {

@@ -14,7 +14,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.function.Predicate;
 
-/** The checkout that the tests run in, as tests of its documentation read it. */
+/** The checkout that the tests run in, for tests of its documentation. */
 final class Repository {
   /** Maven runs the tests of a module in its directory. */
   static final Path ROOT = Path.of("").toAbsolutePath().resolve("..").normalize();
@@ -23,7 +23,7 @@ final class Repository {
 
   private Repository() {}
 
-  /** All pages, but for those of what is built or hidden. */
+  /** All pages, except those in built or hidden directories. */
   static List<MarkdownPage> pages() {
     return files(file -> file.toString().endsWith(".md")).stream().map(MarkdownPage::read).toList();
   }
@@ -32,7 +32,7 @@ final class Repository {
     return MarkdownPage.read(ROOT.resolve(path));
   }
 
-  /** Java sources, of the program alone or of the tests too. */
+  /** Java sources, of the program alone or also of the tests. */
   static List<Path> javaFiles(boolean withTests) {
     return files(file -> file.toString().endsWith(".java") && (withTests || isOfProgram(file)));
   }
@@ -41,7 +41,7 @@ final class Repository {
     return file.toString().contains("/src/main/");
   }
 
-  /** What scripts/ holds. */
+  /** The files in scripts/. */
   static List<Path> scripts() {
     return files(file -> file.startsWith(ROOT.resolve("scripts")));
   }

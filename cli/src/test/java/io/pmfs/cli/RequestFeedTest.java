@@ -49,7 +49,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Those who listen to a mount's requests, over its control socket. */
+/** Listeners to a mount's requests over its control socket. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class RequestFeedTest {
   private static final Duration LIMIT = Duration.ofSeconds(20);
@@ -176,7 +176,7 @@ final class RequestFeedTest {
     assertThat(log.leastNanos()).isEqualTo(OFF);
   }
 
-  /** It takes nothing until much more has come than is kept for it. */
+  /** The client reads nothing until much more has arrived than the daemon keeps for it. */
   @Test
   void stream_slowClient_isToldHowMuchItMissed() throws Exception {
     AtomicLong told = new AtomicLong();
@@ -207,7 +207,7 @@ final class RequestFeedTest {
       reader.setDaemon(true);
       reader.setUncaughtExceptionHandler((thread, e) -> {}); // closed under it
       reader.start();
-      // What was left out is told with the first line that finds room again.
+      // The first line that finds room again is preceded by the number of missing ones.
       while (missing.get() == 0) {
         answer(1);
         sent++;
@@ -245,7 +245,8 @@ final class RequestFeedTest {
     assertThat(status.get()).isZero();
     String output = world.output();
     assertThat(output)
-        .contains("/src on /mnt/dataset, page-cache", "not seen: what the kernel's page cache");
+        .contains(
+            "/src on /mnt/dataset, page-cache", "not counted: reads from the kernel's page cache");
     assertThat(output.substring(output.indexOf("In all:")))
         .contains("500 requests in ", ", 488 KiB")
         .containsPattern("read +500 .* 100\\.0 % +2\\.00 ms +2\\.0\\d ms");

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-/** A line for a shell, taken apart into commands and their words, as far as our examples go. */
+/** Splits a shell line into commands and their words, as far as our examples need it. */
 final class ShellLine {
   private static final Set<Character> SEPARATORS = Set.of('|', '&', ';', '(', ')');
 

@@ -36,9 +36,9 @@ final class StatusTableTest {
                 .stripTrailing());
   }
 
-  private static StatusReport.TierStatus tier(long usedBytes, long contentBytes) {
+  private static StatusReport.TierReport tier(long usedBytes, long contentBytes) {
     StatusReport.Dax dax = StatusReport.Dax.NONE;
-    return new StatusReport.TierStatus(
+    return new StatusReport.TierReport(
         "t",
         "ssd",
         "/t",
@@ -101,7 +101,8 @@ final class StatusTableTest {
     String table = StatusTable.of(FakeDataset.inCluster("n1", more));
 
     assertThat(table.lines()).filteredOn(line -> line.startsWith("  node ")).hasSize(16);
-    assertThat(table).contains("n1 at 10.0.0.1", "n2 at 10.0.0.2", "and 486 more: --json has all");
+    assertThat(table)
+        .contains("n1 at 10.0.0.1", "n2 at 10.0.0.2", "and 486 more: --json lists all");
   }
 
   @Test

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** stage, evict and verify against a real control socket with tasks that a test leads. */
+/** stage, evict and verify against a real control socket, with tasks that a test controls. */
 @Timeout(120)
 final class TaskCommandTest {
   private static final Limits NO_LIMITS = new Limits(0, 0, 0);
@@ -60,7 +60,7 @@ final class TaskCommandTest {
   @SuppressWarnings("NullAway.Init")
   TaskCommandTest() {}
 
-  /** A daemon that has nothing but tasks. */
+  /** A daemon that only has tasks. */
   private record TasksOnly(KeptTasks tasks) implements ControlRequests {
     @Override
     public StatusReport status() {
@@ -474,7 +474,7 @@ final class TaskCommandTest {
     assertThat(world.output()).contains("staged 1 file, 4 files already there");
   }
 
-  /** As after its death: the mount stays, and so does what the daemon left. */
+  /** As after the daemon's death: the mount stays, and so do the daemon's files. */
   private void kill() throws Exception {
     Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
     byte[] left = Files.readAllBytes(entry);
@@ -494,7 +494,7 @@ final class TaskCommandTest {
     assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
   }
 
-  /** Between its start and its answer, when it has the place and is not to be found yet. */
+  /** The daemon has registered the mount point, but has not published its socket yet. */
   @Test
   void daemon_thatHasOnlyBegun_isWaitedFor() throws Exception {
     stop();
@@ -509,7 +509,7 @@ final class TaskCommandTest {
     assertThat(command.get(60, TimeUnit.SECONDS)).isZero();
   }
 
-  /** The place is still the dying daemon's when the command looks, and its socket is closed. */
+  /** The dying daemon still holds the mount point, but has closed its socket. */
   @ParameterizedTest
   @ValueSource(strings = {"", "--list"})
   void daemon_diesAsTheCommandAsks_theNextIsAsked(String option) throws Exception {
@@ -535,7 +535,7 @@ final class TaskCommandTest {
     world.mountinfo(TestWorld.line(Path.of(mnt()), "fuse.pmfs", "/theirs").replace("0:30", "0:31"));
 
     assertThat(world.execute("stage", "mnt")).isEqualTo(ExitStatus.NOT_MOUNTED);
-    assertThat(world.errors()).contains("mounted by a pmfs of another user");
+    assertThat(world.errors()).contains("mounted by another user, or with another");
   }
 
   @Test
@@ -548,7 +548,7 @@ final class TaskCommandTest {
     serve(new KeptTasks(new FakeTasks(), null));
 
     assertThat(command.get(60, TimeUnit.SECONDS)).isEqualTo(ExitStatus.FAILED);
-    assertThat(world.errors()).contains("staging: the next daemon did not go on with it");
+    assertThat(world.errors()).contains("staging: the next daemon did not continue it");
   }
 
   @Test

@@ -11,13 +11,13 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Whether the messages that docs/troubleshooting.md explains are messages of the program. */
+/** Checks that the program has the messages that docs/troubleshooting.md explains. */
 final class TroubleshootingTest {
   private static final Pattern LITERAL = Pattern.compile("\"((?:[^\"\\\\\\n]|\\\\.)*)\"");
   private static final Pattern JOINED = Pattern.compile("\"\\s*\\+\\s*\"");
   private static final Pattern CODE = Pattern.compile("`([^`]+)`.*");
 
-  /** Where a message is put together of parts: values, and what stands between parts. */
+  /** What separates the parts of a message: values and punctuation. */
   private static final Pattern SEAM =
       Pattern.compile("\\b[A-Z]{3,}\\b|%[a-z]|\\$[\\w{}#@\\[\\]]+|\\bN\\b|: |; |[(),']");
 
@@ -74,7 +74,7 @@ final class TroubleshootingTest {
     assertThat(missingOf("MOUNTPOINT")).isNotNull();
   }
 
-  /** A part of a message that no literal of the program has; null if all have. */
+  /** A part of a message that no literal of the program contains; null if there is none. */
   private @Nullable String missingOf(String message) {
     List<String> parts =
         Arrays.stream(SEAM.split(message))

@@ -33,9 +33,9 @@ final class WatchTest {
   private static StatusReport report(long bytes, long hits, long pid) {
     StatusReport before = FakeDataset.report("/mnt/dataset", "/lustre/imagenet");
     StatusReport.Reads reads = new StatusReport.Reads(bytes / 1000, bytes, bytes, 0, 1, 0, 0, 0);
-    StatusReport.TierStatus t = before.tiers().get(0);
-    StatusReport.TierStatus tier =
-        new StatusReport.TierStatus(
+    StatusReport.TierReport t = before.tiers().get(0);
+    StatusReport.TierReport tier =
+        new StatusReport.TierReport(
             t.name(),
             t.kind(),
             t.path(),
@@ -162,7 +162,7 @@ final class WatchTest {
     }
   }
 
-  /** A mount that answers as the test says; then it is gone. */
+  /** A mount that gives the test's answers and is gone afterwards. */
   private static final class Script implements StatusWatch.Asker {
     private final Deque<Object> answers;
 

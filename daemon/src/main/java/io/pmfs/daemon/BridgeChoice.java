@@ -3,12 +3,12 @@ package io.pmfs.daemon;
 import io.pmfs.settings.Surroundings;
 
 /**
- * Which bridge a mount takes here, and why.
+ * The bridge that a mount uses on this machine, and why.
  *
  * @param name {@code kernel} or {@code jnr}
  */
 public record BridgeChoice(String name, String reason) {
-  /** What the value of --bridge comes down to. */
+  /** Chooses the bridge for a value of --bridge. */
   public static BridgeChoice of(String option, Surroundings surroundings) {
     if (!option.equals("auto")) {
       return new BridgeChoice(option, "as asked for");

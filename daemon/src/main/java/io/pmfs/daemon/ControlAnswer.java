@@ -6,13 +6,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the control socket answers.
+ * An answer of the control socket.
  *
- * @param body made JSON, but for a {@link Text}
- * @param allow the method that would have been right; null if it was
+ * @param body sent as JSON, except a {@link Text}
+ * @param allow the methods allowed; null unless the request used another one
  */
 record ControlAnswer(HttpResponseStatus status, Object body, @Nullable String allow) {
-  /** A body that is sent as it is. */
+  /** A body that is sent unchanged. */
   record Text(String type, String text) {}
 
   static ControlAnswer ok(Object body) {

@@ -9,16 +9,16 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.SessionSettings;
 import org.jspecify.annotations.Nullable;
 
-/** What the control socket can ask of the daemon. Called by several threads. */
+/** The requests that the control socket makes to the daemon. Called by several threads. */
 public interface ControlRequests {
   StatusReport status();
 
-  /** The status of all nodes of the cluster; null if there is none. Waits for the others. */
+  /** The status of all nodes; null without a cluster. Waits for the other nodes. */
   @Nullable NodesReport nodes() throws InterruptedException;
 
   /**
-   * A command line that asks a node of the cluster, as {@link io.pmfs.cluster.Cluster#curl} has it;
-   * null if there is no cluster.
+   * A command line that sends a request to a node: see {@link io.pmfs.cluster.Cluster#curl}. Null
+   * without a cluster.
    */
   default @Nullable String curl(
       @Nullable String node, String resource, FileName path, @Nullable String range) {
@@ -27,19 +27,19 @@ public interface ControlRequests {
 
   KeptTasks tasks();
 
-  /** What can be told of single requests; null if nothing can. */
+  /** The log of single requests; null if there is none. */
   default @Nullable RequestLog requests() {
     return null;
   }
 
-  /** The metrics in Prometheus text. */
+  /** The metrics in Prometheus's text format. */
   default String metrics() {
     return "";
   }
 
   /**
-   * The options of this mount and where each comes from, as {@code pmfs config --json} has them,
-   * and what they came down to: {@link SessionSettings#toReport}.
+   * The options of this mount and the origin of each, as in {@code pmfs config --json}, and the
+   * resulting settings: {@link SessionSettings#toReport}.
    */
   default JsonObject configuration() {
     return new JsonObject();
@@ -48,6 +48,6 @@ public interface ControlRequests {
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
 
-  /** Unmounts, and drops all copies if {@code purge}; busy gives a busy failure. */
+  /** Unmounts, and drops all copies if {@code purge}. A busy mount gives a busy failure. */
   void unmount(boolean lazy, boolean purge) throws MountFailure;
 }

@@ -55,21 +55,21 @@ import org.slf4j.LoggerFactory;
  * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
  * TaskResource}. One request for each connection.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class ControlServer implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(ControlServer.class);
   private static final int MAX_REQUEST_BYTES = 64 << 10;
   private static final int TIMEOUT_SECONDS = 10;
   private static final int WORKERS = 2;
 
-  /** Lists of paths that are sent at once: more than one waits for a task that began before it. */
+  /** Lists of paths that may arrive at once; tasks run one at a time. */
   private static final int MAX_LISTS = 4;
 
   private static final String JSON = "application/json; charset=utf-8";
   private static final String TEXT = "text/plain; charset=utf-8";
   private static final String ALL_NODES = "all-nodes";
 
-  /** Why there is no status of all nodes. */
+  /** The error for a request that needs a cluster. */
   public static final String NO_CLUSTER =
       "this mount is in no cluster; pmfs mount --cluster NAME makes one";
 
@@ -81,7 +81,7 @@ public final class ControlServer implements AutoCloseable {
   private final HttpSocket http = new HttpSocket("control", WORKERS, Integer.MAX_VALUE);
   private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
 
-  /** Writes lists to their files, which may lie on a disk that hangs: no other request waits. */
+  /** Writes lists to their files. The disk may hang, so no other request uses this thread. */
   private final ExecutorService lists =
       Executors.newSingleThreadExecutor(new DefaultThreadFactory("control-list", true));
 
@@ -105,7 +105,7 @@ public final class ControlServer implements AutoCloseable {
   public static ControlServer start(Path socket, ControlRequests requests) throws IOException {
     ControlServer server = new ControlServer(socket, requests);
     try {
-      // The directory is 0700, so nobody slips in between bind and this.
+      // The directory is 0700, so no other user can connect between bind and this call.
       Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-------"));
       return server;
     } catch (IOException e) {
@@ -128,7 +128,7 @@ public final class ControlServer implements AutoCloseable {
         .addLast(new RequestHandler());
   }
 
-  /** Lets a body be large where it has to be. */
+  /** Limits the size of a body; tasks may have large ones. */
   private final class BodyLimit extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
@@ -164,7 +164,7 @@ public final class ControlServer implements AutoCloseable {
       return;
     }
     context.channel().closeFuture().addListener(closed -> listPlaces.release());
-    // What comes may be made as slowly as find(1) finds it.
+    // The sender may be as slow as the find(1) that makes the list.
     context.pipeline().remove("slow-sender");
     TaskResource resource = new TaskResource(requests.tasks());
     ListReceiver receiver = new ListReceiver(resource, lists, ControlServer::send);
@@ -178,7 +178,7 @@ public final class ControlServer implements AutoCloseable {
     @Override
     protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {
       if (context.pipeline().get("slow-sender") == null) {
-        return; // a second request on this connection: the answer to the first one closes it
+        return; // a second request: the answer to the first one closes the connection
       }
       context.pipeline().remove("slow-sender");
       if (request.decoderResult().isFailure()) {
@@ -327,7 +327,7 @@ public final class ControlServer implements AutoCloseable {
   private static String parameter(Map<String, List<String>> parameters, String name) {
     List<String> values = parameters.getOrDefault(name, List.of());
     if (values.size() != 1) {
-      throw new IllegalArgumentException(name + ": give one");
+      throw new IllegalArgumentException(name + ": give one value");
     }
     return values.get(0);
   }
@@ -335,7 +335,7 @@ public final class ControlServer implements AutoCloseable {
   private ControlAnswer requests() {
     RequestLog log = requests.requests();
     return log == null
-        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, "nothing is told of requests here")
+        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, "this mount does not record requests")
         : ControlAnswer.ok(log);
   }
 
@@ -371,7 +371,7 @@ public final class ControlServer implements AutoCloseable {
     }
   }
 
-  /** For as long as somebody listens. */
+  /** Sends lines until the client disconnects. */
   private void tell(ChannelHandlerContext context, RequestLog log) {
     RequestFeed feed = new RequestFeed(context.channel(), log);
     feeds.add(feed);
@@ -397,7 +397,7 @@ public final class ControlServer implements AutoCloseable {
     new HttpReply(answer.status(), text.type(), headers, text.text()).send(context, true);
   }
 
-  /** Stops listening; requests being answered get their answer first, within two seconds. */
+  /** Stops listening. Requests in progress have two seconds to get their answer. */
   @Override
   public void close() {
     http.stopListening();

@@ -28,10 +28,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The life of one mount: mount, tell others, serve until unmounted, stop in order.
+ * The life of one mount: mount, register, serve until unmounted, stop in order.
  *
- * <p>The thread in {@link #run} does the stopping, whatever the cause; control requests and signals
- * only unmount, which wakes it.
+ * <p>Only the thread in {@link #run} stops the daemon. Control requests and signals unmount, which
+ * wakes that thread.
  */
 public final class Daemon implements ControlRequests {
   private static final Logger log = LoggerFactory.getLogger(Daemon.class);
@@ -53,7 +53,7 @@ public final class Daemon implements ControlRequests {
 
   private final CountDownLatch ended = new CountDownLatch(1);
 
-  /** Held while unmounting, so that a purge is asked for before the stopping begins. */
+  /** Held while unmounting, so that a purge is requested before the daemon stops. */
   private final ReentrantLock unmounting = new ReentrantLock();
 
   private volatile boolean announced;
@@ -61,9 +61,9 @@ public final class Daemon implements ControlRequests {
   private volatile @Nullable Thread runner;
 
   /**
-   * Opens the dataset, and mounts nothing yet.
+   * Opens the dataset without mounting it.
    *
-   * @param session what the settings were made of
+   * @param session the origin of the settings
    */
   public Daemon(
       MountSettings settings, SessionSettings session, Path logFile, Invocation invocation)
@@ -82,10 +82,10 @@ public final class Daemon implements ControlRequests {
   }
 
   /**
-   * Serves until the mount is gone; {@code ready} runs once it answers and can be found.
+   * Serves until the mount is gone. Runs {@code ready} once the mount answers and is registered.
    *
-   * @param registration the place of the mount point, which is given back; null if a daemon that
-   *     goes on with a session could not have it
+   * @param registration the mount point's place in the registry, which this daemon releases; null
+   *     if a daemon that resumes a session could not get it
    */
   public void run(Registry registry, @Nullable Registration registration, Runnable ready)
       throws MountFailure {
@@ -109,15 +109,15 @@ public final class Daemon implements ControlRequests {
       serveSupervised(presence, ready);
     } catch (MountFailure | RuntimeException e) {
       if (isNeeded()) {
-        // To close the dataset would unmount it.
-        log.error("{}: another daemon has to go on", settings.mountpoint(), e);
+        // Closing the dataset would unmount it.
+        log.error("{}: failed; another daemon must take over", settings.mountpoint(), e);
         halt.accept(ExitStatus.UNAVAILABLE);
       }
       throw e;
     }
   }
 
-  /** Whether readers may have the session by now: then an error does not end it. */
+  /** Whether readers may already use the session: then an error must not end it. */
   private boolean isNeeded() {
     return supervision != null
         && dataset.outlivesProcess()
@@ -125,7 +125,7 @@ public final class Daemon implements ControlRequests {
         && !stopping;
   }
 
-  /** If this process dies from here on, its supervisor starts another; when it ends, not. */
+  /** From here on the supervisor starts another daemon if this one dies, but not if it ends. */
   private void serveSupervised(Presence presence, Runnable ready) throws MountFailure {
     Supervision tie = supervision;
     if (tie == null || !dataset.outlivesProcess()) {
@@ -151,7 +151,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** Before the session file: when that is there, a later daemon goes by these. */
+  /** Call this before the session file exists: a later daemon then uses these settings. */
   private void keepSettings(Supervision tie) throws IOException {
     SourceIdentity source = dataset.sourceIdentity();
     if (source != null) {
@@ -159,7 +159,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** It may be chosen while the mount is in use. */
+  /** The read mode may be chosen while the mount is in use. */
   private void keepReadMode(Supervision tie) {
     try {
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
@@ -168,7 +168,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** What the mount shows if that is not the files of the source; else empty. */
+  /** What the mount shows instead of the source's own files; empty if it shows those. */
   public String description() {
     return dataset.description();
   }
@@ -183,13 +183,13 @@ public final class Daemon implements ControlRequests {
     }
     requireSuccessor(supervision);
     log.info("asked to hand over to the installed version");
-    // After the answer to whoever asked.
+    // After the answer was sent.
     Thread handing = new Thread(this::handOver, "hand-over");
     handing.setDaemon(true);
     handing.start();
   }
 
-  /** Another daemon must find what this session began with, or the source away. */
+  /** The next daemon must be able to continue: with the same source, or while it is away. */
   private void requireSuccessor(Supervision tie) throws MountFailure {
     String problem = dataset.otherSource();
     if (problem == null) {
@@ -202,13 +202,13 @@ public final class Daemon implements ControlRequests {
       } catch (MountFailure e) {
         problem = e.line();
       } catch (IOException e) {
-        problem = "the session's settings cannot be kept: " + Reason.of(e);
+        problem = "the session's settings cannot be written: " + Reason.of(e);
       }
     }
     if (problem != null) {
-      log.warn("not handed over: {}", problem);
+      log.warn("hand-over refused: {}", problem);
       throw new MountFailure(
-          ExitStatus.FAILED, settings.mountpoint() + ": stays as it is: " + problem);
+          ExitStatus.FAILED, settings.mountpoint() + ": not upgraded: " + problem);
     }
   }
 
@@ -219,9 +219,8 @@ public final class Daemon implements ControlRequests {
       Thread.currentThread().interrupt();
     }
     if (!dataset.handOver()) {
-      // Requests may be lost to a process that is half stopped; the kernel sends them again to the
-      // next one.
-      log.warn("requests do not end: handing over all the same");
+      // This half-stopped process may lose requests; the kernel sends them again to the next one.
+      log.warn("requests are still in progress: handing over anyway");
     }
     if (supervision != null) {
       keepReadMode(supervision);
@@ -252,7 +251,7 @@ public final class Daemon implements ControlRequests {
       }
       awaitUnmounted(presence);
       if (dataset.hasFailed() && dataset.outlivesProcess()) {
-        log.error("{}: no requests can be answered any more", settings.mountpoint());
+        log.error("{}: this daemon can no longer answer requests", settings.mountpoint());
         halt.accept(ExitStatus.FAILED);
       }
       log.info("{} is unmounted; stopping", settings.mountpoint());
@@ -266,7 +265,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** A session that readers use goes on, though our socket cannot be made. */
+  /** A resumed session continues even if the control socket cannot be created. */
   private void appear(Presence presence) throws MountFailure {
     if (supervision != null && supervision.isResumed()) {
       presence.update(dataset.isAtMountpoint());
@@ -283,7 +282,7 @@ public final class Daemon implements ControlRequests {
   private void awaitUnmounted(Presence presence) throws InterruptedException {
     try {
       while (!dataset.awaitUnmounted(LOOK)) {
-        // Who stops keeps the place until all is closed.
+        // A stopping daemon keeps its place until everything is closed.
         if (!stopping) {
           presence.update(dataset.isAtMountpoint());
         }
@@ -296,8 +295,8 @@ public final class Daemon implements ControlRequests {
   }
 
   /**
-   * For signals: unmounts, lazily if busy; readers that still have files open get a short grace.
-   * Returns at the end, or false when it did not come within the limit.
+   * For signals: unmounts, lazily if busy. Readers with open files get a short grace. Returns true
+   * once the daemon has stopped, or false after the limit.
    */
   public boolean stop(Duration limit) {
     stopping = true;
@@ -307,11 +306,11 @@ public final class Daemon implements ControlRequests {
       }
       unmountByForce();
       if (!ended.await(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
-        log.warn("{}: files are still open; stopping nevertheless", settings.mountpoint());
+        log.warn("{}: files are still open; stopping anyway", settings.mountpoint());
         dataset.close();
         Thread waiting = runner;
         if (waiting != null) {
-          waiting.interrupt(); // the kernel keeps a session with open files for as long as they are
+          waiting.interrupt(); // the kernel keeps a session while files are open
         }
       }
       return ended.await(limit.toMillis(), TimeUnit.MILLISECONDS);

@@ -27,14 +27,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where log lines go: a file of at most 10 MiB and five older ones; see {@link SilentLog} for the
- * commands.
+ * The daemon's log: a file of at most 10 MiB and five older ones. Commands use {@link SilentLog}.
  */
 public final class DaemonLog {
   private static final String PATTERN =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
 
-  /** What has a meaning of its own in logback's patterns for file names, and control characters. */
+  /** Special characters of logback's patterns for file names, and control characters. */
   private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
 
   private static final long MAX_FILE_BYTES = 10 << 20;
@@ -51,7 +50,7 @@ public final class DaemonLog {
     return directory(runtimeDirectory, surroundings).resolve(file);
   }
 
-  /** Where logs lie by default. */
+  /** The default directory of logs. */
   public static Path directory(Path runtimeDirectory, Surroundings surroundings) {
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
     return systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory;
@@ -64,11 +63,10 @@ public final class DaemonLog {
     ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
     root.setLevel(Level.toLevel(level));
     context.getLogger("io.netty").setLevel(Level.WARN);
-    // Of members that leave or come back the cluster tells itself; to these each is worth a
-    // warning.
+    // These libraries warn of each member that leaves or returns; our cluster logs that itself.
     context.getLogger("org.infinispan").setLevel(Level.ERROR);
     context.getLogger("org.jgroups").setLevel(Level.ERROR);
-    // "Lost data" whenever a node dies; the only data are the announcements, which are repeated.
+    // Reports "lost data" whenever a node dies, but the only data are repeated announcements.
     context.getLogger("org.infinispan.CLUSTER").setLevel(Level.OFF);
     root.addAppender(rollingFile(context, file));
     if (alsoStandardError) {
@@ -79,11 +77,11 @@ public final class DaemonLog {
     }
   }
 
-  /** Fails early and clearly; logback alone would only complain to its own status list. */
+  /** Fails early and clearly: logback reports errors only to its own status list. */
   private static void prepare(Path file) throws MountFailure {
     if (!file.toString().replaceAll(SPECIAL, "").equals(file.toString())) {
       throw MountFailure.usage(
-          file + ": log file: none of %\\(){} may be in its path; choose another --log-file");
+          file + ": log file: its path must not contain any of %\\(){}; choose another --log-file");
     }
     try {
       Path parent = file.getParent();
@@ -118,7 +116,7 @@ public final class DaemonLog {
     window.start();
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
     size.setContext(context);
-    // By default it looks once a minute, in which a flood of lines could fill the disk.
+    // By default it checks once a minute, during which a flood of lines could fill the disk.
     size.setCheckIncrement(Duration.buildByMilliseconds(0));
     size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
     size.start();
@@ -139,7 +137,7 @@ public final class DaemonLog {
     appender.start();
   }
 
-  /** Has an appender told of every line from now on. */
+  /** Adds an appender that gets every line from now on. */
   static void add(AppenderBase<ILoggingEvent> appender) {
     LoggerContext context = context();
     appender.setContext(context);
@@ -147,7 +145,7 @@ public final class DaemonLog {
     context.getLogger(Logger.ROOT_LOGGER_NAME).addAppender(appender);
   }
 
-  /** Writes out and closes the files. */
+  /** Flushes and closes the files. */
   public static void stop() {
     context().stop();
   }

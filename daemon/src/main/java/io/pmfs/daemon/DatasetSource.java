@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The source of a mount, and in which form it is shown: its files, or what tar files hold. */
+/** The source of a mount and the form in which it is shown: its files, or members of tar files. */
 final class DatasetSource implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(DatasetSource.class);
 
@@ -44,7 +44,7 @@ final class DatasetSource implements AutoCloseable {
   private final CountedBackingStore files;
   private final @Nullable ShardSet shards;
 
-  /** Of a session that goes on: what it began with, and its directory. */
+  /** The source that a resumed session began with; null for a new session. */
   private final @Nullable SourceIdentity began;
 
   private final @Nullable ReopenedStore reopened;
@@ -67,9 +67,7 @@ final class DatasetSource implements AutoCloseable {
     this.reopened = reopened;
   }
 
-  /**
-   * Opens the directory that was named, or that of the tar file that was, and looks what is there.
-   */
+  /** Opens the named directory, or that of the named tar file, and examines its content. */
   static DatasetSource open(SourceSettings settings) throws FsException, ShardException {
     Path source = settings.path();
     boolean file = !settings.form().equals(DIRECTORY) && Files.isRegularFile(source);
@@ -93,7 +91,7 @@ final class DatasetSource implements AutoCloseable {
     }
   }
 
-  /** Begins to open the source that a session began with, which may be away; waits for nothing. */
+  /** Starts opening the source that a session began with, without waiting; it may be away. */
   static DatasetSource reopen(SourceSettings settings, SourceIdentity began) {
     Path place = began.form() == Form.TAR ? parent(settings.path()) : settings.path();
     ReopenedStore directory = inBackground(settings, () -> openDirectory(place, began.root()));
@@ -124,14 +122,14 @@ final class DatasetSource implements AutoCloseable {
         line -> log.warn("{}: source: {}", settings.path(), line));
   }
 
-  /** The directory, if it is the one that the session began with. */
+  /** Opens the directory if it is the one that the session began with. */
   private static BackingStore openDirectory(Path place, String identity) throws FsException {
     DirectoryStore directory;
     try {
       directory = new DirectoryStore(place);
     } catch (FsException e) {
-      // That no directory is there says nothing of the files below it: the kernel, who would keep
-      // in mind that these do not exist, must not be told so.
+      // A missing directory does not prove that its files are gone, and the kernel would cache
+      // ENOENT for them.
       throw switch (e.errno()) {
         case ENOENT, ENOTDIR, ELOOP -> new FsException(Errno.EIO, place + ": " + e.errno());
         default -> e;
@@ -146,7 +144,7 @@ final class DatasetSource implements AutoCloseable {
   }
 
   private static String otherDirectory(Path place, DirectoryStore directory, String identity) {
-    return "%s is another directory than the mounted one (%s instead of %s)"
+    return "%s is not the directory that was mounted (%s instead of %s)"
         .formatted(place, directory.identity(), identity);
   }
 
@@ -162,13 +160,13 @@ final class DatasetSource implements AutoCloseable {
     return ShardSet.ofDirectory(files, asked, settings.nested());
   }
 
-  /** Different for each source and form: what is kept of one must not be taken for another's. */
+  /** Different for each source and form, so that state of one is never used for another. */
   String identity() {
     String path = settings.path().toString();
     return form == Form.DIRECTORY ? path : path + (settings.nested() ? "//tar+nested" : "//tar");
   }
 
-  /** What a later daemon of the session compares the source with; once the store was opened. */
+  /** The identity that later daemons of the session expect. Call it once the store is open. */
   SourceIdentity sourceIdentity() {
     return began != null
         ? began
@@ -177,8 +175,8 @@ final class DatasetSource implements AutoCloseable {
   }
 
   /**
-   * What lies at the source's path instead of the directory that the mount began with; null if it
-   * is the same, is away, or does not answer in time.
+   * Describes another directory at the source's path; null if it is the directory that the mount
+   * began with, is away, or does not answer in time.
    */
   @Nullable String replacement(Duration limit) throws InterruptedException {
     Path place = form == Form.TAR ? parent(settings.path()) : settings.path();
@@ -201,7 +199,7 @@ final class DatasetSource implements AutoCloseable {
     }
   }
 
-  /** Why the source is away; null if it is not, or if it was there when the mount began. */
+  /** Why the source of a resumed session is away; null if it is not, or for a new session. */
   @Nullable String absence() {
     if (reopened == null) {
       return null;
@@ -210,27 +208,27 @@ final class DatasetSource implements AutoCloseable {
     return reason == null && unpacked instanceof ReopenedStore store ? store.absence() : reason;
   }
 
-  /** What the mount shows if that is not the files of the source; else empty. */
+  /** What the mount shows instead of the source's own files; empty if it shows those. */
   String description() {
     return shards == null
         ? ""
-        : "what is in %s, unpacked; --source-form directory shows %s"
+        : "the content of %s, unpacked; --source-form directory shows %s"
             .formatted(
                 shards.count() == 1 ? "its tar file" : "its " + shards.count() + " tar files",
                 shards.count() == 1 ? "the file itself" : "the files themselves");
   }
 
-  /** What is asked of the files of the source. */
+  /** The files of the source, with a count of the requests to them. */
   CountedBackingStore files() {
     return files;
   }
 
   /**
-   * What is shown, to be closed with this source.
+   * Opens the store that the mount shows; {@link #close} closes it.
    *
-   * @param state where an index may be kept
-   * @param memory for what is read of tar files
-   * @param notice takes lines for whoever waits
+   * @param state a directory for an index
+   * @param memory for data read from tar files
+   * @param notice takes lines for the user who waits
    */
   BackingStore store(Path state, DirectMemory memory, Consumer<String> notice)
       throws FsException, ShardException {
@@ -262,7 +260,7 @@ final class DatasetSource implements AutoCloseable {
     return settings.path().resolve(ShardSet.INDEX.toString());
   }
 
-  /** By the index that the session began with; only if that is lost the source is looked at. */
+  /** Uses the index that the session began with; scans the tar files only if it is lost. */
   private BackingStore reopenShards(
       SourceIdentity before, Path state, DirectMemory memory, Consumer<String> notice)
       throws FsException {
@@ -279,7 +277,7 @@ final class DatasetSource implements AutoCloseable {
         return built;
       }
       built.close();
-      throw new FsException(Errno.EIO, "its tar files are others than the mounted ones");
+      throw new FsException(Errno.EIO, "its tar files are not the ones that were mounted");
     } catch (ShardException e) {
       throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
     }

@@ -14,13 +14,13 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Unmounts with the system's own programs: umount(8) as root, fusermount otherwise. */
+/** Unmounts with the system's programs: umount(8) as root, fusermount otherwise. */
 public final class ExternalUnmount {
   private static final int MAX_SECONDS = 20;
 
   private ExternalUnmount() {}
 
-  /** Unmounts that mount; does nothing if it is not at its mount point, or under another. */
+  /** Unmounts that mount. Does nothing if its mount point is empty or shows another mount. */
   public static void run(MountTable.Mount wanted, boolean lazy, Surroundings surroundings)
       throws MountFailure {
     Path mountpoint = wanted.mountpoint();
@@ -45,7 +45,7 @@ public final class ExternalUnmount {
     try {
       execute(mountpoint, command);
     } catch (MountFailure e) {
-      // The guard of a mount whose daemon died may have been faster.
+      // The guard of a dead daemon's mount may have been faster.
       if (wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
         throw e;
       }
@@ -59,7 +59,7 @@ public final class ExternalUnmount {
       if (!process.waitFor(MAX_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new MountFailure(
-            ExitStatus.FAILED, mountpoint + ": " + command.get(0) + " does not come back");
+            ExitStatus.FAILED, mountpoint + ": " + command.get(0) + " does not return");
       }
       String said = new String(process.getInputStream().readNBytes(4096), UTF_8).strip();
       if (process.exitValue() != 0) {

@@ -16,19 +16,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells the supervisor that the mount answers, by asking something through it now and then. A
- * daemon whose workers are all busy is well as long as one of them gets on, or the source or a peer
- * owes an answer. One that is stopped, has idle workers and does not answer, or whose workers all
- * hang in itself or in a tier's disk, is not.
+ * Shows the supervisor that the mount works, by sending requests through it. A daemon whose workers
+ * are all busy counts as working while one of them makes progress, or while a request to the source
+ * or a peer is outstanding. It does not count as working if it is stopped, does not answer although
+ * it has idle workers, or if all workers hang in the daemon or in a tier's disk.
  *
- * <p>INVARIANT: it is another process that asks. A thread that waits for an answer which its own
- * process was to give cannot be killed, so that process would never end and nobody go on for it.
+ * <p>INVARIANT: another process sends the requests. A thread that waits for an answer of its own
+ * process cannot be killed: that process would never end, and none could replace it.
  */
 final class Heartbeat implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Heartbeat.class);
   private static final Duration INTERVAL = Duration.ofSeconds(1);
 
-  /** For each line asks for the file $1, and answers a line whether it is there or not. */
+  /** For each line of input, looks for the file $1 and then prints a line, found or not. */
   static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
 
   private final Path mountpoint;
@@ -44,9 +44,9 @@ final class Heartbeat implements AutoCloseable {
   private long progress;
 
   /**
-   * Not beating yet.
+   * A heartbeat that {@link #start} starts.
    *
-   * @param eachTime done once in a second
+   * @param eachTime runs once a second
    */
   Heartbeat(
       Path mountpoint,
@@ -58,9 +58,9 @@ final class Heartbeat implements AutoCloseable {
   }
 
   /**
-   * The same with another question.
+   * The same with another script.
    *
-   * @param question a script of the shell, which gets a path in the mount, and answers each line
+   * @param question a shell script that gets a path in the mount and answers each line of input
    */
   Heartbeat(
       Path mountpoint,
@@ -88,7 +88,7 @@ final class Heartbeat implements AutoCloseable {
         boolean idle = dataset.hasIdleWorker();
         boolean works = getsOn();
         if (!dataset.isAtMountpoint()) {
-          // Who would answer there is another.
+          // Another mount would answer there.
           if (idle || works) {
             supervision.touch(clock);
           }
@@ -100,14 +100,14 @@ final class Heartbeat implements AutoCloseable {
       }
     } catch (IOException e) {
       log.warn(
-          "no more heartbeats ({}): the supervisor cannot see that this daemon is well",
+          "no more heartbeats ({}): the supervisor cannot tell that this daemon works",
           Reason.of(e));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** Whether anything was done since the last time, or the source is waited for. */
+  /** Whether there was progress since the last call, or a request to the source is outstanding. */
   private boolean getsOn() {
     long before = progress;
     progress = dataset.progress();
@@ -137,7 +137,7 @@ final class Heartbeat implements AutoCloseable {
     }
   }
 
-  /** Null if there is no room for one: to be replaced would not help against that. */
+  /** Null if no process can be started: replacing the daemon would not help then. */
   private @Nullable Process startAsker() {
     try {
       Process process =
@@ -148,7 +148,7 @@ final class Heartbeat implements AutoCloseable {
       return process;
     } catch (IOException e) {
       if (!withoutAsker) {
-        log.warn("the heartbeat goes on unasked for now: {}", Reason.of(e));
+        log.warn("heartbeats continue without checking the mount for now: {}", Reason.of(e));
       }
       withoutAsker = true;
       return null;

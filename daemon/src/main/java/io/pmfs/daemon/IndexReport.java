@@ -9,7 +9,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says every few seconds how far the index of shards is, in the log and to whoever waits. */
+/** Reports the progress of indexing shards every few seconds, to the log and the waiting user. */
 final class IndexReport implements Consumer<IndexProgress> {
   private static final Logger log = LoggerFactory.getLogger(IndexReport.class);
   private static final long INTERVAL_NANOS = Duration.ofSeconds(5).toNanos();

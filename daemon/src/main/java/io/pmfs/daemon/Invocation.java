@@ -11,14 +11,14 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of the program: its world, its streams, and what only the real process can do.
+ * One run of the program: its environment, its streams, and what only the real process can do.
  *
- * @param supervision the tie to the supervisor that started this process; null if none did
- * @param detach tells the launcher that the mount is up, and lets go of its streams; what the JVM
- *     itself has to say goes to the given log file from then on
- * @param atShutdown registers what a signal has to run; false means that it did not come to an end
- * @param atInterrupt registers what the first SIGINT or SIGTERM runs, with the exit status that is
- *     due; a second one ends the process
+ * @param supervision the link to the supervisor that started this process; null if none did
+ * @param detach tells the launcher that the mount is up and releases its streams; from then on the
+ *     JVM's own messages go to the given log file
+ * @param atShutdown registers an action for signals; it returns false if it did not finish
+ * @param atInterrupt registers an action for the first SIGINT or SIGTERM, which gets the exit
+ *     status of that signal; a second signal ends the process
  * @param halt ends the process at once with an exit status
  */
 public record Invocation(

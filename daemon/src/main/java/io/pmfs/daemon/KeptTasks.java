@@ -22,44 +22,44 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The tasks of one mounted dataset. The running one's request is kept in a file, so that the next
- * daemon goes on with it where this one was when it dies or hands over. Of ended tasks counts and
- * findings are kept, no paths. Safe for use by many threads.
+ * The tasks of one mounted dataset. A file holds the request and the position of the running task,
+ * so that the next daemon continues it if this one dies or hands over. Ended tasks keep their
+ * counts and findings, but no paths. Safe for use by many threads.
  */
 public final class KeptTasks implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(KeptTasks.class);
 
-  /** A task that brings the daemon down each time must not do so for ever. */
+  /** A task that crashes each daemon must not do so forever. */
   private static final int MAX_RESUMES = 3;
 
-  /** How the refusal of a second task ends. */
+  /** The end of the message that refuses a second task. */
   public static final String IS_RUNNING = " is running";
 
-  /** How much of the way of a prefetch is lost at most when this daemon dies. */
+  /** How often the position is saved: the most progress a prefetch loses if this daemon dies. */
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
 
-  /** A task that ran for so long did not bring the daemon down by itself. */
+  /** A task that ran this long is not what crashes the daemon. */
   private static final Duration SOUND = Duration.ofMinutes(10);
 
   private final FileTasks tasks;
   private final @Nullable PeerTasks peers;
   private final TaskLists lists;
   private final @Nullable Path file;
-  private @Nullable TaskFile left; // GUARDED_BY(this); what an earlier daemon was at
-  private @Nullable TaskFile kept; // GUARDED_BY(this); what is running, as the file has it
+  private @Nullable TaskFile left; // GUARDED_BY(this); the task of an earlier daemon
+  private @Nullable TaskFile kept; // GUARDED_BY(this); the running task, as in the file
   private volatile @Nullable Started latest; // written under this
   private volatile boolean handedOver;
 
-  /** What was running then; how this daemon ends it is nobody's business. */
+  /** The task that was running then: this daemon does not report how it ends the task itself. */
   private volatile @Nullable TaskReport runningAtHandOver;
 
-  /** A task with its name to the world. */
+  /** A task with its public id. */
   private record Started(String id, boolean isPart, FileTask task) {
     TaskReport report() {
       return TaskReport.of(id, task, task instanceof SharedTask shared ? shared.nodes() : 1);
     }
 
-    /** What this node does of it. */
+    /** This node's part of it. */
     FileTask own() {
       return task instanceof SharedTask shared ? shared.here() : task;
     }
@@ -69,16 +69,16 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Takes over the tasks of a dataset that no other node shares, without lists. */
+  /** Tasks of a dataset that no other node shares, without lists. */
   public KeptTasks(FileTasks tasks, @Nullable Path file) {
     this(tasks, null, new TaskLists(null, new ScratchFiles(List.of())), file);
   }
 
   /**
-   * Takes over the tasks. Lists of paths with which nothing goes on are removed.
+   * Takes over the tasks and removes lists of paths that no task will continue.
    *
-   * @param peers who does the same on the other nodes of a cluster; null if there are none
-   * @param file where the running one's request is kept; null if no daemon comes after this one
+   * @param peers the tasks of the other nodes of a cluster; null if there are none
+   * @param file holds the running task's request; null if no daemon follows this one
    */
   public KeptTasks(
       FileTasks tasks, @Nullable PeerTasks peers, TaskLists lists, @Nullable Path file) {
@@ -94,7 +94,7 @@ public final class KeptTasks implements AutoCloseable {
     try {
       return TaskFile.read(path, lists);
     } catch (IOException | RuntimeException e) {
-      log.warn("{}: the task is not gone on with: {}", path, e.getMessage());
+      log.warn("{}: the task is not continued: {}", path, e.getMessage());
       remove();
       return null;
     }
@@ -159,12 +159,12 @@ public final class KeptTasks implements AutoCloseable {
     return started;
   }
 
-  // What other nodes ask for: this node's own part, so that two that follow each other's do not
-  // count in circles or wait for each other.
+  // Requests of other nodes concern this node's own part only. Otherwise two nodes that follow each
+  // other's tasks would count in circles or wait for each other.
 
   /**
-   * Starts a task on this node only: another one starts it everywhere. If the same is running, it
-   * is that.
+   * Starts a task on this node only; another node starts it everywhere. Returns the running task if
+   * it has the same request.
    */
   synchronized TaskReport startPart(TaskRequest request) {
     Started running = latest;
@@ -177,13 +177,13 @@ public final class KeptTasks implements AutoCloseable {
     return start(new TaskFile(newId(), 0, true, List.of(), request)).report();
   }
 
-  /** What this node does or did last; null if that is nothing. */
+  /** This node's part of the latest task; null if there was none. */
   @Nullable TaskReport latestPart() {
     Started started = latest;
     return started == null ? null : started.ownReport();
   }
 
-  /** What there is to say of single paths, if the task is one that other nodes may start. */
+  /** The findings of this node's part, if other nodes may start such a task. */
   List<TaskFinding> findingsOfPart(long from, int limit) {
     Started started = latest;
     return started != null && PeerTasks.isForAll(started.own().request())
@@ -192,25 +192,25 @@ public final class KeptTasks implements AutoCloseable {
   }
 
   /**
-   * Stops what another node began here.
+   * Stops a part that another node started here.
    *
-   * @throws IllegalStateException if it was not another one
+   * @throws IllegalStateException if this node started the task
    */
   void cancelPart() {
     Started started = latest;
     if (started != null && !started.isPart()) {
-      throw new IllegalStateException("this was begun here, and is to be ended here");
+      throw new IllegalStateException("other nodes cannot cancel this task: it was started here");
     }
     cancel();
   }
 
-  /** Whether there is something for {@link #resume} to go on with. */
+  /** Whether {@link #resume} has a task to continue. */
   synchronized boolean goesOn() {
     Path path = file;
     return left != null && path != null && Files.exists(path);
   }
 
-  /** Goes on with what an earlier daemon of this session was at, if there is such a thing. */
+  /** Continues the task of an earlier daemon of this session, if there is one. */
   public synchronized void resume() {
     boolean goesOn = goesOn();
     TaskFile before = left;
@@ -218,24 +218,24 @@ public final class KeptTasks implements AutoCloseable {
     if (before == null) {
       return;
     }
-    // Another node may have begun its part again already.
+    // Another node may have started its part again already.
     if (!goesOn || latest != null) {
       before.request().paths().close();
       return;
     }
     try {
       if (before.resumes() >= MAX_RESUMES) {
-        throw new IllegalArgumentException("it was gone on with " + MAX_RESUMES + " times");
+        throw new IllegalArgumentException("it was already continued " + MAX_RESUMES + " times");
       }
       start(before.with(before.resumes() + 1, before.request()));
     } catch (RuntimeException e) {
-      log.warn("{}: the task is not gone on with: {}", file, e.getMessage());
+      log.warn("{}: the task is not continued: {}", file, e.getMessage());
       before.request().paths().close();
       remove();
     }
   }
 
-  /** Forgets what a daemon of another session was at: nobody waits for it any more. */
+  /** Forgets the task of another session: no user waits for it any more. */
   synchronized void forget() {
     if (left != null) {
       left.request().paths().close();
@@ -253,7 +253,7 @@ public final class KeptTasks implements AutoCloseable {
     try {
       begun.write(path);
     } catch (IOException e) {
-      log.warn("{}: the task ends with this daemon: {}", path, Reason.of(e));
+      log.warn("{}: the next daemon cannot continue the task: {}", path, Reason.of(e));
       remove();
     }
   }
@@ -288,7 +288,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Writes where a task is. */
+  /** Saves the position of a task. */
   private synchronized void keepPosition(Started started, boolean isSound) {
     Path path = file;
     TaskFile before = kept;
@@ -319,7 +319,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** The running task or else the last; null if there was none. */
+  /** The running task, or else the last one; null if there was none. */
   @Nullable TaskReport latest() {
     TaskReport goesOn = runningAtHandOver;
     Started started = latest;
@@ -339,7 +339,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** From now on what ends is left to the next daemon. */
+  /** Leaves the running task to the next daemon from now on. */
   synchronized void handOver() {
     TaskReport report = latest();
     Started started = latest;
@@ -350,7 +350,7 @@ public final class KeptTasks implements AutoCloseable {
     handedOver = true;
   }
 
-  /** Cancels what is running and waits for it. */
+  /** Cancels the running task and waits for its end. */
   @Override
   public void close() {
     tasks.close();

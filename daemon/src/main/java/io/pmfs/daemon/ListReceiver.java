@@ -16,22 +16,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes a request with a list of paths of any length: what arrives is written to a file by another
- * thread, and no more is read before it is there. A sender that goes away before the end leaves
- * nothing.
+ * Receives a request with a list of paths of any length. Another thread writes each piece to a file
+ * before the next one is read. If the sender disconnects early, the file is removed.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 final class ListReceiver extends ChannelInboundHandlerAdapter {
   private static final Logger log = LoggerFactory.getLogger(ListReceiver.class);
 
   private final TaskResource resource;
   private final Executor writer;
   private final BiConsumer<ChannelHandlerContext, ControlAnswer> respond;
-  private TaskLists.@Nullable Upload upload; // of the writer
-  private boolean isAnswered; // of the writer
+  private TaskLists.@Nullable Upload upload; // only for the writer
+  private boolean isAnswered; // only for the writer
 
   /**
-   * Of one connection.
+   * The receiver of one connection.
    *
    * @param writer a single thread
    */
@@ -71,16 +70,16 @@ final class ListReceiver extends ChannelInboundHandlerAdapter {
     execute(context::read);
   }
 
-  /** Nothing is done any more when the server stops; what is unfinished goes at the next start. */
+  /** Does nothing once the server stops; the next start removes unfinished lists. */
   private void execute(Runnable step) {
     try {
       writer.execute(step);
     } catch (RejectedExecutionException e) {
-      log.debug("a list comes too late: {}", e.getMessage());
+      log.debug("a list arrived too late: {}", e.getMessage());
     }
   }
 
-  /** Answers null while there is more to come. */
+  /** Returns null while more data must follow. */
   private interface Step {
     @Nullable ControlAnswer run() throws IOException;
   }

@@ -18,7 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a machine must offer before FUSE can be used at all. Each check is null when satisfied. */
+/** What FUSE needs from a machine. Each check returns null when satisfied. */
 public final class MachineChecks {
   private static final int CAP_SYS_ADMIN = 21;
   private static final String LIBRARY = "libfuse.so.2";
@@ -29,7 +29,7 @@ public final class MachineChecks {
     this.surroundings = surroundings;
   }
 
-  /** Throws the first thing that makes mounting impossible here. */
+  /** Throws the first problem that makes mounting impossible here. */
   void requireFuse(String bridge) throws MountFailure {
     String library = BridgeChoice.of(bridge, surroundings).isKernel() ? null : library();
     for (String problem : Arrays.asList(device(), permission(), library)) {
@@ -53,13 +53,14 @@ public final class MachineChecks {
     }
   }
 
-  /** Some systems give it to a group. */
+  /** Some systems let only a group use the device. */
   private static String accessRemedy(Path device) {
     try {
       int mode = (Integer) Files.getAttribute(device, "unix:mode");
       String group = Files.readAttributes(device, PosixFileAttributes.class).group().getName();
       if ((mode & 0060) == 0060 && !group.equals("root")) {
-        return "it is for group " + group + ": usermod -a -G " + group + " USER, and log in anew";
+        return "only group %s may use it: usermod -a -G %s USER, then log in again"
+            .formatted(group, group);
       }
     } catch (IOException | RuntimeException e) {
       return "it needs mode 0666 for users";
@@ -74,7 +75,7 @@ public final class MachineChecks {
     return LIBRARY + ": not found; apt-get install libfuse2, or dnf install fuse-libs";
   }
 
-  /** Where libfuse is known from, or null. */
+  /** Where libfuse was found, or null. */
   public @Nullable String libraryPlace() {
     Path cache = surroundings.root().resolve("etc/ld.so.cache");
     try {
@@ -83,7 +84,7 @@ public final class MachineChecks {
         return "ld.so.cache";
       }
     } catch (IOException e) {
-      // No cache on this system: the directories decide.
+      // This system has no cache: search the directories.
     }
     for (Path directory : libraryDirectories()) {
       if (Files.exists(directory.resolve(LIBRARY))) {

@@ -15,11 +15,11 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What must hold before a mount is started; each failure is one line with a remedy. */
+/** Checks before a mount starts. Each failure is one line with a remedy. */
 public final class MountChecks {
   private static final int STICKY = 01000;
 
-  /** Those that cannot be served as well: what is wrong with them is said where they are opened. */
+  /** Includes tar files that cannot be served: opening them reports why. */
   private static final Pattern TAR_NAME =
       Pattern.compile(".*\\.(tar(\\.[a-z0-9]+)?|tgz|tbz2?|txz|tzst)", Pattern.CASE_INSENSITIVE);
 
@@ -27,7 +27,7 @@ public final class MountChecks {
   private final Surroundings surroundings;
   private final MountTable mounts;
 
-  /** Who mounts for this process, having looked at the mount point; null if it mounts itself. */
+  /** Mounts for this process and has checked the mount point; null if this process mounts. */
   private final @Nullable Supervision mounting;
 
   public MountChecks(
@@ -41,7 +41,7 @@ public final class MountChecks {
     this.mounting = supervision != null && supervision.mountsForUser() ? supervision : null;
   }
 
-  /** Throws on the first thing that is not as it must be. Makes missing tier directories, 0700. */
+  /** Throws at the first failed check. Makes missing tier directories, mode 0700. */
   public void run() throws MountFailure {
     checkUser();
     checkSource();
@@ -51,7 +51,7 @@ public final class MountChecks {
       throw MountFailure.usage(
           settings.mountpoint(),
           "mount point",
-          "user " + surroundings.userName() + " cannot get there",
+          "user " + surroundings.userName() + " cannot reach it",
           "name a directory that the user can reach");
     }
     checkNesting();
@@ -69,13 +69,12 @@ public final class MountChecks {
   private void checkUser() throws MountFailure {
     if (settings.bridge().user() != null && mounting == null) {
       throw MountFailure.usage(
-          "--user: is for root, and has to be seen by the launcher scripts/pmfs; write it out on the"
+          "--user: works only for root and through the launcher scripts/pmfs; give it on the"
               + " command line");
     }
     if (mounting != null && settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(
-          "--bridge jnr: with --user requests come by the kernel's protocol alone; leave out one of"
-              + " the two");
+          "--bridge jnr: --user works only with the kernel bridge; leave out one of the two");
     }
   }
 
@@ -97,7 +96,7 @@ public final class MountChecks {
               source,
               "source",
               "not a directory",
-              "name the dataset's directory or a tar file; --source-form tar takes one of any name");
+              "name the dataset's directory or a tar file; --source-form tar accepts any name");
         }
         if (!Files.isReadable(source) || !(tar || Files.isExecutable(source))) {
           throw MountFailure.usage(
@@ -139,7 +138,7 @@ public final class MountChecks {
     }
   }
 
-  /** The rules of fusermount: write permission, and ownership where a sticky bit says so. */
+  /** The rules of fusermount: write permission, and ownership if the sticky bit is set. */
   private void checkMountpointOfUser(Path mountpoint) throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(mountpoint, "unix:uid");
     int mode = (Integer) Files.getAttribute(mountpoint, "unix:mode");
@@ -160,7 +159,7 @@ public final class MountChecks {
       throw MountFailure.usage(
           mountpoint, "mount point", "would hide the source " + source, "name another directory");
     }
-    // Then a walk of the mount would meet the mount again, without end.
+    // A walk of the mount would meet the mount again, without end.
     if (mountpoint.startsWith(source)) {
       throw MountFailure.usage(
           mountpoint,
@@ -177,7 +176,7 @@ public final class MountChecks {
         && !new MachineChecks(surroundings).userAllowOther()) {
       throw MountFailure.usage(
           mounting != null
-              ? "--allow-other: with --user root has to give it on the command line"
+              ? "--allow-other: with --user, root must give it on the command line"
               : "--allow-other: not allowed for users on this machine; ask for user_allow_other in"
                   + " /etc/fuse.conf");
     }
@@ -188,7 +187,7 @@ public final class MountChecks {
     tier.place().check(settings.copies().keepFree(), userToMakeFor());
   }
 
-  /** Copies inside the source would become part of the dataset; below the mount, unreachable. */
+  /** Inside the source, copies would join the dataset; below the mount, they are unreachable. */
   private void checkApart(Path path, String what) throws MountFailure {
     if (path.startsWith(settings.source().path())) {
       throw MountFailure.usage(
@@ -203,7 +202,7 @@ public final class MountChecks {
     }
   }
 
-  /** Whether it can be written is seen where it is opened. */
+  /** Opening the log later checks whether it can be written. */
   private void checkAccessLog() throws MountFailure {
     Path file = settings.observation().accessLog();
     if (file == null) {
@@ -215,7 +214,7 @@ public final class MountChecks {
     }
   }
 
-  /** Root can make what the user of a mount cannot. */
+  /** The user for whom root could make a directory, named in the remedy; null without --user. */
   private @Nullable String userToMakeFor() {
     return mounting == null ? null : surroundings.userName();
   }

@@ -10,8 +10,8 @@ public interface MountOpener {
   /**
    * Opens a dataset.
    *
-   * @param settings as the session has them
-   * @param session which one it is: with a source if it goes on
+   * @param settings the settings of the session
+   * @param session has a source if the session is resumed
    */
   MountedDataset open(MountSettings settings, SessionSettings session) throws MountFailure;
 }

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The tiers of one mount: opens them at their places, decides how each stores its copies, and
- * empties the places when the copies are to go.
+ * empties the places to drop the copies.
  */
 final class MountTiers {
   private static final Logger log = LoggerFactory.getLogger(MountTiers.class);
@@ -45,11 +45,11 @@ final class MountTiers {
   private record OpenTier(TierSpec spec, TierPlace place, Tier tier) {}
 
   /**
-   * Has no open tiers yet.
+   * Opens no tiers yet.
    *
-   * @param isResumed whether the mount is in use already: then a tier that cannot be opened does
-   *     not end it
-   * @param notice takes lines for whoever waits for the mount
+   * @param isResumed whether the mount is already in use: then it continues without a tier that
+   *     cannot be opened
+   * @param notice takes lines for the user who waits for the mount
    */
   MountTiers(
       MountSettings settings, SourceAndState source, boolean isResumed, Consumer<String> notice) {
@@ -59,7 +59,7 @@ final class MountTiers {
     this.notice = notice;
   }
 
-  /** Opens all tiers of the settings, and pushes each to what must be closed. */
+  /** Opens all tiers of the settings, and pushes each to {@code opened}. */
   void open(Deque<AutoCloseable> opened) throws MountFailure {
     for (TierSpec spec : settings.copies().tiers()) {
       TierPlace place = spec.place();
@@ -77,7 +77,7 @@ final class MountTiers {
       if (!isResumed) {
         throw e;
       }
-      log.warn("{}; going on without it", e.line());
+      log.warn("{}; continuing without it", e.line());
       return new MissingTier(spec.name(), spec.kind().word(), spec.path().toString(), e.line());
     }
   }
@@ -96,7 +96,7 @@ final class MountTiers {
     }
   }
 
-  /** What a pm tier is if it is not persistent memory: an error, or one line. */
+  /** A pm tier that is not persistent memory is an error with --require-dax, else a notice. */
   private void checkDax(TierSpec spec, Tier tier) throws MountFailure {
     TierStatus.Dax dax = tier.status().dax();
     if (dax == null || dax.real()) {
@@ -115,8 +115,8 @@ final class MountTiers {
   }
 
   /**
-   * Whether the kernel is to read copies of the first tier in place from the beginning, without its
-   * page cache.
+   * Whether the kernel reads copies of the first tier in place from the beginning, without its page
+   * cache.
    *
    * @param isPermitted whether the kernel lets this process pass files through
    */
@@ -129,7 +129,7 @@ final class MountTiers {
   }
 
   /**
-   * The copies in these tiers; pushes them to what must be closed.
+   * The copies in these tiers; pushes them to {@code opened}.
    *
    * @param isDirect whether the kernel reads them in place from the beginning
    */
@@ -165,7 +165,7 @@ final class MountTiers {
     return own == null ? settings.copies().compression() : own;
   }
 
-  /** Room for single files can only be made where copies are alone. */
+  /** Eviction needs a file for each copy: it cannot remove single copies from a bundle. */
   private Bundling bundling(boolean areFiles, boolean isDirect) {
     if (!settings.copies().eviction().equals("none")) {
       return Bundling.NONE;
@@ -176,14 +176,14 @@ final class MountTiers {
         : Bundling.ALL;
   }
 
-  /** Where a place without a directory, such as a pool, keeps the dictionary of its copies. */
+  /** The directory for the dictionary of a place without a directory, for example a pool. */
   private Path dictionaryBesideState(String tier) {
     String hash = Hashing.sha256().hashString(tier, UTF_8).toString();
     Path directory = source.state().resolve("pool-" + hash.substring(0, 16));
     try {
       return Files.createDirectories(directory);
     } catch (IOException e) {
-      // Copies that need a dictionary are then made without one.
+      // Copies are then made without a dictionary.
       log.warn("{}: state: {}", directory, Reason.of(e));
       return directory;
     }
@@ -201,12 +201,12 @@ final class MountTiers {
     thread.start();
   }
 
-  /** The first tier's name. */
+  /** The name of the first tier. */
   String first() {
     return tiers.get(0).tier().name();
   }
 
-  /** Removes all copies of the dataset; call it after the tiers were closed. */
+  /** Removes all copies of the dataset. Call it once the tiers are closed. */
   void wipe() {
     for (OpenTier one : tiers) {
       try {

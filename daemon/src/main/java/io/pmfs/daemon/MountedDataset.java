@@ -11,124 +11,124 @@ import io.pmfs.settings.SourceIdentity;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** A running mount, made by {@link Wiring}: everything the daemon may ask of it. */
+/** A running mount, made by {@link Wiring}, as the daemon uses it. */
 public interface MountedDataset extends AutoCloseable {
-  /** Mounts and serves; returns once a probe through the mount answered. */
+  /** Mounts and serves; returns once a probe through the mount was answered. */
   void start() throws MountFailure;
 
-  /** What the mount shows if that is not the files of the source; else empty. */
+  /** What the mount shows instead of the source's own files; empty if it shows those. */
   default String description() {
     return "";
   }
 
-  /** Which source is served, for later daemons of the session; null if none can go on with it. */
+  /** The identity of the source, for later daemons of the session; null if none can resume it. */
   default @Nullable SourceIdentity sourceIdentity() {
     return null;
   }
 
   /**
-   * Why another process could not go on with this source, because another one is at its path; null
-   * if it could, also without the source. Waits for a few seconds at most.
+   * Why another process could not continue: another source is at the source's path. Null if it
+   * could, even while the source is away. Waits a few seconds at most.
    */
   default @Nullable String otherSource() {
     return null;
   }
 
-  /** A snapshot; may be asked by several threads, and while unmounting. */
+  /** A snapshot. Several threads may call it, also while unmounting. */
   StatusReport status();
 
   /**
-   * The status of all nodes of the cluster; null if there is none. Waits for the others, some
-   * seconds at most.
+   * The status of all nodes; null without a cluster. Waits for the other nodes, some seconds at
+   * most.
    */
   default @Nullable NodesReport nodes() throws InterruptedException {
     return null;
   }
 
-  /** What {@link ControlRequests#curl} gives; null if there is no cluster. */
+  /** The answer of {@link ControlRequests#curl}; null without a cluster. */
   default @Nullable String curl(
       @Nullable String node, String resource, FileName path, @Nullable String range) {
     return null;
   }
 
-  /** The status, and what is measured besides; may be asked as {@link #status} may. */
+  /** The status and further metrics. Threads may call it as they call {@link #status}. */
   default Snapshot snapshot() {
     return new Snapshot(status(), 0, 0, 0);
   }
 
-  /** What can be told of single requests; null if nothing can. */
+  /** The log of single requests; null if there is none. */
   default @Nullable RequestLog requests() {
     return null;
   }
 
-  /** What is staged, verified and evicted on request. */
+  /** The tasks that stage, verify and evict on request. */
   KeptTasks tasks();
 
   /**
-   * Unmounts; does nothing when there is no mount (yet, or any more). A busy mount gives a {@link
-   * MountFailure#BUSY} failure, and the session goes on. After a lazy unmount it also goes on,
-   * until the last file is closed.
+   * Unmounts; does nothing if there is no mount (yet, or any more). A busy mount gives a {@link
+   * MountFailure#BUSY} failure, and the session continues. After a lazy unmount it continues until
+   * the last file is closed.
    */
   void unmount(boolean lazy) throws MountFailure;
 
-  /** Whether requests that come now could be taken. */
+  /** Whether a worker is free for the next request. */
   default boolean hasIdleWorker() {
     return true;
   }
 
-  /** Counts what gets on: requests answered, and what the source and peers are asked for. */
+  /** A counter of progress: requests answered, and requests to the source and peers. */
   default long progress() {
     return 0;
   }
 
-  /** Whether the source or a peer owes an answer. */
+  /** Whether a request to the source or a peer is outstanding. */
   default boolean waitsForSource() {
     return false;
   }
 
   /**
-   * Whether the mount point leads there: the mount may be detached, with files open, or lie under
-   * another.
+   * Whether the mount point leads to this mount: it may be detached with files open, or hidden by
+   * another mount.
    */
   default boolean isAtMountpoint() {
     return true;
   }
 
-  /** The number of the mount, as mountinfo has it; null if it is not known. */
+  /** The device number of the mount in mountinfo; null if unknown. */
   default @Nullable String device() {
     return null;
   }
 
-  /** Whether this process can serve no more, and the mount is there for another. */
+  /** Whether this process can no longer serve, and the mount remains for another one. */
   default boolean hasFailed() {
     return false;
   }
 
-  /** What the kernel may answer alone. */
+  /** What the kernel may answer without pmfs. */
   default ReadMode readMode() {
     return ReadMode.PAGE_CACHE;
   }
 
-  /** Whether the mount stays when this process dies, for another one to go on with. */
+  /** Whether the mount remains for another process if this one dies. */
   default boolean outlivesProcess() {
     return false;
   }
 
   /**
-   * Stops cleanly without unmounting, for another process to go on with the session; false if it
-   * cannot, and then nothing has changed.
+   * Stops cleanly without unmounting, so that another process can continue the session. False if it
+   * cannot; then nothing has changed.
    */
   default boolean handOver() {
     return false;
   }
 
   /**
-   * Waits until the mount is gone, by {@link #unmount} or because another process unmounted it, or
-   * {@link #hasFailed}; says whether it did within the time.
+   * Waits until {@link #unmount} or another process has unmounted it, or {@link #hasFailed}. False
+   * after the limit.
    */
   boolean awaitUnmounted(Duration limit) throws InterruptedException;
 
-  /** Asks that {@link #close} drops all copies and state of this dataset. */
+  /** Makes {@link #close} drop all copies and state of this dataset. */
   void purge();
 
   /**

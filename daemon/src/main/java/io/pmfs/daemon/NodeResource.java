@@ -13,7 +13,7 @@ import io.pmfs.cluster.NodeRequests;
 import io.pmfs.daemon.report.StatusReport;
 import java.util.function.Supplier;
 
-/** What other nodes may ask of this one: its status, and its part of a task. */
+/** Answers requests of other nodes: this node's status, and its part of a task. */
 final class NodeResource implements NodeRequests {
   private static final String TASK = "task";
   private static final Gson GSON =

@@ -29,11 +29,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a mount shows of itself: metrics to whoever asks for them on the control socket, and with
- * {@code --metrics} those, the status and a page over TCP. Until somebody asks, nothing of it is
- * loaded. Safe for use by many threads; close is idempotent.
+ * The observability of a mount: metrics on the control socket and, with {@code --metrics}, metrics,
+ * status and a web page over TCP. Loads nothing before the first request. Safe for use by many
+ * threads; close is idempotent.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what is repeated catches what it throws
+@SuppressWarnings("FutureReturnValueIgnored") // the repeated task catches its exceptions
 final class Observation implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Observation.class);
   private static final Duration CONNECTION_LIMIT = Duration.ofSeconds(20);
@@ -49,11 +49,11 @@ final class Observation implements AutoCloseable {
   private volatile @Nullable ScheduledExecutorService sampler;
 
   /**
-   * Shows nothing over TCP yet.
+   * Does not listen yet.
    *
-   * @param wanted where to answer; null for nowhere
-   * @param snapshots of what metrics are made
-   * @param status what {@code /status} answers
+   * @param wanted the TCP address; null for none
+   * @param snapshots the source of metrics
+   * @param status the answer of {@code /status}
    */
   Observation(
       @Nullable MetricsAddress wanted,
@@ -67,10 +67,9 @@ final class Observation implements AutoCloseable {
   }
 
   /**
-   * Listens if that is wanted.
+   * Listens if there is an address.
    *
-   * @param isInUse whether a mount depends on it already, which is not to end because of this: then
-   *     a failure is one line in the log
+   * @param isInUse whether the mount is already in use: then a failure is only a line in the log
    */
   void open(boolean isInUse) throws MountFailure {
     MetricsAddress address = wanted;
@@ -83,7 +82,7 @@ final class Observation implements AutoCloseable {
       if (!isInUse) {
         throw e;
       }
-      log.warn("{}; going on without", e.line());
+      log.warn("{}; continuing without it", e.line());
     }
   }
 
@@ -124,7 +123,7 @@ final class Observation implements AutoCloseable {
           try {
             history.sample();
           } catch (RuntimeException e) {
-            log.debug("no sample", e); // a cluster that is being closed; the next one may be
+            log.debug("no sample", e); // for example while the cluster closes
           }
         },
         0,
@@ -136,12 +135,12 @@ final class Observation implements AutoCloseable {
     String reason = Reason.of(e);
     String remedy =
         reason.contains("in use")
-            ? "; choose another port, or 0 for any that is free"
+            ? "; choose another port, or 0 for any free port"
             : reason.contains("assign") ? "; give one of this machine's addresses" : "";
     return new MountFailure(ExitStatus.FAILED, "--metrics " + address + ": " + reason + remedy, e);
   }
 
-  /** The metrics in Prometheus text. */
+  /** The metrics in Prometheus's text format. */
   synchronized String text() {
     Metrics ready = metrics;
     if (ready == null) {
@@ -151,7 +150,7 @@ final class Observation implements AutoCloseable {
     return ready.text();
   }
 
-  /** Where it is answered over TCP; null if nowhere. */
+  /** The URL of the web page; null if there is none. */
   @Nullable String url() {
     HttpServer listening = server;
     return listening == null ? null : url(listening);

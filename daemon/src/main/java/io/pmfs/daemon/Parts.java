@@ -9,10 +9,10 @@ import io.pmfs.stage.Stager;
 import java.util.Deque;
 
 /**
- * The parts of a mount, as {@link Wiring} put them together.
+ * The parts of a mount, assembled by {@link Wiring}.
  *
  * @param bridgeReason why this bridge was chosen
- * @param isResumed whether an earlier daemon served this mount before
+ * @param isResumed whether an earlier daemon served this mount
  * @param isDirect whether the kernel reads copies in place from the beginning
  * @param opened what must be closed, in this order
  */

@@ -20,13 +20,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What another node does of a {@link SharedTask}. One thread has it begin and follows it; its
- * daemon may be replaced meanwhile, and is then asked again. Safe for use by many threads.
+ * The part of a {@link SharedTask} that another node does. One thread starts and follows it. If the
+ * node's daemon is replaced meanwhile, the part is requested again. Safe for use by many threads.
  */
 final class PeerPart {
   private static final Logger log = LoggerFactory.getLogger(PeerPart.class);
 
-  /** Looks in vain, after which the part counts as undone: the next daemon may go on before. */
+  /** After this many looks without an answer the part counts as undone. */
   private static final int MOST_SILENT_LOOKS = 60;
 
   private static final long FIRST_PAUSE_MS = 20;
@@ -36,7 +36,7 @@ final class PeerPart {
   private final long longestPauseMs;
   private final Findings findings;
 
-  /** Of the requests that have ended, and of the one that is at work. */
+  /** The reports of the ended requests and of the running one. */
   private final List<TaskReport> reports = new ArrayList<>(); // GUARDED_BY(this)
 
   private volatile @Nullable String undone;
@@ -53,12 +53,12 @@ final class PeerPart {
     return node.name();
   }
 
-  /** Asks it to stop; what it did so far stays. */
+  /** Asks the node to stop; its copies so far stay. */
   void cancel() {
     cancelled = true;
   }
 
-  /** Has the node do one request after the other; returns when it has, or will not. */
+  /** Sends the node one request after the other; returns when all are done or one failed. */
   void follow(Iterable<TaskRequest> requests) throws InterruptedException {
     try {
       for (TaskRequest request : requests) {
@@ -84,12 +84,12 @@ final class PeerPart {
     findings.add(new TaskFinding(FileName.of(""), TaskFinding.Kind.FAILED, reason));
   }
 
-  /** How far it is: one report for each request that was begun. */
+  /** The progress: one report for each request that was started. */
   synchronized List<TaskReport> reports() {
     return List.copyOf(reports);
   }
 
-  /** Why not all of it was done, or null. */
+  /** Why the part is incomplete, or null. */
   @Nullable String undone() {
     return undone;
   }
@@ -102,7 +102,7 @@ final class PeerPart {
     return findings.size();
   }
 
-  /** Gives up its findings. */
+  /** Discards its findings. */
   void close() {
     findings.close();
   }
@@ -133,7 +133,7 @@ final class PeerPart {
           }
         } catch (PeerException e) {
           if (e.kind() != PeerException.Kind.UNREACHABLE && asked == null) {
-            return "its part was not begun: " + PeerReason.of(e);
+            return "its part did not start: " + PeerReason.of(e);
           }
           log.debug("{}: {}", node.name(), e.getMessage());
           silent++;
@@ -144,10 +144,10 @@ final class PeerPart {
         pauseMs = Math.min(longestPauseMs, pauseMs * 2);
         TimeUnit.MILLISECONDS.sleep(pauseMs);
       }
-      return asked == null ? "its part was not begun: it left" : "it left before its part was done";
+      return asked == null ? "its part did not start: it left" : "it left before its part was done";
     }
 
-    /** Whether there is nothing more to wait for. */
+    /** Whether the request has ended. */
     private boolean look(Member peer) throws PeerException {
       Member before = asked;
       if (cancelled) {
@@ -177,7 +177,7 @@ final class PeerPart {
         peers.cancel(peer);
         isTold = true;
       } catch (PeerException e) {
-        // Unless it was not heard: its own users began it, and are to end it.
+        // A refusal means that the node's own users started the task: only they may cancel it.
         isLeftToIt = e.kind() != PeerException.Kind.UNREACHABLE;
         throw e;
       }
@@ -196,7 +196,7 @@ final class PeerPart {
     private @Nullable String outcome(Member peer) {
       TaskReport report = latest;
       if (report == null || report.isRunning()) {
-        return "another task began there before the outcome of its part was asked for";
+        return "another task started there before the result of its part was read";
       }
       takeFindings(peer);
       return switch (report.state()) {
@@ -216,7 +216,7 @@ final class PeerPart {
           taken += page.size();
         }
       } catch (PeerException | IllegalArgumentException e) {
-        log.warn("{}: its findings: {}", node.name(), e.getMessage());
+        log.warn("{}: its findings cannot be read: {}", node.name(), e.getMessage());
       }
     }
   }

@@ -28,9 +28,9 @@ import java.util.NoSuchElementException;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** The tasks of the other nodes of a cluster, each of which does its own share of the work. */
+/** The tasks of the other nodes of a cluster; each node does its own share of the work. */
 final class PeerTasks {
-  /** A request to a peer may have 1 MiB; this leaves room for what is beside the paths. */
+  /** A request to a peer may have 1 MiB; this leaves room for its other fields. */
   static final int MOST_PATH_BYTES = (1 << 20) - (64 << 10);
 
   private static final String PATH = "task";
@@ -46,9 +46,9 @@ final class PeerTasks {
   }
 
   /**
-   * The same with another patience.
+   * The same with another interval.
    *
-   * @param scratch where what other nodes found lies
+   * @param scratch files for the findings of other nodes
    * @param lookAgain the longest pause between two looks at a peer's part
    */
   PeerTasks(Peers peers, ScratchFiles scratch, Duration lookAgain) {
@@ -65,17 +65,17 @@ final class PeerTasks {
    */
   record Node(UUID id, String name) {}
 
-  /** Whether a task is to be done by all nodes. */
+  /** Whether all nodes take part in a task. */
   static boolean isForAll(TaskRequest request) {
     return request instanceof TaskRequest.Stage || request instanceof TaskRequest.Check;
   }
 
-  /** The other nodes, as of now. */
+  /** The other nodes at present. */
   List<Node> nodes() {
     return peers.others().stream().map(member -> new Node(member.id(), member.name())).toList();
   }
 
-  /** A task that was started here with a request, together with the same on other nodes. */
+  /** A task started here, combined with the same task on other nodes. */
   FileTask everywhere(FileTask here, TaskRequest request, List<Node> others) {
     if (others.isEmpty()) {
       return here;
@@ -89,7 +89,7 @@ final class PeerTasks {
     return task;
   }
 
-  /** The node's daemon of now; null while it is not there. */
+  /** The node's present daemon; null while there is none. */
   @Nullable Member find(UUID id) {
     return peers.others().stream()
         .filter(member -> member.id().equals(id))
@@ -97,7 +97,7 @@ final class PeerTasks {
         .orElse(null);
   }
 
-  /** A request as several that are each small enough for a peer, made when they are asked for. */
+  /** Splits a request into pieces that are small enough for a peer, made on demand. */
   static Iterable<TaskRequest> pieces(TaskRequest request) {
     return () -> new Pieces(request);
   }
@@ -136,7 +136,7 @@ final class PeerTasks {
     }
   }
 
-  /** Has a peer do its part; if it is at exactly this already, it goes on. */
+  /** Makes a peer start its part; a peer that already runs the same request continues it. */
   TaskReport start(Member peer, TaskRequest request) throws PeerException {
     StringWriter text = new StringWriter();
     try (JsonWriter out = new JsonWriter(text)) {
@@ -155,7 +155,7 @@ final class PeerTasks {
     peers.call(peer, "DELETE", PATH + "/latest", "");
   }
 
-  /** Some of what there is to say of single paths; none at its end. */
+  /** A page of the findings; empty at the end. */
   List<TaskResource.Finding> findings(Member peer, long from) throws PeerException {
     try {
       String answer =

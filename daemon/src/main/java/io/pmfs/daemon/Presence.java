@@ -12,14 +12,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What other commands find a daemon by: its place in the registry, and the control socket. The
- * place is that of who is mounted there: a daemon whose mount is detached, and has open files to
- * serve, gives it back for others to mount. Used by one thread.
+ * How commands find a daemon: its place in the registry, and its control socket. The place belongs
+ * to the daemon mounted there. A daemon whose mount is detached but still serves open files
+ * releases its place, so that another can mount. Used by one thread.
  */
 final class Presence implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Presence.class);
 
-  /** Who has just unmounted lazily waits so long for the end, and asks for nothing after that. */
+  /** A command that has unmounted lazily needs the daemon no longer than this. */
   static final Duration DETACHED = Duration.ofSeconds(3);
 
   private final Path mountpoint;
@@ -33,10 +33,10 @@ final class Presence implements AutoCloseable {
   private boolean isTroubled;
 
   /**
-   * Not seen yet.
+   * Not visible before {@link #appear}.
    *
-   * @param taken the place, if it was to be had already
-   * @param entry what is told of the daemon, by its control socket
+   * @param taken the place, if the daemon already has it
+   * @param entry makes the daemon's entry from the path of its control socket
    */
   Presence(
       Path mountpoint,
@@ -51,7 +51,7 @@ final class Presence implements AutoCloseable {
     this.entry = entry;
   }
 
-  /** Listens, and says so; does nothing without a place. */
+  /** Listens and publishes the entry; does nothing without a place. */
   void appear() throws IOException {
     Registration place = registration;
     if (place == null || control != null) {
@@ -63,7 +63,7 @@ final class Presence implements AutoCloseable {
     log.info("{}: control socket {}", mountpoint, server.socket());
   }
 
-  /** Takes the place that is due to a daemon, or gives it back. */
+  /** Takes or releases the place, depending on whether the mount is at its mount point. */
   void update(boolean isAtMountpoint) {
     if (isAtMountpoint) {
       isDetached = false;
@@ -74,7 +74,7 @@ final class Presence implements AutoCloseable {
       isDetached = true;
       detachedSince = System.nanoTime();
     } else if (registration != null && System.nanoTime() - detachedSince > DETACHED.toNanos()) {
-      log.info("{}: detached; what is open there is served until it is closed", mountpoint);
+      log.info("{}: detached; open files are served until they are closed", mountpoint);
       close();
     }
   }
@@ -88,13 +88,13 @@ final class Presence implements AutoCloseable {
       isTroubled = false;
     } catch (IOException | MountFailure e) {
       if (!isTroubled) {
-        log.warn("{}: commands do not find this daemon for now: {}", mountpoint, e.getMessage());
+        log.warn("{}: commands cannot find this daemon for now: {}", mountpoint, e.getMessage());
       }
       isTroubled = true;
     }
   }
 
-  /** Is not found any more. Idempotent. */
+  /** Stops listening and releases the place. Idempotent. */
   @Override
   public void close() {
     fallSilent();
@@ -105,7 +105,7 @@ final class Presence implements AutoCloseable {
     }
   }
 
-  /** Listens no more, and keeps the place until all is stopped. */
+  /** Stops listening, but keeps the place until everything has stopped. */
   void fallSilent() {
     ControlServer server = control;
     control = null;

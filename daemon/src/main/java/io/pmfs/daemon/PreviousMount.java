@@ -12,14 +12,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is on a mount point already: nothing, our own mount, one that is about to be gone, or the
- * remains of one.
+ * The mount that is already on a mount point: none, a live one, one that is ending, or a stale one.
  */
 public final class PreviousMount {
-  /** Crashes can stack stale mounts; more than this is not ours to untangle. */
+  /** Crashes can stack stale mounts; pmfs removes at most this many. */
   private static final int MAX_STALE = 8;
 
-  /** An orderly end takes as long at most; see {@code MountCommand}. */
+  /** The longest orderly end; see {@code MountCommand}. */
   static final Duration PATIENCE = Duration.ofSeconds(30);
 
   private static final Duration SILENT = Duration.ofSeconds(2);
@@ -35,7 +34,7 @@ public final class PreviousMount {
     this(settings, registry, invocation, PATIENCE);
   }
 
-  /** Waits so long for a predecessor that is ending. */
+  /** Waits up to {@code patience} for a predecessor that is ending. */
   PreviousMount(
       MountSettings settings, Registry registry, Invocation invocation, Duration patience) {
     this.settings = settings;
@@ -45,8 +44,8 @@ public final class PreviousMount {
   }
 
   /**
-   * Takes the mount point, when a daemon that is ending there has ended, and cleans up stale
-   * mounts; fails if something that lives is mounted there, or does not end in time.
+   * Waits for a daemon that is ending there, takes the mount point and removes stale mounts. Fails
+   * if a live mount is there, or if the daemon does not end in time.
    */
   public Registration replace() throws MountFailure {
     Path mountpoint = settings.mountpoint();
@@ -75,13 +74,13 @@ public final class PreviousMount {
     }
   }
 
-  /** Opens what a predecessor may have yet, whose mount is gone already. */
+  /** Opens a resource that an unmounted predecessor may still hold. */
   public interface Opening<T> {
-    /** Fails with {@link ExitStatus#IN_USE} as long as another has it. */
+    /** Fails with {@link ExitStatus#IN_USE} while another process holds it. */
     T open() throws MountFailure;
   }
 
-  /** Opens it when a daemon that is ending has ended; what a mount has that lives fails at once. */
+  /** Opens it once an ending daemon has ended; fails at once if a live mount holds it. */
   public <T> T await(Opening<T> opening) throws MountFailure {
     long begin = System.nanoTime();
     end = begin + patience.toNanos();
@@ -96,7 +95,7 @@ public final class PreviousMount {
         if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
           said = true;
           invocation.warn(
-              "%s: waits for another pmfs, which has the copies and is not mounted, %d s at most"
+              "%s: waiting for another pmfs, which has the copies but is not mounted, %d s at most"
                   .formatted(settings.mountpoint(), patience.toSeconds()));
         }
       }
@@ -118,7 +117,7 @@ public final class PreviousMount {
     return false;
   }
 
-  /** Waits a moment; false if all of the time is over. */
+  /** Waits a moment; false once the time is over. */
   private boolean pause() throws MountFailure {
     if (System.nanoTime() - end > 0) {
       return false;
@@ -143,9 +142,9 @@ public final class PreviousMount {
 
   private String waiting(Registry.@Nullable Entry entry) {
     return entry == null
-        ? "%s: waits for another pmfs, which is starting or stopping there, %d s at most"
+        ? "%s: waiting for another pmfs, which is starting or stopping there, %d s at most"
             .formatted(settings.mountpoint(), patience.toSeconds())
-        : "%s: waits for pmfs (pid %d), which is just stopping there, %d s at most"
+        : "%s: waiting for pmfs (pid %d), which is stopping there, %d s at most"
             .formatted(settings.mountpoint(), entry.pid(), patience.toSeconds());
   }
 
@@ -155,7 +154,7 @@ public final class PreviousMount {
         entry == null
             ? "%s: another pmfs is starting or stopping there and has not ended after %d s; see pmfs status, or try again"
                 .formatted(settings.mountpoint(), patience.toSeconds())
-            : "%s: pmfs (pid %d) is just stopping there and has not ended after %d s; see %s, or try again"
+            : "%s: pmfs (pid %d) is stopping there and has not ended after %d s; see %s, or try again"
                 .formatted(
                     settings.mountpoint(), entry.pid(), patience.toSeconds(), entry.logFile()));
   }

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** The last warnings and errors of the log, for whoever has no access to its file. */
+/** The last warnings and errors of the log, for readers without access to its file. */
 final class RecentLog extends AppenderBase<ILoggingEvent> {
   private static final int MOST = 50;
   private static final int MOST_CHARACTERS = 500;

@@ -19,13 +19,14 @@ import io.pmfs.daemon.requests.RequestLog;
 import java.time.Instant;
 
 /**
- * Lines of requests for one client of the control socket, as a chunked answer that ends when the
- * client leaves or the daemon does. What a slow client does not take is counted, and it is told how
- * much that was; one that takes nothing for ten seconds is disconnected.
+ * Lines of requests for one client of the control socket: a chunked answer that ends when the
+ * client disconnects or the daemon stops. If the client is slow, lines are dropped, and a note
+ * tells it how many requests are missing. A client that reads nothing for ten seconds is
+ * disconnected.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel closes it
+@SuppressWarnings("FutureReturnValueIgnored") // a failure closes the channel
 final class RequestFeed implements LineReader {
-  /** What may wait for one client, in bytes. */
+  /** The bytes that may wait for one client. */
   private static final WriteBufferWaterMark BUFFER = new WriteBufferWaterMark(512 << 10, 1 << 20);
 
   private final Channel channel;
@@ -38,10 +39,10 @@ final class RequestFeed implements LineReader {
     this.log = log;
   }
 
-  /** Answers with what comes from now on; does nothing and says false if too many listen. */
+  /** Starts the answer with lines from now on; false if there are too many readers. */
   synchronized boolean begin() {
     channel.config().setWriteBufferWaterMark(BUFFER);
-    // Lines that come now wait for the head.
+    // take() waits for this method, so no line precedes the head.
     if (!log.add(this)) {
       return false;
     }
@@ -71,12 +72,12 @@ final class RequestFeed implements LineReader {
     if (untaken == 0) {
       return "";
     }
-    String note = new LogLine.Missing(Instant.now(), untaken, "they were taken too slowly").text();
+    String note = new LogLine.Missing(Instant.now(), untaken, "the reader was too slow").text();
     untaken = 0;
     return note + "\n";
   }
 
-  /** The daemon ends. */
+  /** Ends the answer because the daemon stops. */
   synchronized void end() {
     if (!hasEnded) {
       hasEnded = true;

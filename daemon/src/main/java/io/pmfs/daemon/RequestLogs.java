@@ -16,18 +16,18 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What a mount keeps of its requests, by its settings. */
+/** Opens the request log of a mount as its settings say. */
 final class RequestLogs {
   private static final Logger log = LoggerFactory.getLogger(RequestLogs.class);
 
   private RequestLogs() {}
 
   /**
-   * Opens the access log, if one is wanted, and begins to watch for slow requests.
+   * Opens the access log, if there is one, and starts watching for slow requests.
    *
-   * @param bridge whose requests they are
-   * @param isInUse whether a mount depends on it already, which is not to end because of this: then
-   *     a file that cannot be written is one line in the log
+   * @param bridge the source of the requests
+   * @param isInUse whether the mount is already in use: then a file that cannot be written is only
+   *     a line in the log
    */
   static RequestLog open(
       ObservationSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
@@ -59,7 +59,7 @@ final class RequestLogs {
         throw new MountFailure(
             ExitStatus.USAGE, line + "; choose another file with --access-log", e);
       }
-      log.warn("{}; going on without", line);
+      log.warn("{}; trying again later", line);
     }
     return file;
   }

@@ -39,15 +39,15 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A dataset with its tiers, namespace and bridge, as {@link Wiring} put them together. */
+/** A dataset with its tiers, namespace and bridge, assembled by {@link Wiring}. */
 final class ServedDataset implements MountedDataset {
   private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
 
   static final String LACKS_CAPABILITY =
-      "no passthrough: it takes CAP_SYS_ADMIN, which the user's daemon has only with"
+      "no passthrough: it needs CAP_SYS_ADMIN, which the user's daemon has only with"
           + " --passthrough-capability";
 
-  /** A first node is alone for as long as it takes to see that nobody else is there. */
+  /** How long a first node looks for others before it starts alone. */
   private static final Duration OWN_PART = Duration.ofSeconds(10);
 
   /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
@@ -79,7 +79,7 @@ final class ServedDataset implements MountedDataset {
   private volatile boolean started;
   private volatile boolean purge;
 
-  /** Takes over everything. */
+  /** Takes over all parts. */
   ServedDataset(Parts parts) {
     this.settings = parts.settings();
     this.state = parts.source().state();
@@ -104,7 +104,7 @@ final class ServedDataset implements MountedDataset {
   @Override
   public void start() throws MountFailure {
     started = true;
-    // A mount that is in use already waits for nobody; a new one is to find its peers first.
+    // A resumed mount does not wait for peers; a new one finds them first.
     if (!isResumed) {
       join(OWN_PART);
     }
@@ -114,7 +114,7 @@ final class ServedDataset implements MountedDataset {
       throw Wiring.failure(e);
     }
     if (isResumed) {
-      // A task is to know which files are this node's; readers are answered meanwhile.
+      // A task must know this node's share; readers are served meanwhile.
       join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
     tasks.resume();
@@ -133,19 +133,18 @@ final class ServedDataset implements MountedDataset {
       stayAlone(new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e));
     } catch (IOException e) {
       stayAlone(
-          new MountFailure(
-              ExitStatus.FAILED, "--cluster: peers cannot be answered: " + Reason.of(e), e));
+          new MountFailure(ExitStatus.FAILED, "--cluster: cannot serve peers: " + Reason.of(e), e));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** A mount that is in use goes on without peers; a new one does not begin so. */
+  /** A resumed mount continues without peers; a new one fails. */
   private void stayAlone(MountFailure failure) throws MountFailure {
     if (!isResumed) {
       throw failure;
     }
-    log.warn("{}; going on without peers", failure.line());
+    log.warn("{}; continuing without peers", failure.line());
   }
 
   @Override
@@ -171,9 +170,9 @@ final class ServedDataset implements MountedDataset {
   @Override
   public StatusReport status() {
     ReadOrigins origins = stager.readOrigins();
-    List<StatusReport.TierStatus> tierReports =
+    List<StatusReport.TierReport> tierReports =
         IntStream.range(0, copies.tiers().size())
-            .mapToObj(i -> StatusReport.TierStatus.of(i, origins, copies, stager))
+            .mapToObj(i -> StatusReport.TierReport.of(i, origins, copies, stager))
             .toList();
     StatusReport.Reads reads =
         StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
@@ -207,7 +206,7 @@ final class ServedDataset implements MountedDataset {
         source.absence());
   }
 
-  /** A file that is left to the kernel counts as if it were read whole, once for each open. */
+  /** A file that the kernel reads itself counts as read whole, once for each open. */
   private RecentReads.Counts counts() {
     StagerStatus staging = stager.status();
     long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
@@ -366,8 +365,8 @@ final class ServedDataset implements MountedDataset {
   }
 
   private void closeParts() {
-    // First the others, who need not find out; then what makes copies, so that the tiers' usage is
-    // final; what is left comes after.
+    // First leave the cluster, so that peers need not detect it; then stop making copies, so that
+    // the tiers' usage is final; then the rest.
     if (cluster != null) {
       cluster.close();
     }
@@ -402,7 +401,7 @@ final class ServedDataset implements MountedDataset {
         MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE);
       }
     } catch (IOException e) {
-      log.warn("{} could not be removed: {}", directory, Reason.of(e));
+      log.warn("{}: cannot be removed: {}", directory, Reason.of(e));
     }
   }
 }

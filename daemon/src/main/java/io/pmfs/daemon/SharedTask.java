@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task of several nodes of a cluster: each does its own part, and what is said of it is the sum.
- * It runs until all parts have ended. A part that another node left undone is a finding.
+ * A task of several nodes of a cluster: each does its own part, and reports are sums of the parts.
+ * It runs until all parts have ended. A part that another node did not finish is a finding.
  */
 final class SharedTask implements FileTask {
   private static final Logger log = LoggerFactory.getLogger(SharedTask.class);
@@ -31,7 +31,7 @@ final class SharedTask implements FileTask {
     this.parts = List.copyOf(parts);
   }
 
-  /** Has the others do these requests, which each part passes over by itself, and follows them. */
+  /** Sends these requests to the other nodes and follows them; each part iterates on its own. */
   void start(Iterable<TaskRequest> requests) {
     CountDownLatch running = new CountDownLatch(parts.size());
     for (PeerPart part : parts) {
@@ -50,7 +50,7 @@ final class SharedTask implements FileTask {
         () -> {
           running.await();
           while (!here.await(LOOK_AGAIN)) {
-            log.debug("the part here goes on");
+            log.debug("this node's part is still running");
           }
           ended.countDown();
         });
@@ -80,7 +80,7 @@ final class SharedTask implements FileTask {
     return here;
   }
 
-  /** How many nodes take part, as far as is known. */
+  /** How many nodes are known to take part. */
   int nodes() {
     return 1 + (int) parts.stream().filter(part -> !part.reports().isEmpty()).count();
   }
@@ -165,7 +165,7 @@ final class SharedTask implements FileTask {
     }
   }
 
-  /** Those of this node first; those of the others once all have ended. */
+  /** This node's findings first; those of the other nodes once all parts have ended. */
   @Override
   public List<TaskFinding> findings(long from, int limit) {
     List<TaskFinding> found = new ArrayList<>(here.findings(from, limit));
@@ -181,7 +181,7 @@ final class SharedTask implements FileTask {
     return found;
   }
 
-  /** How many of this node's findings lie below an index behind them. */
+  /** The number of this node's findings, at most {@code from}. */
   private long countHere(long from) {
     long low = 0;
     long high = from;

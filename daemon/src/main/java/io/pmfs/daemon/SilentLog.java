@@ -7,8 +7,8 @@ import ch.qos.logback.core.spi.ContextAwareBase;
 import org.slf4j.Logger;
 
 /**
- * How logging is until {@link DaemonLog} starts: off, because what commands print is for people and
- * scripts. Logback finds it as a service and makes it, hence public.
+ * Turns logging off until {@link DaemonLog} starts: the output of commands is for people and
+ * scripts. Public because Logback loads it as a service.
  */
 public final class SilentLog extends ContextAwareBase implements Configurator {
   /** For the service loader. */

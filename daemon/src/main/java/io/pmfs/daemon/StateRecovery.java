@@ -5,10 +5,7 @@ import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * A thread that has the namespace recorded again once its disk can be written, and looks ever more
- * seldom.
- */
+/** A thread that resumes recording of the namespace once its disk can be written; it backs off. */
 final class StateRecovery implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(StateRecovery.class);
   private static final Duration FIRST = Duration.ofSeconds(1);
@@ -51,7 +48,7 @@ final class StateRecovery implements AutoCloseable {
     }
   }
 
-  /** Returns when the thread has ended, or its disk does not answer. */
+  /** Waits until the thread has ended, but not for a disk that does not answer. */
   @Override
   public void close() {
     thread.interrupt();

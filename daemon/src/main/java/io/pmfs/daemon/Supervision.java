@@ -20,16 +20,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What ties a daemon to the supervisor that started it (scripts/pmfs): a descriptor of /dev/fuse
- * that both hold, and a file. The file names mount point and read mode while the session is to go
- * on, so that the supervisor starts another daemon when this one is gone; its modification time
- * says when the daemon was last seen to answer.
+ * The link between a daemon and the supervisor that started it (scripts/pmfs): a descriptor of
+ * /dev/fuse that both hold, and a file. While the file names a mount point and a read mode, the
+ * session continues: the supervisor starts another daemon if this one dies. The file's modification
+ * time says when the daemon last answered.
  */
 public final class Supervision {
   public static final String DESCRIPTOR = "PMFS_SESSION_DESCRIPTOR";
   public static final String FILE = "PMFS_SESSION_FILE";
 
-  /** The number of the mount that is taken over, as mountinfo has it. */
+  /** The device number in mountinfo of the mount to take over. */
   static final String DEVICE = "PMFS_SESSION_DEVICE";
 
   // For a daemon that is not root; see scripts/pmfs-for-user.
@@ -61,7 +61,7 @@ public final class Supervision {
     this.allowOther = allowOther;
   }
 
-  /** From the environment; null for a daemon that runs alone. */
+  /** From the environment; null for a daemon without a supervisor. */
   public static @Nullable Supervision of(Surroundings surroundings) throws MountFailure {
     String descriptor = surroundings.variable(DESCRIPTOR);
     String path = surroundings.variable(FILE);
@@ -100,9 +100,7 @@ public final class Supervision {
     throw new IllegalArgumentException("unknown read mode " + word);
   }
 
-  /**
-   * Whether an earlier daemon mounted; then what follows from its choices must not be chosen again.
-   */
+  /** Whether an earlier daemon mounted; then its choices must not be made again. */
   public boolean isResumed() {
     return resumedMode != null;
   }
@@ -112,17 +110,17 @@ public final class Supervision {
     return resumedMode;
   }
 
-  /** The number of the session's mount, as mountinfo has it; null if it is not known. */
+  /** The device number of the session's mount in mountinfo; null if unknown. */
   public @Nullable String device() {
     return device;
   }
 
-  /** Whether the supervisor, as root, mounts for this process, which is a user's. */
+  /** Whether the supervisor mounts as root for this user's process. */
   boolean mountsForUser() {
     return mounter != null;
   }
 
-  /** Whether the supervisor would let other users in; of interest if it mounts. */
+  /** Whether a supervisor that mounts would let other users in. */
   boolean permitsAllowOther() {
     return allowOther;
   }
@@ -136,21 +134,21 @@ public final class Supervision {
         mounter);
   }
 
-  /** Which inode numbers the kernel was told in this session, whatever becomes of the state. */
+  /** The inode numbers that the kernel knows in this session, kept even if the state is lost. */
   Path numbers() {
     return file.resolveSibling(file.getFileName() + ".numbers");
   }
 
   /**
-   * The session is to go on if this daemon dies, in this read mode; called again when that changes.
-   * In one step: a file that was empty for a moment would be taken for the session's end if we died
-   * in it.
+   * Makes the session survive this daemon, in this read mode. Call it again when the mode changes.
+   * The file is replaced atomically: if the daemon died while it was empty, the supervisor would
+   * take that for the end of the session.
    */
   void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
     if (mode == writtenMode) {
       return;
     }
-    // The mount point last: it may hold line feeds, which DaemonLog does not take.
+    // The mount point last: it may contain line feeds; DaemonLog rejects them in the log's path.
     String lines = mode.word() + "\n" + logFile + "\n" + mountpoint + "\n";
     Path next = file.resolveSibling(file.getFileName() + ".new");
     Files.writeString(next, lines, UTF_8);
@@ -158,12 +156,12 @@ public final class Supervision {
     writtenMode = mode;
   }
 
-  /** What later daemons of the session go by. */
+  /** Keeps the settings for later daemons of the session. */
   void keep(SessionSettings settings) throws IOException {
     settings.write(settingsFile());
   }
 
-  /** What the session began with; null if it is new, or began with a pmfs that kept nothing. */
+  /** The settings that the session began with; null if it is new, or an old pmfs kept none. */
   public @Nullable SessionSettings settings() throws MountFailure {
     Path kept = settingsFile();
     if (!Files.exists(kept)) {
@@ -177,7 +175,7 @@ public final class Supervision {
     }
   }
 
-  /** Whether what is on the command line, which the supervisor repeats, does not count. */
+  /** Whether kept settings override the command line, which the supervisor repeats. */
   public boolean hasSettings() {
     return isResumed() && Files.exists(settingsFile());
   }
@@ -186,12 +184,12 @@ public final class Supervision {
     return file.resolveSibling(file.getFileName() + ".settings");
   }
 
-  /** The daemon answers. */
+  /** Records that the daemon answers. */
   void touch(InstantSource clock) throws IOException {
     Files.setLastModifiedTime(file, FileTime.from(clock.instant()));
   }
 
-  /** The session has ended, or is to. */
+  /** Ends the session. */
   void end() {
     try {
       Files.deleteIfExists(file);
@@ -199,7 +197,7 @@ public final class Supervision {
       Files.deleteIfExists(settingsFile());
       Files.deleteIfExists(numbers());
     } catch (IOException e) {
-      // The supervisor then starts a daemon that finds nothing mounted, and ends.
+      // The supervisor then starts another daemon, which finds no mount and ends.
       org.slf4j.LoggerFactory.getLogger(Supervision.class)
           .warn("{}: cannot be removed: {}", file, Reason.of(e));
     }

@@ -19,11 +19,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is kept of a running task for the next daemon.
+ * The record of a running task for the next daemon.
  *
- * @param resumes how often a daemon went on with it that did not run for long
- * @param isPart whether another node began it
- * @param others the nodes that do the same for this one
+ * @param resumes how many daemons in a row continued it but did not run for long
+ * @param isPart whether another node started it
+ * @param others the other nodes of a shared task
  */
 record TaskFile(
     String id, int resumes, boolean isPart, List<PeerTasks.Node> others, TaskRequest request) {
@@ -32,7 +32,7 @@ record TaskFile(
     return new TaskFile(id, newResumes, isPart, others, newRequest);
   }
 
-  /** For a daemon that goes on when this one is at a position. */
+  /** The record for a daemon that continues from this position. */
   TaskFile at(long position, boolean isSound) {
     TaskRequest next =
         request instanceof TaskRequest.Prefetch prefetch ? prefetch.from(position) : request;
@@ -45,10 +45,10 @@ record TaskFile(
     return list == null ? null : String.valueOf(list.getFileName());
   }
 
-  /** Replaces the file, so that there is a whole one at any time. */
+  /** Replaces the file atomically. */
   void write(Path path) throws IOException {
     if (request.paths() instanceof PathFile && listName() == null) {
-      throw new IOException("its list could not be kept beside it");
+      throw new IOException("its list of paths could not be stored beside it");
     }
     Path next = next(path);
     try (JsonWriter out = new JsonWriter(Files.newBufferedWriter(next, UTF_8))) {
@@ -78,7 +78,7 @@ record TaskFile(
     Files.deleteIfExists(path);
   }
 
-  /** Throws IOException or IllegalArgumentException for what is not such a file. */
+  /** Throws IOException or IllegalArgumentException if the file is malformed. */
   static TaskFile read(Path path, TaskLists lists) throws IOException {
     String id = null;
     TaskPaths list = null;

@@ -25,34 +25,34 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The lists of paths that come with tasks, each in a file for as long as its task runs. A list lies
- * beside the state, where the next daemon finds it; if the state's disk does not take it, in a file
- * without a name elsewhere, and the task ends with this daemon.
+ * The lists of paths that come with tasks, each in a file while its task runs. A list lies beside
+ * the state, where the next daemon finds it. If it cannot be written there, it lies in a file
+ * without a name elsewhere, and the next daemon cannot continue the task.
  */
 public final class TaskLists {
   private static final Logger log = LoggerFactory.getLogger(TaskLists.class);
 
-  /** What a list may take where it is not expected: ImageNet's has 70 MiB. */
+  /** The limit for a list that is not beside the state: ImageNet's has 70 MiB. */
   private static final long MAX_ELSEWHERE_BYTES = 256L << 20;
 
-  /** The request without its paths, a line of JSON, stands before the list. */
+  /** The limit for the line of JSON before the list: the request without its paths. */
   private static final int MAX_REQUEST_BYTES = 64 << 10;
 
   private final @Nullable Path directory;
   private final ScratchFiles elsewhere;
 
   /**
-   * Keeps lists in a directory, which is made when it is needed.
+   * Keeps lists in a directory, which is created on demand.
    *
    * @param directory null if there is none
-   * @param elsewhere where lists lie that do not fit there
+   * @param elsewhere holds lists that do not fit there
    */
   public TaskLists(@Nullable Path directory, ScratchFiles elsewhere) {
     this.directory = directory;
     this.elsewhere = elsewhere;
   }
 
-  /** A list that an earlier daemon kept. */
+  /** Opens a list that an earlier daemon kept. */
   PathFile open(String name) throws IOException {
     Path path = directory == null ? null : directory.resolve(name);
     if (path == null || !name.matches("[0-9a-f]{16}")) {
@@ -71,7 +71,7 @@ public final class TaskLists {
     return readLine(file).getBytes(UTF_8).length + 1L;
   }
 
-  /** Removes all lists but one: no task of an earlier daemon goes on with them. */
+  /** Removes all lists but one: no task will use the others. */
   void keepOnly(@Nullable String name) {
     if (directory == null || !Files.isDirectory(directory)) {
       return;
@@ -87,7 +87,7 @@ public final class TaskLists {
     }
   }
 
-  /** Begins to take a request with its list. */
+  /** Starts receiving a request with its list. */
   Upload begin() throws IOException {
     Path own = directory;
     if (own != null) {
@@ -122,7 +122,7 @@ public final class TaskLists {
     throw new IllegalArgumentException("a list of paths without a task before it");
   }
 
-  /** A request with its list, in the making. Used by one thread. */
+  /** A request with its list, while it is being received. Used by one thread. */
   final class Upload implements AutoCloseable {
     private FileChannel file;
     private @Nullable Path path;
@@ -186,9 +186,9 @@ public final class TaskLists {
     }
 
     /**
-     * The request, whose paths are the list. Its file is the caller's from now on.
+     * Returns the request, whose paths are the list. The caller then owns the list's file.
      *
-     * @throws IllegalArgumentException with a message fit for the user if it is not whole
+     * @throws IllegalArgumentException with a message fit for the user if it is incomplete
      */
     TaskRequest end() throws IOException {
       String request = readLine(file);
@@ -200,7 +200,7 @@ public final class TaskLists {
       }
     }
 
-    /** Gives up what was not taken. Idempotent. */
+    /** Removes the list unless {@link #end} returned it. Idempotent. */
     @Override
     public void close() {
       if (isTaken || isClosed) {

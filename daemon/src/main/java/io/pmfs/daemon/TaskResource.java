@@ -22,10 +22,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code /tasks} on the control socket: {@code POST /tasks} starts one, whose paths are in its JSON
- * or, with the content type {@value #LIST_TYPE}, in a list behind it; {@code GET /tasks/latest} is
- * a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} what there is to say
- * of single paths, {@code DELETE /tasks/latest} cancels.
+ * {@code /tasks} on the control socket. {@code POST /tasks} starts a task, whose paths are in its
+ * JSON or, with the content type {@value #LIST_TYPE}, in a list after it. {@code GET /tasks/latest}
+ * returns a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} the findings
+ * about single paths. {@code DELETE /tasks/latest} cancels.
  */
 public final class TaskResource {
   public static final String PATH = "/tasks";
@@ -33,7 +33,7 @@ public final class TaskResource {
   /** A line of JSON and a list of paths: docs/formats.md. */
   public static final String LIST_TYPE = "application/x-pmfs-paths";
 
-  /** Of JSON; some ten thousand paths. More are sent as a list. */
+  /** The limit for JSON: some ten thousand paths. Longer lists need {@link #LIST_TYPE}. */
   static final int MAX_REQUEST_BYTES = 4 << 20;
 
   private static final int MAX_FINDINGS = 1000;
@@ -50,12 +50,12 @@ public final class TaskResource {
     this.ofPeers = ofPeers;
   }
 
-  /** As another node of the cluster asks: for this node's part only. */
+  /** For requests of other nodes, which concern this node's part only. */
   static TaskResource ofPeers(KeptTasks tasks) {
     return new TaskResource(tasks, true);
   }
 
-  /** One path and what is the matter with it. */
+  /** A problem with one path. */
   public record Finding(String path, String outcome, String reason) {
     static Finding of(TaskFinding finding) {
       return new Finding(
@@ -64,13 +64,13 @@ public final class TaskResource {
           finding.reason());
     }
 
-    /** Whether nothing is missing, where it was read from JSON. */
+    /** Whether no field is missing after reading it from JSON. */
     public boolean isWhole() {
       return path != null && outcome != null && reason != null;
     }
   }
 
-  /** Some of the findings, in order; the last page has fewer than were asked for. */
+  /** A page of the findings, in order; the last page has fewer than requested. */
   public record Findings(List<Finding> findings) {}
 
   ControlAnswer answer(HttpMethod method, QueryStringDecoder query, ByteBuf body) {
@@ -112,14 +112,14 @@ public final class TaskResource {
     return start(request);
   }
 
-  /** Starts a task, or gives its list up. */
+  /** Starts a task; if that fails, discards its list. */
   ControlAnswer start(TaskRequest request) {
     boolean isStarted = false;
     try {
       if (ofPeers && !PeerTasks.isForAll(request)) {
         return ControlAnswer.error(
             HttpResponseStatus.FORBIDDEN,
-            "other nodes may start nothing but stage and check; run it on this node");
+            "other nodes may start only stage and check; run it on this node");
       }
       ControlAnswer answer =
           ControlAnswer.ok(ofPeers ? tasks.startPart(request) : tasks.start(request));
@@ -134,7 +134,7 @@ public final class TaskResource {
     }
   }
 
-  /** Where the lists of tasks lie. */
+  /** The lists of tasks. */
   TaskLists lists() {
     return tasks.lists();
   }

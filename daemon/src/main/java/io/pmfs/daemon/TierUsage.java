@@ -6,15 +6,13 @@ import io.pmfs.tier.Tier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What each tier's copies take, kept from a clean stop to the next start so that a tier takes
- * copies before it was compared with the records.
+ * The space that each tier's copies use, kept from a clean stop to the next start, so that a tier
+ * can take copies before it has been compared with the records.
  */
 final class TierUsage {
   private TierUsage() {}
 
-  /**
-   * What the opening before this one kept; null if it did not stop cleanly or did not use the tier.
-   */
+  /** The usage kept last time; null if pmfs did not stop cleanly or did not use the tier then. */
   static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
     Long opening = namespace.counter("tier-session/" + tier);
     Long bytes = namespace.counter("tier-bytes/" + tier);
@@ -28,7 +26,7 @@ final class TierUsage {
         : new Tier.Usage(bytes, copies);
   }
 
-  /** What the copies held, of which {@link #kept} says what they take; null if not known. */
+  /** The content size of the copies of which {@link #kept} is the space used; null if unknown. */
   static @Nullable Long keptContent(Namespace namespace, String tier) {
     Long bytes = namespace.counter("tier-content/" + tier);
     return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;

@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies that {@code pmfs run} or a job's prologue makes for one job: they go with the mount. A
- * file in the dataset's state directory says so, and thus also to the next mount if this one comes
- * to no orderly end. Copies that were there before stay.
+ * Copies that {@code pmfs run} or a job's prologue makes for one job: they are dropped with the
+ * mount. A marker file in the dataset's state directory tells the next mount if this one does not
+ * end in order. Copies that existed before stay.
  */
 public final class TransientCopies {
   /** Set by scripts/pmfs-run and scripts/slurm. */
@@ -32,9 +32,9 @@ public final class TransientCopies {
   }
 
   /**
-   * Before the state directory is opened, which makes it.
+   * Call this before opening the state directory, which creates it.
    *
-   * @param isResumed whether an earlier daemon of this mount decided it
+   * @param isResumed whether an earlier daemon of this mount has decided
    */
   public static TransientCopies before(Path state, Surroundings surroundings, boolean isResumed) {
     Path marker = state.resolve(MARKER);
@@ -43,7 +43,7 @@ public final class TransientCopies {
     return new TransientCopies(marker, wanted, isMarked || !Files.exists(state));
   }
 
-  /** After the state directory was opened, by whoever has it for itself: marks it. */
+  /** Decides, and marks the state directory, which this process must have opened exclusively. */
   public boolean areToBeDropped() {
     try {
       if (!wanted || !mayBeDropped) {

@@ -8,7 +8,7 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.util.Properties;
 
-/** The version this was built as. */
+/** The version of this build. */
 public final class Version {
   private Version() {}
 

@@ -14,7 +14,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.MountException;
-import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.MountSpec;
 import io.pmfs.fuse.Priority;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.SharedSession;
@@ -58,7 +58,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Calls everyone's constructors: the one place where the modules meet. */
+/** Calls the constructors of all parts: the one place where the modules meet. */
 public final class Wiring implements MountOpener {
   private static final Logger log = LoggerFactory.getLogger(Wiring.class);
 
@@ -71,7 +71,7 @@ public final class Wiring implements MountOpener {
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
 
-  /** What scripts/pmfs says beside -XX:MaxDirectMemorySize: the same number of bytes. */
+  /** Set by scripts/pmfs to the same number of bytes as -XX:MaxDirectMemorySize. */
   private static final String DIRECT_MEMORY = "pmfs.directMemoryBytes";
 
   private final Surroundings surroundings;
@@ -82,8 +82,8 @@ public final class Wiring implements MountOpener {
   /**
    * Wires mounts of this process.
    *
-   * @param kernelFlags what may be taken of the kernel's offer; see {@link KernelBridge}
-   * @param notice takes lines for whoever waits for a mount
+   * @param kernelFlags the features of the kernel that may be used; see {@link KernelBridge}
+   * @param notice takes lines for the user who waits for a mount
    */
   public Wiring(
       Surroundings surroundings,
@@ -164,7 +164,7 @@ public final class Wiring implements MountOpener {
   /**
    * Opens the source, the state of its dataset and its cluster.
    *
-   * @param isOpened whether the mount was opened, so that nobody waits for it any more
+   * @param isOpened whether the mount is open, so that no user waits for it any more
    */
   private SourceAndState openSource(
       MountSettings settings,
@@ -251,20 +251,20 @@ public final class Wiring implements MountOpener {
     RequestLog requests =
         RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
     opened.push(requests);
-    bridge.tell(requests);
+    bridge.listen(requests);
     return requests;
   }
 
   private static void compareTiers(SourceAndState source, Stager stager) {
     if (!source.namespace().stoppedCleanly()) {
       log.info(
-          "the last session did not stop cleanly: tiers take copies after they were compared with"
-              + " the records");
+          "the last session did not stop cleanly: tiers take new copies once they have been"
+              + " compared with the records");
     }
     stager.compareTiers();
   }
 
-  /** What is running goes on after this process only if the mount does. */
+  /** A running task outlives this process only if the mount does. */
   private KeptTasks tasks(
       SourceAndState source,
       PmfsFileSystem fileSystem,
@@ -294,12 +294,12 @@ public final class Wiring implements MountOpener {
     return kept;
   }
 
-  /** As much as the launcher has told Java; elsewhere without a limit. */
+  /** Limited as the launcher has limited Java's; unlimited without the launcher. */
   private static DirectMemory directMemory() {
     return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
   }
 
-  /** To the log, and to the one who waits for a mount if there is one. */
+  /** Sends a line to the log, and to the user who waits for the mount, if there is one. */
   private void sayOfState(String line, boolean isOpened) {
     log.warn("{}", line);
     if (!isOpened && !isResumed()) {
@@ -307,7 +307,7 @@ public final class Wiring implements MountOpener {
     }
   }
 
-  /** A directory in the place of a state that cannot be written, for this daemon only. */
+  /** A directory for this daemon only, used instead of a state that cannot be written. */
   private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
     try {
       Path directory = Files.createTempDirectory("pmfs-state");
@@ -336,7 +336,7 @@ public final class Wiring implements MountOpener {
       if (!isResumed()) {
         throw e;
       }
-      log.warn("{}; going on without peers", e.line());
+      log.warn("{}; continuing without peers", e.line());
       return null;
     }
   }
@@ -347,12 +347,12 @@ public final class Wiring implements MountOpener {
         : BridgeChoice.of(settings.bridge().kind(), surroundings);
   }
 
-  /** Whether the kernel lets this process give it files to read itself. */
+  /** Whether the kernel lets this process use passthrough. */
   private boolean mayPassThrough(MountSettings settings) {
     return mountsForUser() ? settings.bridge().passthroughCapability() : surroundings.isRoot();
   }
 
-  /** What tasks do not keep in memory lies beside the state, or where the control socket is. */
+  /** Scratch files of tasks lie beside the state, or else in the control socket's directory. */
   private ScratchFiles scratch(Path state) throws MountFailure {
     return new ScratchFiles(List.of(state, Registry.open(surroundings).directory()));
   }
@@ -360,8 +360,8 @@ public final class Wiring implements MountOpener {
   private Bridge bridge(
       BridgeChoice choice, MountSettings settings, ReadMode readMode, PmfsFileSystem fileSystem)
       throws MountException {
-    MountOptions options =
-        new MountOptions(
+    MountSpec options =
+        new MountSpec(
             settings.mountpoint(),
             settings.source().path().toString(),
             settings.bridge().allowOther(),

@@ -1,7 +1,6 @@
 /**
- * The life of a mount: what must hold before it starts, its wiring, the tie to its supervisor, its
- * tasks, and the control socket that answers for it. {@link io.pmfs.daemon.Wiring} alone calls
- * everyone's constructors.
+ * The life of a mount: checks before it starts, its wiring, the link to its supervisor, its tasks,
+ * and its control socket. Only {@link io.pmfs.daemon.Wiring} calls the constructors of all parts.
  */
 @NullMarked
 package io.pmfs.daemon;

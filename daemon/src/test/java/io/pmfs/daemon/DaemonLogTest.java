@@ -61,7 +61,7 @@ final class DaemonLogTest {
   @Test
   void start_fileNameWithPatternSigns_isUsage() {
     assertThatThrownBy(() -> DaemonLog.start(directory.resolve("100%i.log"), "info", false))
-        .hasMessageContaining("may be in its path");
+        .hasMessageContaining("its path must not contain any of");
   }
 
   @Test

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A dataset that mounts nothing but an entry in a test's mountinfo. */
+/** A dataset whose mount is only an entry in a test's mountinfo. */
 public final class FakeDataset implements MountedDataset {
   private final MountSettings settings;
   private final TestMachine world;
@@ -30,10 +30,10 @@ public final class FakeDataset implements MountedDataset {
   public volatile boolean lazily;
   public volatile boolean purged;
 
-  /** Whether an unmount leaves a file open that nobody closes. */
+  /** Whether an unmount leaves a file open forever. */
   public volatile boolean heldOpen;
 
-  /** What a heartbeat looks at. */
+  /** The values that a heartbeat reads. */
   volatile boolean isIdle = true;
 
   volatile long progress;
@@ -45,7 +45,7 @@ public final class FakeDataset implements MountedDataset {
 
   public @Nullable volatile MountFailure startFailure;
 
-  /** What all nodes of its cluster say; null if it is in none. */
+  /** The reports of all nodes of its cluster; null without a cluster. */
   public @Nullable volatile NodesReport nodes;
 
   public FakeDataset(MountSettings settings, TestMachine world) {
@@ -73,7 +73,7 @@ public final class FakeDataset implements MountedDataset {
     return nodes;
   }
 
-  /** The same of a node in a cluster of two, n1 and n2. */
+  /** The same for a node in a cluster of two, n1 and n2. */
   public static StatusReport inCluster(String node) {
     return inCluster(node, List.of());
   }
@@ -136,7 +136,7 @@ public final class FakeDataset implements MountedDataset {
         "/local/pmfs/state",
         null,
         List.of(
-            new StatusReport.TierStatus(
+            new StatusReport.TierReport(
                 "pm0",
                 "pm",
                 "/mnt/pmem0/pmfs",
@@ -154,7 +154,7 @@ public final class FakeDataset implements MountedDataset {
                 8,
                 1,
                 7),
-            new StatusReport.TierStatus(
+            new StatusReport.TierReport(
                 "ssd0",
                 "ssd",
                 "/local/pmfs",
@@ -232,7 +232,7 @@ public final class FakeDataset implements MountedDataset {
     return !isDetached;
   }
 
-  /** What umount(8) by somebody else looks like. */
+  /** An unmount by another process, with umount(8). */
   public void unmountedByOthers() {
     world.mountinfo();
     unmounted.countDown();

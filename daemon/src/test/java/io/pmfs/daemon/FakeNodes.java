@@ -20,26 +20,26 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Nodes of a cluster in one process: what they ask each other is a call. */
+/** Nodes of a cluster in one process: their requests to each other are method calls. */
 public final class FakeNodes {
   private static final int MAX_BODY_BYTES = 1 << 20;
 
   private final Map<String, Node> nodes = new LinkedHashMap<>();
   final List<String> asked = Collections.synchronizedList(new ArrayList<>());
 
-  /** A daemon after the other of one node. */
+  /** One node and its successive daemons. */
   public final class Node implements Peers {
     private final UUID id = UUID.randomUUID();
     private final String name;
     private long instance;
     private volatile @Nullable NodeRequests door;
 
-    /** Of the daemon that was started last. */
+    /** The tasks of the latest daemon. */
     FakeTasks fakes = new FakeTasks();
 
     KeptTasks tasks = new KeptTasks(fakes, null);
 
-    /** Whether questions to it are not answered though it counts as alive. */
+    /** Whether it ignores requests although it counts as alive. */
     public volatile boolean isSilent;
 
     Node(String name) {
@@ -78,7 +78,7 @@ public final class FakeNodes {
           peer + " answered " + answer.status() + ": " + answer.json());
     }
 
-    /** Starts a daemon that keeps its task in a file, or in none. */
+    /** Starts a daemon that keeps its task in a file, or nowhere. */
     void start(@Nullable Path file) {
       fakes = new FakeTasks();
       ScratchFiles scratch = new ScratchFiles(List.of());
@@ -96,7 +96,7 @@ public final class FakeNodes {
       return FakeDataset.inCluster(name);
     }
 
-    /** What it answered with until now. */
+    /** Its answers so far. */
     public NodeRequests leave() {
       NodeRequests last = door();
       door = null;

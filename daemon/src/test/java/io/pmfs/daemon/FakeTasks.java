@@ -16,11 +16,11 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Tasks that do nothing but what a test tells them. */
+/** Tasks that do only what a test tells them. */
 public final class FakeTasks implements FileTasks {
   public final List<Task> started = new CopyOnWriteArrayList<>();
 
-  /** What tasks that are started from now on have come to at once; null lets them run. */
+  /** The progress that new tasks have at once; null lets them run. */
   public volatile @Nullable TaskProgress outcome;
 
   public volatile List<TaskFinding> findings = List.of();
@@ -31,7 +31,7 @@ public final class FakeTasks implements FileTasks {
   public static final class Task implements FileTask {
     private final TaskRequest request;
 
-    /** Those of the request, whose list goes with the task's end. */
+    /** The paths of the request; the end of the task removes their list. */
     public final List<FileName> paths;
 
     private final List<TaskFinding> findings;

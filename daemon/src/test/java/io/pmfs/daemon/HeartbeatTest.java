@@ -22,9 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * Which daemons count as well. A mount that hangs is a path that leads into a pipe nobody fills.
- */
+/** Which daemons count as working. A mount that hangs is a path into a pipe without a writer. */
 @Timeout(120)
 final class HeartbeatTest {
   private static final int LOOKS = 3;
@@ -61,7 +59,7 @@ final class HeartbeatTest {
 
   private volatile boolean answers = true;
 
-  /** In place of the shell that asks through the mount. */
+  /** Replaces the shell that sends requests through the mount. */
   private String ask() {
     return answers ? "while read -r _; do echo; done" : "exec sleep 1000";
   }
@@ -71,7 +69,7 @@ final class HeartbeatTest {
     heartbeat.close();
   }
 
-  /** Whether the file is touched in some looks after the first, which asks. */
+  /** Whether the file is touched in some checks after the first, which sends a request. */
   private boolean beats() throws IOException, InterruptedException {
     heartbeat.start();
     awaitLooks(2);
@@ -95,7 +93,7 @@ final class HeartbeatTest {
     assertThat(beats()).isFalse();
   }
 
-  /** What waits for the source is not what does not answer. */
+  /** Waiting for the source does not count as hanging. */
   @Test
   void mount_thatDoesNotAnswerWithIdleWorkersAndOthersWaiting_doesNotBeat() throws Exception {
     answers = false;
@@ -136,7 +134,7 @@ final class HeartbeatTest {
     }
   }
 
-  /** Another mount may be there, whose answer would say nothing of this one. */
+  /** Another mount may be there, whose answer would say nothing about this one. */
   @Test
   void mount_detached_beatsWithoutBeingAsked() throws Exception {
     answers = false;
@@ -159,7 +157,7 @@ final class HeartbeatTest {
     assertThat(beats()).isFalse();
   }
 
-  /** Its own question, which the others replace. */
+  /** The real script, which the other tests replace. */
   @Test
   void question_ofTheShell_isAnsweredForEachLine() throws Exception {
     Process shell =

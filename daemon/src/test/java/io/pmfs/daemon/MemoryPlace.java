@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/** The place of a tier in the memory of the process: copies that go with it. */
+/** The place of a tier in the memory of the process: the copies end with the process. */
 final class MemoryPlace implements TierPlace {
   private final TierSpec spec;
 

@@ -178,7 +178,7 @@ final class MountChecksTest {
     assertFails(
         tier("ssd:file"),
         ExitStatus.USAGE,
-        "/file: tier ssd: not a directory; name a directory; as pm:");
+        "/file: tier ssd: not a directory; name a directory, or use the file as a pool: pm:");
   }
 
   @Test
@@ -194,7 +194,7 @@ final class MountChecksTest {
                 MountOption.KEEP_FREE, List.of("100%"),
                 MountOption.STATE_DIR, List.of("state"))),
         ExitStatus.USAGE,
-        "nothing would fit");
+        "no room for copies");
   }
 
   @Test
@@ -298,8 +298,8 @@ final class MountChecksTest {
   @Test
   void run_forUserMountedByRoot_refusesWhatRootDidNotAllow() throws Exception {
     world.uid = 4711;
-    assertRefusedForUser(MountOption.BRIDGE, "jnr", "--bridge jnr: with --user");
-    assertRefusedForUser(MountOption.ALLOW_OTHER, "true", "--allow-other: with --user root has to");
+    assertRefusedForUser(MountOption.BRIDGE, "jnr", "--bridge jnr: --user works only with");
+    assertRefusedForUser(MountOption.ALLOW_OTHER, "true", "--allow-other: with --user, root must");
   }
 
   private void assertRefusedForUser(MountOption<?> option, String value, String message)
@@ -312,7 +312,7 @@ final class MountChecksTest {
     assertThat(catchThrowableOfType(MountFailure.class, checks::run)).hasMessageContaining(message);
   }
 
-  /** The tie to a supervisor that mounts. */
+  /** The link to a supervisor that mounts. */
   private @Nullable Supervision rootMounts() throws MountFailure {
     Map<String, String> environment =
         Map.of(

@@ -61,7 +61,7 @@ final class NodeResourceTest {
     NodeRequests.Answer answer = ask("POST", "task", task);
 
     assertThat(answer.status()).as(answer.json()).isEqualTo(403);
-    assertThat(answer.json()).contains("nothing but stage and check");
+    assertThat(answer.json()).contains("only stage and check");
     assertThat(fakes.started).isEmpty();
   }
 

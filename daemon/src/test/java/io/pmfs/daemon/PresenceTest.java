@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who is found at a mount point while daemons follow each other there. */
+/** Which daemon commands find at a mount point while daemons follow each other there. */
 @Timeout(120)
 final class PresenceTest {
   private Registry registry;
@@ -41,7 +41,7 @@ final class PresenceTest {
     }
   }
 
-  /** Nothing is asked in these tests. */
+  /** These tests send no requests. */
   private static final class SilentRequests implements ControlRequests {
     @Override
     public StatusReport status() {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A mount on a mount point whose last daemon is about to be gone. */
+/** A mount on a mount point whose last daemon is ending. */
 @Timeout(120)
 final class PreviousMountTest {
   private TestRun world;
@@ -68,7 +68,7 @@ final class PreviousMountTest {
     }
     assertThat(world.errors())
         .isEqualTo(
-            "pmfs: %s: waits for pmfs (pid 4711), which is just stopping there, 60 s at most\n"
+            "pmfs: %s: waiting for pmfs (pid 4711), which is stopping there, 60 s at most\n"
                 .formatted(mountpoint));
     assertThat(taken).isNotDone();
 
@@ -86,7 +86,7 @@ final class PreviousMountTest {
     assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
         .hasRootCauseMessage(
             mountpoint
-                + ": pmfs (pid 4711) is just stopping there and has not ended after 0 s; see"
+                + ": pmfs (pid 4711) is stopping there and has not ended after 0 s; see"
                 + " /the.log, or try again");
   }
 
@@ -132,7 +132,7 @@ final class PreviousMountTest {
     assertThat(opened).isEqualTo("opened");
   }
 
-  /** The copies are none of its own. */
+  /** That mount uses other copies. */
   @Test
   void await_whileAnotherDatasetIsServed_waitsAllTheSame() throws Exception {
     Path elsewhere = world.makeDirectory("elsewhere");
@@ -180,7 +180,7 @@ final class PreviousMountTest {
     }
   }
 
-  /** What lies there is not the ending daemon's, whose number says so. */
+  /** The mount there is not the ending daemon's: the device number differs. */
   @Test
   void replace_mountOfAnotherThanTheEndingDaemon_isNotTakenForItsOwn() throws Exception {
     publish("0:40");
@@ -188,6 +188,6 @@ final class PreviousMountTest {
 
     assertThatThrownBy(() -> replace(Duration.ofMillis(300)).get(60, TimeUnit.SECONDS))
         .rootCause()
-        .hasMessageContaining("just stopping there");
+        .hasMessageContaining("is stopping there");
   }
 }

@@ -130,7 +130,7 @@ final class SharedTaskTest {
     assertThat(report.failed()).isEqualTo(1);
     assertThat(report.nodes()).isEqualTo(1);
     assertThat(reasons())
-        .containsExactly("on n2: its part was not begun: staging is running; run this again");
+        .containsExactly("on n2: its part did not start: staging is running; run this again");
   }
 
   @Test
@@ -141,12 +141,12 @@ final class SharedTaskTest {
 
     outcome();
     assertThat(reasons())
-        .containsExactly("on n2: its part was not begun: there is no tier 'x'; run this again");
+        .containsExactly("on n2: its part did not start: there is no tier 'x'; run this again");
   }
 
   @Test
   void stage_begunOnBothNodesAtOnce_endsOnBoth() throws Exception {
-    // Each is at its own before it hears of the other's.
+    // Each runs its own task before it hears of the other's.
     there.isSilent = true;
     here.isSilent = true;
     here.tasks.start(REQUEST);
@@ -314,7 +314,7 @@ final class SharedTaskTest {
     ends(here, 3, 0);
 
     assertThat(outcome().complete()).isFalse();
-    assertThat(reasons()).singleElement().asString().startsWith("on n2: its part was not begun: ");
+    assertThat(reasons()).singleElement().asString().startsWith("on n2: its part did not start: ");
   }
 
   @Test

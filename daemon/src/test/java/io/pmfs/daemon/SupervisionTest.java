@@ -45,7 +45,7 @@ final class SupervisionTest {
     return java.util.Objects.requireNonNull(supervision);
   }
 
-  /** Between emptying and writing it, a death would be taken for the end of the session. */
+  /** A death between emptying and writing the file would look like the end of the session. */
   @Test
   void begin_ofASessionThatGoesOn_doesNotWriteTheFile() throws Exception {
     Supervision first = supervision();

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Another kind of tier needs its own class, {@link MemoryPlace}, and one entry in the list of
- * kinds: then it is parsed, checked, opened, filled and emptied. Nothing is mounted here.
+ * kinds: then pmfs parses, checks, opens, fills and empties it. Nothing is mounted here.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ThirdTierKindTest {
@@ -91,7 +91,7 @@ final class ThirdTierKindTest {
         new Wiring(surroundings, null, 0, line -> {}).open(settings, session)) {
       stageAll(dataset.tasks());
 
-      StatusReport.TierStatus tier = dataset.status().tiers().get(0);
+      StatusReport.TierReport tier = dataset.status().tiers().get(0);
       assertThat(tier.name()).isEqualTo("mem:/ram");
       assertThat(tier.kind()).isEqualTo("mem");
       assertThat(tier.state()).isEqualTo("on");

@@ -1,6 +1,6 @@
 package io.pmfs.fuse;
 
-/** Latencies that no kernel asked for. */
+/** Latencies recorded without a kernel. */
 public final class RecordedLatencies {
   private RecordedLatencies() {}
 

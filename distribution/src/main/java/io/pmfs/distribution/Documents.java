@@ -27,14 +27,14 @@ import picocli.CommandLine;
 import picocli.codegen.docgen.manpage.ManPageGenerator;
 
 /**
- * Writes manual pages, completion for shells, the configuration file and Debian's changelog, from
- * the commands as they are and nothing else: the same input gives the same bytes.
+ * Writes manual pages, shell completion, the configuration file and Debian's changelog from the
+ * commands alone: the same input gives the same bytes.
  */
 public final class Documents {
   private static final DateTimeFormatter MAIL_DATE =
       DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss Z", Locale.ROOT);
 
-  /** Where a gzip header says how hard its writer tried, RFC 1952; Java leaves it open. */
+  /** The offset of the compression level in a gzip header, RFC 1952; Java leaves it at zero. */
   private static final int EXTRA_FLAGS = 8;
 
   private static final byte SLOWEST = 2;
@@ -51,7 +51,7 @@ public final class Documents {
 
   /**
    * Takes the directory to write to, the version, its time, the maintainer, and the source of the
-   * manual page that no command has.
+   * manual page mount.pmfs(8), which belongs to no command.
    */
   public static void main(String[] args) throws Exception {
     Documents documents = new Documents(Path.of(args[0]), args[1], time(args[2]));
@@ -62,7 +62,7 @@ public final class Documents {
     documents.writeChangelog(args[3]);
   }
 
-  /** Seconds of the epoch or a date: both are usual for project.build.outputTimestamp. */
+  /** Seconds since the epoch or a date: both are usual for project.build.outputTimestamp. */
   private static Instant time(String text) {
     return text.matches("\\d+")
         ? Instant.ofEpochSecond(Long.parseLong(text))
@@ -113,13 +113,13 @@ public final class Documents {
   }
 
   private void writeCompletion(CommandLine commands) throws IOException {
-    // It is sourced and not run, so the line that names a program for it goes.
+    // The file is sourced, not run, so it needs no interpreter line.
     write(
         "share/bash-completion/completions/pmfs",
         AutoComplete.bash("pmfs", commands).replaceFirst("^#!.*\n", ""));
   }
 
-  /** Debian asks for one; what changed for users stands in CHANGELOG.md. */
+  /** Debian requires this changelog; changes for users are in CHANGELOG.md. */
   private void writeChangelog(String maintainer) throws IOException {
     writeCompressed(
         "share/doc/pmfs/changelog.gz",
@@ -135,7 +135,7 @@ public final class Documents {
     Files.writeString(place(name), text, UTF_8);
   }
 
-  /** As {@code gzip -9n} does, which Debian's policy asks for. */
+  /** Compresses like {@code gzip -9n}, as Debian's policy requires. */
   private void writeCompressed(String name, String text) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (OutputStream compressed = new BestGzip(bytes)) {

@@ -1,4 +1,4 @@
-/** Makes what packages hold besides the program. */
+/** Makes the files that packages contain besides the program. */
 @NullMarked
 package io.pmfs.distribution;
 

@@ -155,8 +155,8 @@ final class BackingFiles {
   }
 
   /**
-   * Why this mode is in effect, or why passthrough is not; empty if the user asked for it and it
-   * is.
+   * Why this mode is in effect, or why passthrough is not; empty if the user asked for passthrough
+   * and gets it.
    */
   String readModeReason() {
     if (unavailable != null) {
@@ -167,7 +167,8 @@ final class BackingFiles {
     }
     ReadModeChoice.Chosen chosen = choice.chosen();
     return chosen == null
-        ? "large copies are passed through; for the others it is chosen when copies are read again"
+        ? "large copies are passed through; the mode for others is chosen when copies are read"
+            + " again"
         : chosen.reason();
   }
 
@@ -183,9 +184,9 @@ final class BackingFiles {
   }
 
   /**
-   * Whether to tell the kernel to open all files by itself, which cannot be taken back. That is so
-   * in page-cache mode once no file is open in passthrough: the kernel refuses, with EIO, to open a
-   * file without the daemon that is open in passthrough, and reports no more releases.
+   * Whether to tell the kernel to open all files by itself, which is final. True in page-cache mode
+   * once no file is open in passthrough: if one were, the kernel would fail further opens of it
+   * with EIO, and report no more releases.
    */
   boolean leavesOpensToKernel() {
     if (readMode() != ReadMode.PAGE_CACHE) {

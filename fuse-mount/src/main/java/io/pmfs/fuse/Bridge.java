@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Bridge {
   /**
-   * An extended attribute that no file has: for its value the kernel asks the daemon, and the
-   * daemon nobody else. So a look whether a mount answers is no request to its source.
+   * An extended attribute that no file has. The kernel asks the daemon for its value, and the
+   * daemon does not ask the source. So a check whether a mount answers costs the source no request.
    */
   String PROBE = "user.pmfs.probe";
 
@@ -36,7 +36,7 @@ public interface Bridge {
   RequestLatencies latencies();
 
   /** Calls the listener for every answered request. Call before {@link #mount}. */
-  void tell(RequestListener listener);
+  void listen(RequestListener listener);
 
   /**
    * Requests that began at least {@code leastNanos} ago and are not answered yet, oldest first.
@@ -132,8 +132,8 @@ public interface Bridge {
   }
 
   /**
-   * Waits until the session has ended, whoever unmounted it, or {@link #hasFailed}; returns whether
-   * that happened in time.
+   * Waits until the session has ended, for any reason, or {@link #hasFailed}; returns whether that
+   * happened in time.
    */
   boolean awaitEnd(Duration timeout) throws InterruptedException;
 }

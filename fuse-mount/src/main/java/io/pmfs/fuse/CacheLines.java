@@ -47,8 +47,8 @@ final class CacheLines {
   }
 
   /**
-   * Writes a range back to memory. Returns when the range is in memory, before anything that is
-   * written later.
+   * Writes a range back to memory. Returns when the range is in memory, so later writes reach
+   * memory after it.
    */
   static void writeBack(long address, long size) {
     MethodHandle writeBack = WRITE_BACK;

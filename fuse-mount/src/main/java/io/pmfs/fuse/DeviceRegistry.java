@@ -27,7 +27,7 @@ final class DeviceRegistry implements BackingFiles.Registry {
 
   @Override
   public int register(Path path, long size) throws FsException {
-    // Whatever has replaced a copy must not block this thread.
+    // If a FIFO has replaced a copy, opening it must not block this thread.
     int flags = Posix.O_CLOEXEC | Posix.O_NOFOLLOW | Posix.O_NONBLOCK;
     int file = LIBC.openat(Posix.AT_FDCWD, Posix.terminated(path.toString()), flags);
     if (file < 0) {

@@ -83,8 +83,8 @@ public final class DirectoryStore implements BackingStore {
   }
 
   /**
-   * Identifies this directory, whatever its path, device or content is now. Different texts mean
-   * different directories.
+   * Identifies this directory independently of its current path, device and content. Different
+   * texts mean different directories.
    */
   public String identity() {
     return identity;

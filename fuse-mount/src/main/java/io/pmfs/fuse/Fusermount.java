@@ -25,15 +25,15 @@ final class Fusermount {
   private static final Duration KILL_PATIENCE = Duration.ofSeconds(1);
   private static final LibC LIBC = LibC.INSTANCE;
 
-  private final MountOptions options;
+  private final MountSpec options;
   private final List<String> programs;
 
-  Fusermount(MountOptions options) {
+  Fusermount(MountSpec options) {
     this(options, PROGRAMS);
   }
 
   /** Uses the first of these programs that exists. */
-  Fusermount(MountOptions options, List<String> programs) {
+  Fusermount(MountSpec options, List<String> programs) {
     this.options = options;
     this.programs = programs;
   }
@@ -166,8 +166,8 @@ final class Fusermount {
   }
 
   /**
-   * Ends the session of one of our mounts whatever is in progress: waiting readers get an error.
-   * The kernel lets a user abort the user's own mounts.
+   * Ends the session of one of our mounts at once: waiting readers get an error. The kernel lets
+   * users abort their own mounts.
    *
    * @param device the mount's device number, as in mountinfo
    */

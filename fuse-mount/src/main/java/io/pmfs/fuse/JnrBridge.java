@@ -37,7 +37,7 @@ public final class JnrBridge implements Bridge {
 
   private static final int NO_DESCRIPTOR = -1;
 
-  private final MountOptions options;
+  private final MountSpec options;
   private final SessionMount own;
   private final JnrOperations operations;
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -48,7 +48,7 @@ public final class JnrBridge implements Bridge {
    *
    * @throws MountException if libfuse is not installed
    */
-  public JnrBridge(PmfsFileSystem fileSystem, MountOptions options) throws MountException {
+  public JnrBridge(PmfsFileSystem fileSystem, MountSpec options) throws MountException {
     if (!Charset.defaultCharset().equals(ISO_8859_1)) {
       // jnr-fuse decodes paths with the default charset, and only this charset preserves every
       // byte.
@@ -87,8 +87,8 @@ public final class JnrBridge implements Bridge {
   }
 
   @Override
-  public void tell(RequestListener listener) {
-    operations.tell(listener);
+  public void listen(RequestListener listener) {
+    operations.listen(listener);
   }
 
   @Override

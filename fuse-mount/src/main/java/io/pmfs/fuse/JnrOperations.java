@@ -29,9 +29,9 @@ import ru.serce.jnrfuse.struct.Statvfs;
 import ru.serce.jnrfuse.struct.Timespec;
 
 /**
- * libfuse's operations. Each one translates paths to inodes and failures to negative errno. A
- * request is answered whatever our code throws. libfuse answers ENOSYS for operations that are not
- * implemented here; the kernel answers EROFS for every change.
+ * libfuse's operations. Each one translates paths to inodes and failures to negative errno. Every
+ * request gets an answer, even if our code throws. libfuse answers ENOSYS for operations that are
+ * not implemented here; the kernel answers EROFS for every change.
  */
 final class JnrOperations extends FuseStubFS {
   private static final Logger log = LoggerFactory.getLogger(JnrOperations.class);
@@ -62,8 +62,8 @@ final class JnrOperations extends FuseStubFS {
     return latencies;
   }
 
-  void tell(RequestListener somebody) {
-    listener = somebody;
+  void listen(RequestListener listener) {
+    this.listener = listener;
   }
 
   /**

@@ -32,7 +32,7 @@ public final class KernelBridge implements Bridge {
 
   private static final LibC LIBC = LibC.INSTANCE;
 
-  private final MountOptions options;
+  private final MountSpec options;
   private final PmfsFileSystem fileSystem;
   private final ReadMode readMode;
   private final int workerCount;
@@ -67,7 +67,7 @@ public final class KernelBridge implements Bridge {
    */
   public KernelBridge(
       PmfsFileSystem fileSystem,
-      MountOptions options,
+      MountSpec options,
       ReadMode readMode,
       int workerCount,
       @Nullable SharedSession session,
@@ -116,8 +116,8 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
-  public void tell(RequestListener somebody) {
-    listener = somebody;
+  public void listen(RequestListener listener) {
+    this.listener = listener;
   }
 
   @Override
@@ -158,7 +158,7 @@ public final class KernelBridge implements Bridge {
             latencies);
     RequestListener told = listener;
     if (told != null) {
-      operations.tell(told);
+      operations.listen(told);
     }
     KernelWorkers started =
         new KernelWorkers(
@@ -207,8 +207,8 @@ public final class KernelBridge implements Bridge {
   }
 
   /**
-   * This process can no longer serve. Either another process serves the session, or the session
-   * ends, whatever is in progress. It must not stay without a server.
+   * Called when this process can no longer serve. Either another process serves the session, or the
+   * session ends at once, despite requests in progress. It must not stay without a server.
    */
   private void fail() {
     failed = true;
@@ -288,12 +288,12 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public boolean invalidateInode(long inode) throws FsException {
-    return tell(by -> by.invalidateInode(inode));
+    return send(by -> by.invalidateInode(inode));
   }
 
   @Override
   public boolean invalidateEntry(long directory, FileName name) throws FsException {
-    return tell(by -> by.invalidateEntry(directory, name));
+    return send(by -> by.invalidateEntry(directory, name));
   }
 
   /** Sends one message to the kernel. */
@@ -302,7 +302,7 @@ public final class KernelBridge implements Bridge {
     boolean send(KernelNotices by) throws FsException;
   }
 
-  private boolean tell(Notice notice) throws FsException {
+  private boolean send(Notice notice) throws FsException {
     if (KernelWorkers.isWorker()) {
       throw new IllegalStateException("a thread that answers requests must not send notices");
     }

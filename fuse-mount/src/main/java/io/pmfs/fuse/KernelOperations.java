@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Translates each request into operations of the file system, and their results into replies. Node
  * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping. Every
- * request that expects an answer gets one, whatever our code throws. Safe for use by many workers,
+ * request that expects an answer gets one, even if our code throws. Safe for use by many workers,
  * each with its own request and reply.
  */
 final class KernelOperations {
@@ -32,7 +32,7 @@ final class KernelOperations {
 
   private static final ByteBuffer HEARTBEAT = UTF_8.encode(Bridge.HEARTBEAT);
 
-  private static final long MAX_NODE = 1L << 46;
+  private static final long MAX_INODE = 1L << 46;
 
   /**
    * Above the congestion threshold, readers send one request at a time instead of reading ahead:
@@ -76,8 +76,8 @@ final class KernelOperations {
   }
 
   /** Calls the listener for every request from now on. */
-  void tell(RequestListener somebody) {
-    listener = somebody;
+  void listen(RequestListener listener) {
+    this.listener = listener;
   }
 
   /** Whether INIT was answered. */
@@ -132,11 +132,12 @@ final class KernelOperations {
       }
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOSYS) {
-        log.debug("{} of inode {}: {}", request.opcode(), request.node(), e.getMessage());
+        log.debug("{} of inode {}: {}", request.opcode(), request.inode(), e.getMessage());
       }
       failUnlessAnswered(reply, e.errno());
     } catch (Throwable e) {
-      log.error("{} ({}) of inode {}", request.opcode(), request.opcodeNumber(), request.node(), e);
+      log.error(
+          "{} ({}) of inode {}", request.opcode(), request.opcodeNumber(), request.inode(), e);
       failUnlessAnswered(reply, Errno.EIO);
     }
   }
@@ -178,7 +179,7 @@ final class KernelOperations {
         reply.send(0);
         // Not earlier: a request whose answer is lost with this process is resent to the next one.
         if (backing != null) {
-          backing.release(request.node());
+          backing.release(request.inode());
         }
       }
       case RELEASEDIR, DESTROY -> reply.send(0);
@@ -272,9 +273,9 @@ final class KernelOperations {
     if (backing == null || backing.leavesOpensToKernel()) {
       throw new FsException(Errno.ENOSYS, "open");
     }
-    int id = backing.open(request.node());
+    int id = backing.open(request.inode());
     if (id == BackingFiles.NONE && backing.leavesOpensToKernel()) {
-      backing.release(request.node());
+      backing.release(request.inode());
       throw new FsException(Errno.ENOSYS, "open");
     }
     ByteBuffer out = reply.body();
@@ -294,7 +295,7 @@ final class KernelOperations {
       }
     } finally {
       if (!opened) {
-        backing.release(request.node());
+        backing.release(request.inode());
       }
     }
   }
@@ -329,27 +330,27 @@ final class KernelOperations {
 
   /** Inode numbers are assigned in sequence: a number above the last one was never assigned. */
   private static long directory(KernelRequest request) throws FsException {
-    long node = request.node();
-    if (node < 1 || node > MAX_NODE) {
-      throw new FsException(Errno.ESTALE, "inode " + node);
+    long inode = request.inode();
+    if (inode < 1 || inode > MAX_INODE) {
+      throw new FsException(Errno.ESTALE, "inode " + inode);
     }
-    return node;
+    return inode;
   }
 
   private void getattr(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = fileSystem.inode(request.node());
+    Inode inode = fileSystem.inode(request.inode());
     KernelProtocol.putAttributesReply(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.ATTR_OUT_SIZE);
   }
 
   private void statx(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = fileSystem.inode(request.node());
+    Inode inode = fileSystem.inode(request.inode());
     KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
 
   private void readlink(KernelRequest request, KernelReply reply) throws FsException {
-    sendBytes(fileSystem.readSymbolicLink(request.node()).bytes(), reply);
+    sendBytes(fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
   }
 
   private void read(KernelRequest request, KernelReply reply) throws FsException {
@@ -358,7 +359,7 @@ final class KernelOperations {
     if (size < 0 || size > reply.bodyLimit()) {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
-    fileSystem.read(request.node(), offset, size, reply);
+    fileSystem.read(request.inode(), offset, size, reply);
     reply.sendCollected();
   }
 
@@ -370,8 +371,8 @@ final class KernelOperations {
     int whence = request.intAt(KernelProtocol.LSEEK_WHENCE);
     long found =
         switch (whence) {
-          case Posix.SEEK_DATA -> fileSystem.seekData(request.node(), offset);
-          case Posix.SEEK_HOLE -> fileSystem.seekHole(request.node(), offset);
+          case Posix.SEEK_DATA -> fileSystem.seekData(request.inode(), offset);
+          case Posix.SEEK_HOLE -> fileSystem.seekHole(request.inode(), offset);
           default -> throw new FsException(Errno.EINVAL, "invalid whence: " + whence);
         };
     reply.body().putLong(KernelReply.BODY, found);
@@ -465,7 +466,7 @@ final class KernelOperations {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
     byte[] value =
-        name.equals(PROBE) ? null : fileSystem.extendedAttributes(request.node()).get(name);
+        name.equals(PROBE) ? null : fileSystem.extendedAttributes(request.inode()).get(name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }
@@ -474,7 +475,7 @@ final class KernelOperations {
 
   private void listxattr(KernelRequest request, KernelReply reply) throws FsException {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
-    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.node());
+    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.inode());
     ByteArrayOutputStream names = new ByteArrayOutputStream();
     for (FileName name : attributes.keySet()) {
       names.writeBytes(name.bytes());

@@ -24,7 +24,7 @@ final class KernelRequest {
 
   private final ByteBuffer in;
 
-  /** When the request in progress was begun; NEVER if there is none. */
+  /** When the request in progress began; NEVER if there is none. */
   private final AtomicLong beginNanos = new AtomicLong(RequestLatencies.NEVER);
 
   /**
@@ -57,7 +57,7 @@ final class KernelRequest {
     return in.getLong(KernelProtocol.IN_UNIQUE);
   }
 
-  long node() {
+  long inode() {
     return in.getLong(KernelProtocol.IN_NODE);
   }
 
@@ -84,8 +84,8 @@ final class KernelRequest {
   }
 
   /**
-   * What is asked for, if at that time the request has been in progress for the given time; else
-   * null. For any thread, at any time.
+   * The request, if at the time {@code now} it has been in progress for at least {@code
+   * leastNanos}; else null. For any thread, at any time.
    */
   @Nullable AskedRequest waiting(long leastNanos, long now) {
     long begin = beginNanos.getAcquire();
@@ -102,7 +102,7 @@ final class KernelRequest {
     }
   }
 
-  /** What is asked for, as far as the request was received. */
+  /** What the request asks for, as far as it was received. */
   private AskedRequest asked(Opcode opcode, long begin) {
     FileName name = null;
     long offset = -1;
@@ -126,7 +126,7 @@ final class KernelRequest {
       log.trace("{}: {}", opcode, e.getMessage()); // the caller gets this error; nothing to add
     }
     return new AskedRequest(
-        opcode.word(), uid(), gid(), pid(), node(), null, name, offset, size, begin);
+        opcode.word(), uid(), gid(), pid(), inode(), null, name, offset, size, begin);
   }
 
   /** The request and its answer. */

@@ -127,9 +127,9 @@ final class KernelWorker implements Runnable {
       return;
     } catch (FsException e) {
       log.error(
-          "cannot answer {} of inode {}: {}", request.opcode(), request.node(), e.getMessage());
+          "cannot answer {} of inode {}: {}", request.opcode(), request.inode(), e.getMessage());
     } catch (RuntimeException | Error e) {
-      log.error("{} of inode {}", request.opcode(), request.node(), e);
+      log.error("{} of inode {}", request.opcode(), request.inode(), e);
       if (isFailed()) {
         return;
       }
@@ -145,7 +145,7 @@ final class KernelWorker implements Runnable {
       }
       return true;
     } catch (FsException | RuntimeException | Error e) {
-      log.error("cannot answer {} of inode {}", request.opcode(), request.node(), e);
+      log.error("cannot answer {} of inode {}", request.opcode(), request.inode(), e);
       return false;
     }
   }

@@ -101,7 +101,7 @@ final class KernelWorkers {
   }
 
   private void end() {
-    // The workers were told to fetch no more: waiting requests wait for another process.
+    // If the gate is closing, workers fetch no more, and requests wait for another process.
     if (running.decrementAndGet() > 0 || gate.isClosing()) {
       return;
     }

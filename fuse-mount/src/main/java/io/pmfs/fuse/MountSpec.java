@@ -8,9 +8,9 @@ import java.time.Duration;
  *
  * @param mountpoint an absolute path
  * @param source what mount(8) shows as the device
- * @param allowOther whether other users than the one who mounts have access, as far as the files'
+ * @param allowOther whether users other than the one who mounts have access, as far as the files'
  *     modes permit
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
  */
-public record MountOptions(Path mountpoint, String source, boolean allowOther, Duration timeout) {}
+public record MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {}

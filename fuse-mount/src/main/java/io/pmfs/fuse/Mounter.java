@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Mounts and unmounts for a process that is not permitted to. Asks its supervisor, which is root,
+ * Mounts and unmounts for a process that may not do so itself: asks its supervisor, which is root,
  * over two pipes. A request and each of its arguments end with NUL, an answer is a line; see
  * scripts/pmfs-for-user.
  */

@@ -18,7 +18,7 @@ interface Mounting {
 
   void unmount(boolean lazy) throws MountException;
 
-  /** Ends the session whatever is in progress: waiting readers get an error. */
+  /** Ends the session at once: waiting readers get an error. */
   void abort() throws MountException;
 
   /** Sets the kernel's read-ahead to the best value for pmfs, if permitted. */
@@ -37,7 +37,7 @@ interface Mounting {
    *
    * @param own the mount to unmount; other mounts on its path are left alone
    */
-  static Mounting of(MountOptions options, @Nullable SharedSession session, SessionMount own) {
+  static Mounting of(MountSpec options, @Nullable SharedSession session, SessionMount own) {
     if (session == null) {
       return LibC.INSTANCE.geteuid() == 0
           ? new MountingByRoot(options, own, null)

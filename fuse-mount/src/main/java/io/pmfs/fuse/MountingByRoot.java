@@ -12,11 +12,11 @@ final class MountingByRoot implements Mounting {
   private static final int MS_NOSUID = 2;
   private static final int MS_NODEV = 4;
 
-  private final MountOptions options;
+  private final MountSpec options;
   private final SessionMount own;
   private final @Nullable Integer given;
 
-  MountingByRoot(MountOptions options, SessionMount own, @Nullable Integer given) {
+  MountingByRoot(MountSpec options, SessionMount own, @Nullable Integer given) {
     this.options = options;
     this.own = own;
     this.given = given;

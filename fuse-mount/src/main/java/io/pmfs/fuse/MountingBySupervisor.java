@@ -4,11 +4,11 @@ import java.time.Duration;
 
 /** Mounts through the supervisor, which is root, for a daemon that is not. */
 final class MountingBySupervisor implements Mounting {
-  private final MountOptions options;
+  private final MountSpec options;
   private final int device;
   private final Mounter mounter;
 
-  MountingBySupervisor(MountOptions options, int device, Mounter mounter) {
+  MountingBySupervisor(MountSpec options, int device, Mounter mounter) {
     this.options = options;
     this.device = device;
     this.mounter = mounter;

@@ -11,11 +11,11 @@ import org.slf4j.LoggerFactory;
 final class MountingByUser implements Mounting {
   private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
 
-  private final MountOptions options;
+  private final MountSpec options;
   private final SessionMount own;
   private volatile @Nullable StaleMountGuard guard;
 
-  MountingByUser(MountOptions options, SessionMount own) {
+  MountingByUser(MountSpec options, SessionMount own) {
     this.options = options;
     this.own = own;
   }

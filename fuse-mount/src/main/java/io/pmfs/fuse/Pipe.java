@@ -87,8 +87,8 @@ final class Pipe implements AutoCloseable {
   }
 
   /**
-   * The same with mapped memory. The pipe holds the pages from then on, whatever happens to the
-   * file.
+   * The same with mapped memory. From then on the pipe holds the pages, even if the file is deleted
+   * or truncated.
    *
    * @param memory its address
    * @return false also if the memory cannot be read: its file was truncated, or the memory is

@@ -316,7 +316,7 @@ public final class PoolFile implements MappedMemory {
   public ByteBuffer slice(long offset, int count) {
     Objects.checkFromIndexSize(offset, count, size);
     int index = (int) (offset / STRIDE);
-    // At the end of the pool, an empty range may begin behind the last buffer.
+    // At the end of the pool, an empty range may begin after the last buffer.
     ByteBuffer buffer = buffers[Math.min(index, buffers.length - 1)];
     long start = Math.min(index, buffers.length - 1) * STRIDE;
     return buffer.slice((int) (offset - start), count).order(ByteOrder.LITTLE_ENDIAN);

@@ -13,8 +13,8 @@ final class Probe {
   private Probe() {}
 
   /**
-   * Returns when an open of the mount point's directory was answered. If that takes too long,
-   * unmounts and throws.
+   * Returns when a request to open the mount point's directory has been answered. If that takes too
+   * long, unmounts and throws.
    */
   static void await(Path mountpoint, Duration timeout, CountDownLatch ended, Bridge bridge)
       throws MountException {

@@ -17,36 +17,33 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li>A large raw copy is passed through as soon as it is opened: that is never slower.
  *   <li>The session chooses when enough different copies were opened. Page-cache mode saves the
- *       open request of every file; passthrough saves the copying of what is raw. So what counts is
- *       the raw bytes for each copy. If they are many, it is passthrough even before.
+ *       open request of every file; passthrough saves copying raw bytes. So the raw bytes per copy
+ *       decide. If they are many, passthrough is in effect even before.
  * </ul>
  *
- * <p>Page-cache mode cannot be taken back: the kernel does not ask again after it was told to open
- * files by itself. docs/results/read-modes.md derives the limits. Thread-safe.
+ * <p>Page-cache mode is final: once the kernel opens files by itself, it does not ask again.
+ * docs/results/read-modes.md derives the limits. Thread-safe.
  */
 final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
 
   /**
-   * From this size on, passthrough was as fast or faster, whatever was in memory: of one file, and
-   * of the raw bytes for each copy.
+   * From this size of a file, or from this many raw bytes per copy, passthrough was as fast or
+   * faster, however much was in memory.
    */
   static final long LARGE_FILE_BYTES = 512L << 10;
 
   /**
-   * The raw bytes for each copy from which passthrough was faster if memory holds less than two
-   * thirds of the copies.
+   * From this many raw bytes per copy, passthrough was faster if memory held less than two thirds
+   * of the copies.
    */
   static final long LARGE_FILE_BYTES_SHORT_MEMORY = 64L << 10;
 
-  /**
-   * If the copies take at most this many halves of the memory, what the page cache holds outweighs
-   * what it does not.
-   */
+  /** If the copies take at most this many halves of the memory, page-cache hits outweigh misses. */
   static final int HALVES_OF_MEMORY = 3;
 
   // An eighth of all copies is opened before the choice, so that a few files that a job opens
-  // repeatedly are not taken for its dataset.
+  // repeatedly are not mistaken for its dataset.
   private static final int FEWEST = 100;
   private static final int MOST = 10_000;
   private static final int SHARE = 8;
@@ -126,7 +123,7 @@ final class ReadModeChoice {
   /**
    * Chooses for that many copies with that many bytes in total.
    *
-   * @param rawMean the raw bytes that are files of their own, for each copy
+   * @param rawMean raw bytes per copy, in files of their own
    */
   static Chosen choose(long files, long bytes, long rawMean, long memory) {
     if (rawMean >= LARGE_FILE_BYTES) {

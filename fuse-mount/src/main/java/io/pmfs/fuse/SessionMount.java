@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Identifies a session's mount by its device number, which is the kernel's connection. The path
- * alone is not enough: when this mount is detached, others may mount there.
+ * Identifies a session's mount by its device number, which names the kernel's connection. The path
+ * alone is not enough: when this mount is detached, another one may take its place.
  */
 final class SessionMount {
   private static final Path MOUNTS = Path.of("/proc/self/mountinfo");
@@ -39,7 +39,7 @@ final class SessionMount {
     return device;
   }
 
-  /** Call when the session was just mounted, or is taken over. */
+  /** Call when the session has just been mounted or taken over. */
   void recognize(int descriptor) {
     String told = deviceOf(descriptor);
     if (told != null) {

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * descriptor.
  *
  * @param descriptor an open /dev/fuse
- * @param resumed whether a process that has ended already mounted and negotiated it
- * @param ledger the file for what the next process must know
+ * @param resumed whether an earlier process mounted and negotiated it
+ * @param ledger the file that records what the next process must know
  * @param device the device number of the mount, as in mountinfo, if it is mounted and the number is
  *     known
  * @param mounter mounts for this process; null if this process may mount itself

@@ -25,8 +25,8 @@ final class Unmount {
   private Unmount() {}
 
   /**
-   * Unmounts a session. If the session is no longer at its mount point, leaves it and whatever is
-   * mounted there alone.
+   * Unmounts a session. If the session is no longer at its mount point, leaves both it and any
+   * other mount there alone.
    */
   static void unmount(SessionMount session, boolean lazy) throws MountException {
     for (int attempt = 1; ; attempt++) {
@@ -96,7 +96,7 @@ final class Unmount {
       throws IOException, MountException {
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     try {
-      // It says a line at most, which a pipe has room for; a child of it may hold the pipe open.
+      // The program writes at most one line, which fits in a pipe; its child may keep that open.
       if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new MountException(Reason.FAILED, command.get(0) + " did not finish in time", null);

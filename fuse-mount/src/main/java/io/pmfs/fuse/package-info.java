@@ -1,6 +1,84 @@
 /**
  * The boundary to the kernel: bridges that pass the kernel's requests to the file system, and the
  * system calls that read the source.
+ *
+ * <p><b>Start reading</b> at {@link Bridge}. {@link KernelBridge} speaks the kernel's protocol:
+ * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
+ * KernelOperations} knows what requests mean, and {@link BackingFiles} are the files that the
+ * kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link Mounting}
+ * has the three ways to mount. {@link DirectoryStore} reads the source; {@link LinuxDaxFiles} and
+ * {@link PoolFile} map persistent memory.
+ *
+ * <p><b>Threads</b>
+ *
+ * <ul>
+ *   <li>{@code fuse-1} negotiates, unless it continues a session, and starts {@code fuse-2} and so
+ *       on, as many as the bridge was made with. They end with the session; the last one closes the
+ *       device. After a hand-over they wait, in the kernel or in the {@link RequestGate}, until the
+ *       process ends, or they end (deadlock 4).
+ *   <li>{@code probe}, once for a new mount: waits until the daemon answers.
+ *   <li>{@code fusermount}, until that program has ended; {@code last-requests}, during a hand-over
+ *       to another process if the kernel cannot resend requests.
+ *   <li>{@link JnrBridge} starts {@code fuse}, which calls libfuse's loop until the session ends.
+ *       The other threads are libfuse's.
+ *   <li>{@link StaleMountGuard} is a process. It survives the daemon.
+ * </ul>
+ *
+ * <p><b>Lock order</b>, outermost first. A lock without a name is the monitor of its object; locks
+ * that are not named are innermost.
+ *
+ * <pre>{@code
+ * locks of the file system (a name is compared, a copy is dropped) < BackingFiles < BackingLedger
+ * ReadModeChoice < a tier's lock
+ * KernelBridge.deviceLock (read) < the kernel's locks of pages and directories
+ * }</pre>
+ *
+ * <ul>
+ *   <li>{@link BackingFiles} calls neither the file system nor the kernel with its lock held,
+ *       because a thread with locks of the file system reports there that a copy was removed. Only
+ *       the ledger is called, which may write its file.
+ *   <li>{@link ReadModeChoice} asks the tiers for their counts with its lock held, so in read mode
+ *       {@code auto} an open may wait for a tier that is removing a file.
+ *   <li>A notice is sent with {@code deviceLock} held for reading, and closing the device waits for
+ *       it.
+ * </ul>
+ *
+ * <p><b>Known deadlocks</b>
+ *
+ * <ol>
+ *   <li>To process a notice the kernel takes locks that it holds while it waits for an answer.
+ *       Cure: {@link KernelBridge} refuses to send a notice on a worker; see {@link KernelNotices}
+ *       for the locks that the sender must not hold. Only FUSE_NOTIFY_RESEND is sent by a worker,
+ *       before it answers anything.
+ *   <li>A thread of the daemon that waits for its own mount cannot be killed once a worker has
+ *       taken its request. If the daemon then stops answering, it never ends, and no other daemon
+ *       starts. Cure: a child process requests the heartbeat, {@link KernelBridge} does not probe a
+ *       session that it continues, and {@code probe} enters a new mount only. {@code last-requests}
+ *       enters the mount as well, but workers answer all that they take from it.
+ *   <li>Reads wait for a source that hangs on every worker, and {@code stat} waits behind them.
+ *       Cure: {@link KernelBridge} keeps eight workers from read-ahead, and the kernel is told a
+ *       congestion threshold that it never reaches ({@link KernelOperations}).
+ *   <li>A daemon takes a request and hands over or dies: its reader waits for ever. Cure: the
+ *       kernel resends what was not answered. If it cannot, each worker has a descriptor of its
+ *       own, so that the kernel ends such requests with the process ({@link KernelWorkers}), and a
+ *       hand-over closes the {@link RequestGate} instead of shutting it: each worker answers one
+ *       more request.
+ *   <li>Readers wait for a request that cannot be answered, or for a session from which no worker
+ *       can fetch. Cure: {@link KernelWorker} reports the failure, and the bridge leaves the
+ *       session to another process or aborts it.
+ * </ol>
+ *
+ * <p><b>What may be forgotten.</b>
+ *
+ * <ul>
+ *   <li>Node numbers are the namespace's inode numbers, so nothing is kept for FORGET.
+ *   <li>The kernel is authoritative for open files. Ids and counts of files that are open in
+ *       passthrough must not be lost: the INVARIANT of {@link BackingFiles}. {@link BackingLedger}
+ *       passes them to the next daemon. Registrations that are not open may go at any time.
+ *   <li>Page-cache mode cannot be taken back: see {@link ReadModeChoice}. What it counted until
+ *       then may be lost.
+ *   <li>The device number identifies the mount, the path does not: {@link SessionMount}.
+ * </ul>
  */
 @NullMarked
 package io.pmfs.fuse;

@@ -26,8 +26,7 @@ final class FusermountTest {
   }
 
   private static MountException failure(boolean allowOther, Duration timeout, String... programs) {
-    MountOptions options =
-        new MountOptions(Path.of("/mnt/ü"), "/s,r\\c", allowOther, Duration.ofDays(1));
+    MountSpec options = new MountSpec(Path.of("/mnt/ü"), "/s,r\\c", allowOther, Duration.ofDays(1));
     MountException failure =
         catchThrowableOfType(
             MountException.class, () -> new Fusermount(options, List.of(programs)).mount(timeout));

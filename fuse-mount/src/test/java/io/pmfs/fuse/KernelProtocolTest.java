@@ -209,7 +209,7 @@ final class KernelProtocolTest {
     assertThat(request.isWhole()).isTrue();
     assertThat(request.opcode()).isEqualTo(Opcode.LOOKUP);
     assertThat(request.unique()).isEqualTo(0x8000000000000002L);
-    assertThat(request.node()).isEqualTo(5);
+    assertThat(request.inode()).isEqualTo(5);
     assertThat(request.nameAt(40).bytes()).isEqualTo("ab".getBytes(UTF_8));
   }
 }

@@ -42,7 +42,7 @@ final class RequestListenerTest {
     fixture = new KernelFixture(directory);
     operations =
         new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
-    operations.tell(told);
+    operations.listen(told);
   }
 
   @AfterEach
@@ -133,7 +133,7 @@ final class RequestListenerTest {
     RequestLatencies latencies = new RequestLatencies();
     KernelOperations counted =
         new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
-    counted.tell(told);
+    counted.listen(told);
     String anothers = "y" + Bridge.HEARTBEAT.substring(1);
     try (KernelSession session = new KernelSession(counted)) {
       for (String name : List.of(Bridge.HEARTBEAT, anothers)) {

@@ -32,7 +32,7 @@ final class BugreportIT {
   private Path report(String name) throws IOException {
     Path file = pmfs.scratch().root().resolve(name + ".tar.gz");
     Command made = pmfs.run("bugreport", "-o", file.toString()).expect(0);
-    assertThat(made.out()).contains("nobody was sent anything");
+    assertThat(made.out()).contains("nothing was sent");
     assertThat(Command.run("stat", "-c", "%a", file.toString()).out()).isEqualTo("600\n");
     Path directory = pmfs.directory(name);
     Command.run("tar", "-xzf", file.toString(), "-C", directory.toString()).expect(0);

@@ -60,7 +60,7 @@ final class MetricsIT {
           .contains("\"missed\":" + SIZE);
       assertThat(Command.run("curl", "-sSf", "-X", "POST", url + "umount").exit()).isNotZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
-          .contains("engaged      not yet: what is read comes from the source, and is kept", url);
+          .contains("engaged      not yet: data is read from the source and kept", url);
     }
   }
 

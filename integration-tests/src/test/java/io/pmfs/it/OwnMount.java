@@ -3,7 +3,7 @@ package io.pmfs.it;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.KernelBridge;
-import io.pmfs.fuse.MountOptions;
+import io.pmfs.fuse.MountSpec;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
@@ -69,8 +69,7 @@ final class OwnMount implements AutoCloseable {
               counted, source, copies, EvictionPolicy.NONE, new StagerSettings(2, 64 << 20, 1000));
       fileSystem =
           new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());
-      MountOptions options =
-          new MountOptions(mountpoint, tree.toString(), false, Duration.ofDays(1));
+      MountSpec options = new MountSpec(mountpoint, tree.toString(), false, Duration.ofDays(1));
       bridge =
           new KernelBridge(
               fileSystem, options, readMode, WORKERS, null, KernelBridge.ALL_KERNEL_FLAGS);

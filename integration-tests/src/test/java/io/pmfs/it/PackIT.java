@@ -169,7 +169,7 @@ final class PackIT {
     assertThat(mount.exit()).as("%s", mount).isNotZero();
     assertThat(mount.errorLines()).hasSize(1);
     Command again = pack().expect(0);
-    assertThat(again.out()).contains(" were there)");
+    assertThat(again.out()).contains(" already there)");
     Map<String, Object> after = shardFiles();
     // The last of them may have been renamed and not been noted.
     long kept =
@@ -217,7 +217,7 @@ final class PackIT {
     assertThat(shards.resolve("pmfs-pack.json")).doesNotExist();
     assertThat(Installation.files(shards)).noneMatch(f -> f.toString().endsWith(".tmp"));
     Command.run("mount", "-o", "remount,size=100M", disk.toString()).expect(0);
-    assertThat(pack().expect(0).out()).contains(" were there)");
+    assertThat(pack().expect(0).out()).contains(" already there)");
     assertSame(unpack());
   }
 

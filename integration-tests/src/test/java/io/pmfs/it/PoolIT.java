@@ -219,17 +219,17 @@ final class PoolIT {
   void mount_placeThatCannotBeAPool_isRefused() throws IOException {
     Path file = Files.write(pool.resolveSibling("file"), new byte[0]);
     pool = file;
-    assertRefused(refused("100%"), 2, "a file for a pool needs a size");
+    assertRefused(refused("100%"), 2, "the file of a pool needs a size");
     pool = file.resolveSibling("new.pool");
-    assertRefused(refused("100%"), 2, "a file for a pool needs a size");
+    assertRefused(refused("100%"), 2, "the file of a pool needs a size");
     assertRefused(refused("1M"), 1, "too few for a pool");
     pool = Path.of("/dev/null");
     assertRefused(refused("8G"), 1, "is not a dax device");
     pool = file.resolveSibling("not/there.pool");
-    assertRefused(refused("8M"), 2, "there is no directory for it");
+    assertRefused(refused("8M"), 2, "its directory does not exist");
     Command ssd =
         pmfs.run(pmfs.mountArguments(dataset.root(), pmfs.mountpoint(), "--tier", "ssd:" + file));
-    assertRefused(ssd, 2, "name a directory; as pm:");
+    assertRefused(ssd, 2, "name a directory, or use the file as a pool: pm:");
     Command formatted =
         pmfs.run(pmfs.mountArguments(dataset.root(), pmfs.mountpoint(), "--format"));
     assertRefused(formatted, 2, "so there is no pool");

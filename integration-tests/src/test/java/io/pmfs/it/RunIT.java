@@ -242,7 +242,7 @@ final class RunIT {
             "cd \"$PMFS_MOUNT\"; sleep 1000 >/dev/null 2>&1 & echo $!; : >\"$0\"; sleep 1");
     try {
       assertThat(exit(run)).isZero();
-      assertThat(text(err)).contains("(sleep)").contains("works in");
+      assertThat(text(err)).contains("(sleep)").contains("as its working directory");
       assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
     } finally {
       signal("KILL", Long.parseLong(text(out).strip()));

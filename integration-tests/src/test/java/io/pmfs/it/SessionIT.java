@@ -238,7 +238,7 @@ final class SessionIT {
       Command upgrade = pmfs.run("upgrade", mount.mountpoint().toString());
       assertThat(upgrade.exit()).isEqualTo(1);
       assertThat(upgrade.err())
-          .contains("stays as it is: " + source() + " is another directory than the mounted one");
+          .contains("not upgraded: " + source() + " is not the directory that was mounted");
       assertThat(mount.daemon()).isEqualTo(pid);
 
       replace(mount);

@@ -180,7 +180,7 @@ final class SuccessionIT {
     signal("CONT", ending);
     old.ended();
     Command mounted = next.get(2, TimeUnit.MINUTES).expect(0);
-    assertThat(mounted.err()).contains("waits for another pmfs, which has the copies");
+    assertThat(mounted.err()).contains("waiting for another pmfs, which has the copies");
     before.assertEqualBelow(elsewhere);
     first.run("umount", elsewhere.toString()).expect(0);
   }
@@ -199,7 +199,7 @@ final class SuccessionIT {
     signal("CONT", ending);
     old.ended();
     Command mounted = next.get(2, TimeUnit.MINUTES).expect(0);
-    assertThat(mounted.err()).contains("waits for pmfs (pid " + ending + ")");
+    assertThat(mounted.err()).contains("waiting for pmfs (pid " + ending + ")");
     before.assertEqualBelow(mountpoint);
     first.run("umount", mountpoint.toString()).expect(0);
   }

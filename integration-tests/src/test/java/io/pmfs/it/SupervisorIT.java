@@ -175,7 +175,7 @@ final class SupervisorIT {
       Await.until(
           () -> "a third try; the log: " + read(log),
           SUCCESSOR,
-          () -> read(log).contains("another is tried in 4 s"));
+          () -> read(log).contains("trying another in 4 s"));
       assertThat(Mounts.at(mount.mountpoint())).isTrue();
       assertThat(read(log))
           .contains(java + ": not an executable file", "could not go on (status 5)")

@@ -108,7 +108,7 @@ public final class Packer {
     }
   }
 
-  /** Also reads everything that was written once. */
+  /** Writes the index, for which it reads all shards once. */
   private void index(PackManifest manifest) throws IOException {
     // A directory may be a member of several shards.
     long members = manifest.shards().stream().mapToLong(PackManifest.Shard::members).sum();

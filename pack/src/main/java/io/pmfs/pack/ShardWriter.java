@@ -4,7 +4,7 @@ import io.pmfs.compression.SeekableWriter;
 import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.pack.ReadAhead.Piece;
+import io.pmfs.pack.SourceReader.Piece;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -128,8 +128,9 @@ final class ShardWriter {
     long write(List<PlannedFile> files, TarArchiveOutputStream tar)
         throws IOException, BrokenOffException, InterruptedException {
       boolean complete = false;
-      try (ReadAhead ahead =
-          new ReadAhead(source, files.stream().filter(this::isRead).iterator(), readers, buffers)) {
+      try (SourceReader ahead =
+          new SourceReader(
+              source, files.stream().filter(this::isRead).iterator(), readers, buffers)) {
         for (PlannedFile file : files) {
           progress.checkNotCancelled();
           file.directory.addWithParentsTo(directories);
@@ -168,7 +169,7 @@ final class ShardWriter {
       }
     }
 
-    private void put(TarArchiveOutputStream tar, PlannedFile file, ReadAhead ahead)
+    private void put(TarArchiveOutputStream tar, PlannedFile file, SourceReader ahead)
         throws IOException, BrokenOffException, InterruptedException {
       Unreadable known = leftOut.get(file);
       if (known != null) {
@@ -197,7 +198,7 @@ final class ShardWriter {
 
     /** Null if the file is unreadable and nothing of it is in the shard. */
     private @Nullable ReadFile putContent(
-        TarArchiveOutputStream tar, PlannedFile file, ReadAhead ahead)
+        TarArchiveOutputStream tar, PlannedFile file, SourceReader ahead)
         throws IOException, BrokenOffException, InterruptedException {
       boolean begun = false;
       while (true) {

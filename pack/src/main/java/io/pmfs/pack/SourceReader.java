@@ -14,11 +14,11 @@ import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the files of one shard in pieces, in order, and other threads read ahead as far as there
+ * Reads the files of one shard in pieces, in order, while other threads read ahead as far as there
  * are buffers. So a source with latency receives requests for many small files at once, and for
  * several pieces of a large one. Used by one thread.
  */
-final class ReadAhead implements AutoCloseable {
+final class SourceReader implements AutoCloseable {
   /**
    * A piece of a file, read or failed.
    *
@@ -60,7 +60,7 @@ final class ReadAhead implements AutoCloseable {
    *
    * @param buffers direct, of equal size; nothing else may use them until this is closed
    */
-  ReadAhead(
+  SourceReader(
       BackingStore source,
       Iterator<PlannedFile> files,
       Executor readers,

@@ -26,10 +26,7 @@ import org.jspecify.annotations.Nullable;
  * The queues are bounded, except for directories that were found and not listed yet.
  */
 final class SourceWalk {
-  /**
-   * How many names one thread reads the attributes of at a time; several threads share a large
-   * directory.
-   */
+  /** Names whose attributes one thread reads at a time; several threads share a large directory. */
   private static final int BATCH_NAMES = 64;
 
   private final BackingStore source;

@@ -4,14 +4,14 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the kernel is answered, and on whose behalf.
+ * How pmfs answers the kernel, and as which user.
  *
  * @param kind {@code auto}, {@code kernel} or {@code jnr}
  * @param readMode {@code auto}, {@code page-cache} or {@code passthrough}
  * @param allowOther whether users other than the mounting one get in
- * @param user whose process serves a mount that root made; null for the process's own user
- * @param passthroughCapability whether that process was to keep CAP_SYS_ADMIN
- * @param readyTimeout how long the probe through the mount may take
+ * @param user the user whose process serves a mount that root made; null for the process's own user
+ * @param passthroughCapability whether that process keeps CAP_SYS_ADMIN
+ * @param readyTimeout the time limit for the probe through the mount
  */
 public record BridgeSettings(
     String kind,

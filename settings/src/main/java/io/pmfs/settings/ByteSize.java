@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 
 /**
  * Sizes as people write them. {@code K M G T P} and {@code KiB MiB …} are powers of 1024, {@code KB
- * MB …} are powers of 1000, no unit is bytes.
+ * MB …} are powers of 1000, a number without a unit is bytes.
  */
 public final class ByteSize {
   private static final Pattern FORM = Pattern.compile("(\\d+(?:\\.\\d+)?)\\s*([A-Za-z]*)");

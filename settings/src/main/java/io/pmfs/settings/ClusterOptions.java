@@ -15,14 +15,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * With whom a mount shares its dataset, and how.
+ * The cluster in which a mount shares its dataset.
  *
- * @param name the cluster's
- * @param nodes hosts to look for others on; empty if there is a directory
- * @param directory where they find each other without a list; null if there is one
- * @param address that peers are to use; null to choose it
- * @param secret null in what a daemon tells of itself, and before the first start of a cluster with
- *     a directory
+ * @param name the cluster's name
+ * @param nodes the hosts of other nodes; empty if there is a directory
+ * @param directory where nodes find each other without a list; null if there is a list
+ * @param address the address that peers use; null to choose it
+ * @param secret null in a daemon's report, and before the first start of a cluster with a directory
  * @param replicas how many nodes hold a file, at least 1
  * @param tls certificates, key and authorities; empty for plain HTTP
  */
@@ -36,7 +35,7 @@ public record ClusterOptions(
     RemoteCopies remoteCopies,
     PeerTimeouts timeouts,
     List<Path> tls) {
-  /** Why a cluster cannot be. */
+  /** The message for a cluster without a secret. */
   static final String NO_SECRET =
       "--cluster: needs a secret: give all nodes the same --cluster-secret-file FILE, of mode 0600"
           + " (head -c 32 /dev/urandom | base64 > FILE)";
@@ -46,7 +45,7 @@ public record ClusterOptions(
     tls = List.copyOf(tls);
   }
 
-  /** Null without a cluster; then the command line may have no option of one. */
+  /** Null without a cluster; the command line must then have no cluster option. */
   static @Nullable ClusterOptions of(OptionValues values) throws MountFailure {
     if (!values.has(MountOption.CLUSTER)) {
       for (MountOption<?> option : MountOption.options()) {
@@ -74,7 +73,7 @@ public record ClusterOptions(
         tls == null ? List.of() : tls);
   }
 
-  /** Two of the command line that say the same in two ways. */
+  /** Refuses two options on the command line that exclude each other. */
   private static void refuseBoth(OptionValues values, MountOption<?> one, MountOption<?> other)
       throws MountFailure {
     if (values.isOnCommandLine(one) && values.isOnCommandLine(other)) {
@@ -103,7 +102,7 @@ public record ClusterOptions(
     }
   }
 
-  /** Null where a mount is to make it in the nodes' directory. */
+  /** Null if the mount must create the secret in the nodes' directory. */
   private static @Nullable ClusterSecret secret(OptionValues values, @Nullable Path directory)
       throws MountFailure {
     if (values.isResumed()) {
@@ -128,7 +127,7 @@ public record ClusterOptions(
         MountOption.CLUSTER_DIR, () -> ClusterSecret.ofDirectoryIfThere(directory));
   }
 
-  /** The secret of all its nodes; the first one of those that share a directory makes it. */
+  /** The secret of all nodes; in a shared directory the first node creates it. */
   ClusterSecret commonSecret() throws MountFailure {
     try {
       if (secret != null) {
@@ -143,7 +142,7 @@ public record ClusterOptions(
     throw MountFailure.usage(NO_SECRET);
   }
 
-  /** This node's part in it, for a dataset whose state is kept in a directory. */
+  /** Opens this node's part of the cluster for a dataset, whose state is in a directory. */
   public Cluster open(String dataset, Path state, String hostName) throws MountFailure {
     InetAddress here = ownAddress();
     try {
@@ -160,7 +159,7 @@ public record ClusterOptions(
     }
   }
 
-  /** This machine's, as the others are to use it. */
+  /** The address of this machine that peers use. */
   public InetAddress ownAddress() throws MountFailure {
     try {
       return LocalAddress.choose(address, nodes);

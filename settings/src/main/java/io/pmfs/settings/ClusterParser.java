@@ -15,9 +15,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The texts of the options of a cluster, each turned into what it means or one clear line. */
+/** Parses the options of a cluster; an error is one clear line. */
 final class ClusterParser {
-  /** Where the secret may be, instead of in a file. */
+  /** The variable that may hold the secret instead of a file. */
   static final String SECRET = "PMFS_CLUSTER_SECRET";
 
   /** The hosts of a Slurm job; see "OUTPUT ENVIRONMENT VARIABLES" in sbatch(1). */
@@ -58,7 +58,7 @@ final class ClusterParser {
                             .collect(Collectors.joining(", "))));
   }
 
-  /** What peers are waited for. */
+  /** A part of a request to a peer that has a time limit. */
   private enum Limit {
     CONNECT,
     FIRST_BYTE,
@@ -70,7 +70,7 @@ final class ClusterParser {
     }
   }
 
-  /** Limits such as {@code connect=1s,stall=10s}; those that are not named are the defaults. */
+  /** Limits such as {@code connect=1s,stall=10s}; limits not named have their defaults. */
   static PeerTimeouts timeouts(String text) {
     Map<Limit, Duration> limits = new EnumMap<>(Limit.class);
     for (String part : text.split(",", -1)) {
@@ -91,7 +91,7 @@ final class ClusterParser {
         throw new IllegalArgumentException("'" + part + "' is not between 1ms and 1h");
       }
       if (limits.put(limit, time) != null) {
-        throw new IllegalArgumentException("'" + limit.word() + "' is there twice");
+        throw new IllegalArgumentException("'" + limit.word() + "' is given twice");
       }
     }
     PeerTimeouts defaults = PeerTimeouts.DEFAULTS;
@@ -102,7 +102,7 @@ final class ClusterParser {
         limits.getOrDefault(Limit.TOTAL, defaults.total()));
   }
 
-  /** The paths in a list of files, which commas separate. */
+  /** The paths in a comma-separated list of files. */
   static List<String> files(String text) {
     return Stream.of(text.split(",", -1)).map(String::strip).toList();
   }

@@ -13,10 +13,10 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All options of one mount with where each came from. Command line before environment before the
- * file's section for the mount point before the file's common keys before defaults.
+ * All options of one mount and their origins. The command line overrides the environment, which
+ * overrides the file's section for the mount point, then the file's common keys, then the defaults.
  *
- * @param mountpoint absolute, or null when asked for no mount in particular
+ * @param mountpoint absolute; null for no particular mount
  * @param settings by option; options without a value are absent
  */
 public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setting> settings) {
@@ -24,7 +24,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
   static final String DEFAULT = "default";
 
   /**
-   * What the command line says.
+   * The options and arguments of the command line.
    *
    * @param options texts by option
    * @param file the argument of --config, or null
@@ -58,7 +58,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return new Configuration(mountpoint, Collections.unmodifiableMap(settings));
   }
 
-  /** What options have that are set nowhere, in a map of its own. */
+  /** The defaults, in a new map. */
   static Map<MountOption<?>, Setting> defaults() {
     Map<MountOption<?>, Setting> settings = new TreeMap<>();
     for (MountOption<?> option : MountOption.values()) {
@@ -70,7 +70,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return settings;
   }
 
-  /** The section for the mount point as written or as it is without symbolic links. */
+  /** The section for the mount point as written, or without symbolic links. */
   private static Map<MountOption<?>, Setting> section(
       ConfigurationFile file,
       @Nullable Path mountpoint,
@@ -166,7 +166,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     }
   }
 
-  /** A pool has no place for a directory: the state goes where a tier would by default. */
+  /** A pool cannot hold a directory, so the state goes where the default tier would be. */
   private static void putWhereATierWouldBe(
       Map<MountOption<?>, Setting> settings, Surroundings surroundings, MountTable mounts) {
     try {
@@ -177,14 +177,14 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
               choice.tier().path().resolve("state").toString(),
               DEFAULT + ": " + choice.place() + " is local, and a pool has no directories"));
     } catch (MountFailure e) {
-      // Then there is none, which is said when it is needed.
+      // There is no state directory; a mount that needs one reports that.
     }
   }
 
   /**
-   * The same with the source that the kernel has for a mount, wherever that is now.
+   * The same with the source that the kernel names for a mount, even if the mount was moved.
    *
-   * @param device the mount's number; null if it is not known, then the mount point has to do
+   * @param device the mount's device number; null if unknown: the mount point then identifies it
    */
   public Configuration withSourceOf(MountTable mounts, @Nullable String device) {
     MountTable.Mount mount =
@@ -197,7 +197,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return new Configuration(mountpoint, Collections.unmodifiableMap(changed));
   }
 
-  /** The typed settings; a value that makes no sense fails with its option's name and origin. */
+  /** The typed settings; an invalid value fails with its option's name and origin. */
   public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
     if (mountpoint == null) {
       throw MountFailure.usage("no MOUNTPOINT given; see pmfs mount --help");
@@ -212,7 +212,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     MountSettings.of(Path.of("/"), new OptionValues(complete, surroundings));
   }
 
-  /** The mount point and its options, each with its value and where that is from. */
+  /** The mount point and its options, each with its value and origin. */
   public JsonObject toJson() {
     JsonObject options = new JsonObject();
     settings.forEach(
@@ -234,7 +234,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return object;
   }
 
-  /** Variables that look like a mistyped option, as lines for the user. */
+  /** Lines for the user about variables that look like mistyped options. */
   public static List<String> suspectVariables(Surroundings surroundings) {
     List<String> known = MountOption.options().stream().map(MountOption::variable).toList();
     List<String> lines = new ArrayList<>();
@@ -242,7 +242,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
       if (name.startsWith("PMFS_") && !known.contains(name)) {
         String nearest = NearestName.to(name, known);
         if (nearest != null && NearestName.distance(name, nearest) <= 2) {
-          lines.add(name + ": not known, so not used; did you mean " + nearest + "?");
+          lines.add(name + ": unknown variable, ignored; did you mean " + nearest + "?");
         }
       }
     }

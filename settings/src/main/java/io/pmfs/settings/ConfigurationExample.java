@@ -1,6 +1,6 @@
 package io.pmfs.settings;
 
-/** A configuration file with every key and what it means, all of them commented out. */
+/** A configuration file that describes every key; all keys are commented out. */
 public final class ConfigurationExample {
   private static final int WIDTH = 98;
 
@@ -10,11 +10,11 @@ public final class ConfigurationExample {
     StringBuilder text = new StringBuilder();
     comment(
         text,
-        "What pmfs mount takes where neither the command line nor the environment says otherwise."
-            + " Every key is here: behind a # with its default, or with an example where there is"
-            + " none. Sizes are 200G, 64MiB (powers of 1024), 200GB (powers of 1000) or 10% of a"
-            + " disk; times are 500ms, 30s, 2m. Paths are absolute.");
-    comment(text, "pmfs config shows what counts and where it comes from.");
+        "Options of pmfs mount. The command line and the environment override this file. It lists"
+            + " every key, commented out, with its default, or with an example if there is none."
+            + " Sizes are 200G, 64MiB (powers of 1024), 200GB (powers of 1000) or 10% of a disk;"
+            + " times are 500ms, 30s, 2m. Paths are absolute.");
+    comment(text, "pmfs config shows the values in effect and their origins.");
     text.append("\n");
     for (MountOption<?> option : MountOption.options()) {
       if (option.isForFiles()) {
@@ -23,7 +23,7 @@ public final class ConfigurationExample {
     }
     comment(
         text,
-        "One mount, which is then made by: pmfs mount /mnt/dataset. All keys from above may stand"
+        "Options of one mount, which pmfs mount /mnt/dataset then makes. All keys above may be set"
             + " here, too.");
     text.append("#[mount.\"/mnt/dataset\"]\n");
     text.append("#source = ").append(value(MountOption.SOURCE)).append('\n');
@@ -44,7 +44,7 @@ public final class ConfigurationExample {
     };
   }
 
-  /** Broken between words. */
+  /** Adds a comment, wrapped between words. */
   private static void comment(StringBuilder text, String sentence) {
     int column = 0;
     for (String word : sentence.split(" ", -1)) {

@@ -19,8 +19,8 @@ import org.tomlj.TomlPosition;
 import org.tomlj.TomlTable;
 
 /**
- * One TOML file: keys at the top are for all mounts, those in {@code [mount."/mnt/dataset"]} for
- * one mount point.
+ * One TOML file: keys at the top apply to all mounts, keys in {@code [mount."/mnt/dataset"]} to one
+ * mount point.
  *
  * @param path the file
  * @param common options for all mounts
@@ -38,7 +38,7 @@ public record ConfigurationFile(
     String text;
     try {
       if (Files.size(path) > MAX_BYTES) {
-        throw MountFailure.usage(path + ": larger than 1 MiB; that is no configuration file");
+        throw MountFailure.usage(path + ": larger than 1 MiB; not a configuration file");
       }
       text = Files.readString(path, UTF_8);
     } catch (IOException e) {
@@ -83,7 +83,7 @@ public record ConfigurationFile(
       List<String> key = List.of(SECTION, mountpoint);
       if (!mountpoint.startsWith("/") || !(table.get(List.of(mountpoint)) instanceof TomlTable t)) {
         throw MountFailure.usage(
-            "%s: '%s' is no mount point; write [mount.\"/mnt/dataset\"] with an absolute path"
+            "%s: '%s' is not a mount point; write [mount.\"/mnt/dataset\"] with an absolute path"
                 .formatted(where(key), mountpoint));
       }
       mounts.put(Path.of(mountpoint).normalize(), options(t, key));
@@ -122,7 +122,7 @@ public record ConfigurationFile(
       }
       if (!option.isForFiles()) {
         throw MountFailure.usage(
-            "%s: '%s' comes too late in a file; use %s or %s"
+            "%s: '%s' cannot be set in a file; use %s or %s"
                 .formatted(where(key), name, option.commandLineName(), option.variable()));
       }
       if (option.kind() == MountOption.Kind.ARGUMENT && key.size() == 1) {
@@ -143,7 +143,7 @@ public record ConfigurationFile(
         for (Object element : array.toList()) {
           if (!(element instanceof String text)) {
             throw MountFailure.usage(
-                where(key) + ": '" + option.key() + "' takes texts such as \"ssd:/local/pmfs\"");
+                where(key) + ": '" + option.key() + "' takes strings such as \"ssd:/local/pmfs\"");
           }
           texts.add(text);
         }
@@ -154,10 +154,10 @@ public record ConfigurationFile(
               .formatted(
                   where(key),
                   option.key(),
-                  option.kind() == MountOption.Kind.LIST ? "a text or a list" : "one value"));
+                  option.kind() == MountOption.Kind.LIST ? "a string or a list" : "one value"));
     }
 
-    /** A file does not say what a relative path in it would be relative to. */
+    /** A relative path is refused, because a file does not define its base directory. */
     private void requireAbsolute(MountOption<?> option, Setting setting, List<String> key)
         throws MountFailure {
       for (String value : setting.values()) {

@@ -6,12 +6,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where copies are kept, and how they are made.
+ * Where pmfs keeps copies, and how it makes them.
  *
  * @param tiers fastest first; at least one
- * @param keepFree what is always left free on each tier's disk
- * @param requireDax whether a pm tier must be persistent memory that can be mapped itself
- * @param compression how copies are stored in tiers that do not say so themselves
+ * @param keepFree the space always left free on each tier's disk
+ * @param requireDax whether a pm tier must be persistent memory that can be mapped directly
+ * @param compression how copies are stored in tiers without a compression of their own
  * @param eviction {@code none} or {@code lru}
  * @param fetchThreads 1 to 256
  * @param bufferMemoryBytes at least 8 MiB
@@ -39,7 +39,7 @@ public record CopySettings(
         values.get(MountOption.BUFFER_MEMORY));
   }
 
-  /** The tiers at their places; a place is one tier's only. */
+  /** The tiers at their places; two tiers cannot share a place. */
   static List<TierSpec> tiers(OptionValues values) throws MountFailure {
     List<String> texts = values.texts(MountOption.TIER);
     List<TierSpec> given = values.get(MountOption.TIER);
@@ -47,7 +47,7 @@ public record CopySettings(
     for (int i = 0; i < given.size(); i++) {
       Path path = values.placeOf(given.get(i).path());
       if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
-        throw MountFailure.usage("--tier " + texts.get(i) + ": this directory is a tier already");
+        throw MountFailure.usage("--tier " + texts.get(i) + ": this directory is already a tier");
       }
       tiers.add(given.get(i).at(path));
     }

@@ -10,10 +10,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@link MountOption} that is being declared. Unless the declaration says otherwise, an option is
- * general, may stand in a file, names no path and has neither a default nor an example.
+ * The builder of a {@link MountOption}. By default, an option is in the general group, may be set
+ * in a file, names no path and has neither a default nor an example.
  *
- * <p>Parsers say in an IllegalArgumentException, in words for the user, why a text is wrong.
+ * <p>Parsers report a wrong text with an IllegalArgumentException whose message is for the user.
  */
 final class Declaration<T> {
   final Kind kind;
@@ -37,7 +37,7 @@ final class Declaration<T> {
     this.parser = parser;
   }
 
-  /** The argument of that name, which has a key in sections of files only. */
+  /** An argument of the command line; its key is valid only in sections of files. */
   static Declaration<Path> argument(String key, String placeholder) {
     return new Declaration<>(
             Kind.ARGUMENT, key, placeholder, (texts, world) -> world.resolve(texts.get(0)))
@@ -65,7 +65,7 @@ final class Declaration<T> {
     return read(key, placeholder, (text, world) -> world.resolve(text));
   }
 
-  /** What is read from the file, or files, whose paths the value names. */
+  /** A value read from one or more files, whose paths the text names. */
   static <T> Declaration<T> read(
       String key, String placeholder, BiFunction<String, Surroundings, T> parser) {
     return new Declaration<>(
@@ -88,7 +88,7 @@ final class Declaration<T> {
   }
 
   /**
-   * @param found the paths in a text, as they are written
+   * @param found returns the paths in a text, as written
    */
   Declaration<T> naming(Function<String, List<String>> found) {
     paths = found;
@@ -100,7 +100,7 @@ final class Declaration<T> {
     return this;
   }
 
-  /** What the example of a file has, for an option without a default. */
+  /** The value in the example file, for an option without a default. */
   Declaration<T> suchAs(String text) {
     example = text;
     return this;
@@ -111,13 +111,13 @@ final class Declaration<T> {
     return this;
   }
 
-  /** For what the launcher, which reads no files, needs before the JVM starts. */
+  /** For options that the launcher, which reads no files, needs before the JVM starts. */
   Declaration<T> notInFiles() {
     isForFiles = false;
     return this;
   }
 
-  /** The option itself; its description begins in lower case and ends without a full stop. */
+  /** Makes the option; its description begins in lower case and ends without a full stop. */
   MountOption<T> means(String description) {
     return new MountOption<>(this, description);
   }

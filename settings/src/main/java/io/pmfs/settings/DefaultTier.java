@@ -8,8 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Where copies go when no tier is configured: the first of the usual places that lies on a local
- * disk. On clusters the home directory is often on the very file system that we are to relieve.
+ * The tier when none is configured: the first of the usual places that is on a local disk. On
+ * clusters the home directory is often on the very file system that pmfs should relieve.
  */
 public final class DefaultTier {
   /** The choice and the place's name, such as {@code ~/.cache/pmfs}. */
@@ -49,7 +49,7 @@ public final class DefaultTier {
       String variable,
       String below) {
     String value = surroundings.variable(variable);
-    // The XDG specification tells to ignore relative paths; they would depend on where one stands.
+    // The XDG specification says to ignore relative paths: they depend on the working directory.
     if (value != null && value.startsWith("/")) {
       places.put(name, Path.of(value).resolve(below).normalize());
     }
@@ -82,7 +82,7 @@ public final class DefaultTier {
     }
   }
 
-  /** The path itself or the first ancestor that is there. */
+  /** The path itself, or its nearest ancestor that exists. */
   public static Path nearestExisting(Path path) {
     Path existing = path;
     while (!Files.exists(existing, LinkOption.NOFOLLOW_LINKS)) {

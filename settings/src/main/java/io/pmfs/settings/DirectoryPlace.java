@@ -14,18 +14,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
-/** The place of a tier that is a directory, with one below it for each dataset. */
+/** The place of a tier that is a directory, with a subdirectory for each dataset. */
 final class DirectoryPlace implements TierPlace {
   /** The space that the state of a few million files needs, with its log and merges. */
   private static final long STATE_BYTES = 256L << 20;
 
-  /** At most one part in so many of a small disk is left to the state. */
+  /** The state gets at most one part in this many of a small disk. */
   private static final long STATE_SHARE = 20;
 
   private final TierSpec tier;
   private final OwnDirectory directory;
 
-  /** How its files are mapped on persistent memory; null if it is not meant to be there. */
+  /** Maps its files on persistent memory; null for a tier on a disk. */
   private final @Nullable DaxFiles daxFiles;
 
   private DirectoryPlace(TierSpec tier, @Nullable DaxFiles daxFiles) {
@@ -55,7 +55,7 @@ final class DirectoryPlace implements TierPlace {
           path,
           tier.what(),
           "not a directory",
-          "name a directory; as pm:" + path + " it is a pool");
+          "name a directory, or use the file as a pool: pm:" + path);
     }
     directory.make("choose another --tier", user);
     try {
@@ -69,12 +69,12 @@ final class DirectoryPlace implements TierPlace {
     FileStore disk = Files.getFileStore(tier.path());
     long keep = keepFree.on(disk.getTotalSpace());
     long free = disk.getUsableSpace();
-    // A full disk may be full of our own copies, which serve well.
+    // The disk may be full of our own copies, which are useful.
     if (free <= keep && isEmpty(tier.path())) {
       throw MountFailure.usage(
           tier.path(),
           tier.what(),
-          "nothing would fit: %s of %s are free and --keep-free %s keeps %s"
+          "no room for copies: %s of %s is free, and --keep-free %s reserves %s"
               .formatted(
                   ByteSize.format(free),
                   ByteSize.format(disk.getTotalSpace()),
@@ -110,7 +110,7 @@ final class DirectoryPlace implements TierPlace {
     return new DirectoryTier(settings, opening.usage(), daxFiles);
   }
 
-  /** Copies leave room for the records of them, where both are on one disk. */
+  /** The room that copies leave for the state if both are on one disk. */
   private static long roomOfState(@Nullable Path state, FileStore disk, long diskBytes) {
     try {
       boolean isThere =

@@ -16,12 +16,12 @@ public final class ExitStatus {
   /** This machine cannot mount: the job should use the source path instead. */
   public static final int CANNOT = 5;
 
-  /** The dataset's copies and state are another mount's; give this one its own. */
+  /** Another mount uses the dataset's copies and state; give this mount its own. */
   public static final int IN_USE = 6;
 
   /**
-   * Between daemon and supervisor only: this daemon cannot take over the session as things are, so
-   * try again later (EX_UNAVAILABLE of sysexits.h). Another status that is not zero is a crash.
+   * Between daemon and supervisor only: this daemon cannot take over the session now; try again
+   * later (EX_UNAVAILABLE of sysexits.h). Any other nonzero status is a crash.
    */
   public static final int UNAVAILABLE = 69;
 

@@ -4,11 +4,11 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How names and the list of copies are kept.
+ * How pmfs keeps names and the list of copies.
  *
- * @param stateDirectory below which every dataset has its own state; with the last local tier when
- *     not configured; null only when no tier is on a local disk
- * @param memoryBytes for cached names, at least 16 MiB
+ * @param stateDirectory the directory that holds each dataset's state; by default with the last
+ *     local tier; null only if no tier is on a local disk
+ * @param memoryBytes the limit for cached names, at least 16 MiB
  */
 public record MetadataSettings(@Nullable Path stateDirectory, long memoryBytes) {
   static MetadataSettings of(OptionValues values) throws MountFailure {

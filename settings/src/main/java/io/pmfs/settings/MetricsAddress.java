@@ -4,15 +4,15 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Where {@code --metrics} is to be answered.
+ * The address on which {@code --metrics} listens.
  *
  * @param host a name or a literal address without brackets
- * @param port 0 for one that is free
+ * @param port 0 for any free port
  */
 public record MetricsAddress(String host, int port) {
   static final String FORM = "[ADDRESS:]PORT";
 
-  /** Others get in only where somebody asked for it. */
+  /** The default: other machines can connect only if the user names an address. */
   private static final String LOOPBACK = "127.0.0.1";
 
   private static final Pattern TEXT =
@@ -25,8 +25,8 @@ public record MetricsAddress(String host, int port) {
       throw new IllegalArgumentException(
           "'"
               + text
-              + "' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with"
-              + " port 0 for any that is free");
+              + "' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464;"
+              + " port 0 picks any free port");
     }
     String host = matcher.group(1) == null ? LOOPBACK : matcher.group(1).replaceAll("[\\[\\]]", "");
     return new MetricsAddress(host, Integer.parseInt(matcher.group(2)));

@@ -3,7 +3,7 @@ package io.pmfs.settings;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
-/** What a command failed at: one line for the user, and the exit status that goes with it. */
+/** The failure of a command: one line for the user, and the exit status. */
 public final class MountFailure extends Exception {
   private static final long serialVersionUID = 1L;
 
@@ -28,7 +28,7 @@ public final class MountFailure extends Exception {
   /**
    * A place that cannot be used as configured.
    *
-   * @param what what the place is for
+   * @param what the purpose of the place
    */
   public static MountFailure usage(Path path, String what, String why, String remedy) {
     return usage(path + ": " + what + ": " + why + "; " + remedy);
@@ -42,7 +42,7 @@ public final class MountFailure extends Exception {
     return BUSY.equals(getMessage());
   }
 
-  /** The message; never null, because every constructor asks for one. */
+  /** The message on one line; never null, because every constructor requires one. */
   public String line() {
     String message = getMessage();
     return message == null ? "failed" : message.replace('\n', ' ');

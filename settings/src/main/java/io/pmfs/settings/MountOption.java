@@ -24,74 +24,77 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something a mount can be told, declared here once. The command line with its help and completion,
- * the environment, the configuration file and its example, and the manual all derive from the
+ * An option of a mount, declared here once. The command line with its help and completion, the
+ * environment, the configuration file and its example, and the manual all derive from the
  * declaration. Immutable; ordered as declared, which is also the order of the help.
  *
- * @param <T> what its text is parsed to
+ * @param <T> the type of the parsed value
  */
 public final class MountOption<T> implements Comparable<MountOption<?>> {
-  // Before the options, which add themselves.
+  // Declared before the options, because each option adds itself.
   private static final List<MountOption<?>> ALL = new ArrayList<>();
 
   public static final MountOption<Path> SOURCE =
       argument("source", "SOURCE")
           .suchAs("/lustre/imagenet")
-          .means("the dataset; in a file's section only");
+          .means("the dataset; in a configuration file only in a mount's section");
   public static final MountOption<String> SOURCE_FORM =
       choice("source-form", "FORM", "auto", "directory", "tar")
           .byDefault("auto")
           .means(
-              "what is shown of the source: directory shows its files, tar what is in them; auto"
-                  + " takes tar for a single file, for what pmfs pack wrote, and for a directory of"
-                  + " nothing but tar files");
+              "what to show of the source: directory shows its files, tar shows the files inside"
+                  + " its tar files; auto chooses tar for a single file, for the output of pmfs"
+                  + " pack, and for a directory that holds only tar files");
   public static final MountOption<Boolean> NESTED =
-      flag("nested").means("show tar files in tar files as directories, one level");
+      flag("nested").means("show tar files inside tar files as directories, one level deep");
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
           .naming(text -> List.of(text.substring(text.indexOf(':') + 1)))
           .suchAs("ssd:/local/pmfs:80%")
           .means(
-              "where copies are kept, fastest first; repeat for more. KIND is pm or ssd, CAPACITY a"
-                  + " size or a share of the disk, COMPRESSION as of --compression");
+              "where to keep copies, fastest first; repeat for more tiers. KIND is pm or ssd,"
+                  + " CAPACITY a size or a share of the disk, COMPRESSION a value of"
+                  + " --compression");
   public static final MountOption<Capacity> KEEP_FREE =
       value("keep-free", "SIZE", Capacity::parse)
           .byDefault("10%")
-          .means("always left free on each tier's disk");
+          .means("space to leave free on each tier's disk");
   public static final MountOption<Boolean> REQUIRE_DAX =
       flag("require-dax")
           .means(
               "refuse to mount if a tier of kind pm is not on persistent memory that can be mapped"
-                  + " itself");
+                  + " directly");
   public static final MountOption<Compression> COMPRESSION =
       value("compression", "HOW", Compression::parse)
           .byDefault("none")
           .means(
-              "how copies are stored: none; zstd[:LEVEL] compresses all, at level 1 to 19, 3 unless"
-                  + " given; auto[:LEVEL] compresses files that shrink by a tenth. The kernel reads"
-                  + " only raw copies by itself");
+              "how to store copies: none; zstd[:LEVEL] compresses all files, at level 1 to 19, 3"
+                  + " unless given; auto[:LEVEL] compresses only files that shrink by a tenth."
+                  + " Passthrough needs uncompressed copies");
   public static final MountOption<Path> STATE_DIR =
       path("state-dir", "DIR")
           .suchAs("/local/pmfs/state")
-          .means("where names and the list of copies are kept");
+          .means("where to keep cached names and the list of copies");
   public static final MountOption<String> BRIDGE =
       choice("bridge", "BRIDGE", "auto", "kernel", "jnr")
           .byDefault("auto")
           .means(
-              "how requests come from the kernel: kernel speaks its protocol, jnr goes through"
-                  + " libfuse 2, auto takes kernel where it can");
+              "how pmfs receives requests from the kernel: kernel speaks the FUSE protocol itself,"
+                  + " jnr uses libfuse 2, auto uses kernel where possible");
   public static final MountOption<String> READ_MODE =
       choice("read-mode", "MODE", "auto", "page-cache", "passthrough")
           .byDefault("auto")
           .means(
-              "what the kernel may answer alone: page-cache keeps what was read in memory;"
-                  + " passthrough, for root, reads the copies' files, which suits large ones; auto"
-                  + " takes passthrough if the first tier is persistent memory, else for large files,"
-                  + " and chooses for the others when copies are read again");
+              "how the kernel can answer reads without pmfs: page-cache keeps data in memory after"
+                  + " the first read; passthrough, for root, reads the files of copies, which suits"
+                  + " large files; auto uses passthrough if the first tier is persistent memory,"
+                  + " else for large files, and chooses for all others when copies are read again");
   public static final MountOption<String> EVICTION =
       choice("eviction", "POLICY", "none", "lru")
           .byDefault("none")
-          .means("who goes when a tier is full: none or lru");
+          .means(
+              "what to evict when a tier is full: none for nothing, lru for the least recently used"
+                  + " copies");
   public static final MountOption<Integer> FETCH_THREADS =
       value("fetch-threads", "N", ValueParser.countTo(256))
           .byDefault("4")
@@ -99,7 +102,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   public static final MountOption<Integer> METADATA_THREADS =
       value("metadata-threads", "N", ValueParser.countTo(256))
           .byDefault("8")
-          .means("threads that ask the source for names, 1 to 256");
+          .means("threads that look up names in the source, 1 to 256");
   public static final MountOption<Long> BUFFER_MEMORY =
       value("buffer-memory", "SIZE", ValueParser.memory(8))
           .byDefault("64MiB")
@@ -114,32 +117,32 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .in(Group.CLUSTER)
           .suchAs("training")
           .means(
-              "hold the dataset together with the other nodes that mount it under this name: each"
-                  + " file leaves the source once for all of them");
+              "share the dataset with the other nodes that mount it under this cluster name: each"
+                  + " file is read from the source once for all of them");
   public static final MountOption<List<String>> NODES =
       value("nodes", "HOSTS", ClusterParser::nodes)
           .in(Group.CLUSTER)
           .suchAs("node[01-16]")
           .means(
-              "the nodes of the cluster: a,b,c or node[01-16]; not all need be there. Default: those"
-                  + " of the Slurm job");
+              "the nodes of the cluster: a,b,c or node[01-16]; some may be absent. Default: the"
+                  + " nodes of the Slurm job");
   public static final MountOption<List<String>> NODES_FILE =
       read("nodes-file", "FILE", (text, world) -> NodeList.ofFile(world.resolve(text)))
           .in(Group.CLUSTER)
           .suchAs("/home/ada/nodes")
-          .means("the same, one host in a line");
+          .means("the same, from a file with one host per line");
   public static final MountOption<Path> CLUSTER_DIR =
       path("cluster-dir", "DIR")
           .in(Group.CLUSTER)
           .suchAs("/home/ada/cluster")
-          .means("a directory that all nodes share, where they find each other without a list");
+          .means("a directory shared by all nodes, in which they find each other without a list");
   public static final MountOption<String> CLUSTER_ADDRESS =
       value("cluster-address", "ADDRESS", text -> text)
           .in(Group.CLUSTER)
           .suchAs("10.0.0.1")
           .means(
-              "which of this machine's addresses the others are to use; default: the one in the list"
-                  + " of nodes");
+              "the address of this machine that the other nodes use; default: its address in the"
+                  + " list of nodes");
   public static final MountOption<ClusterSecret> CLUSTER_SECRET_FILE =
       read(
               "cluster-secret-file",
@@ -148,15 +151,17 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .in(Group.CLUSTER)
           .suchAs("~/.config/pmfs/secret")
           .means(
-              "what only the nodes of the cluster know, of mode 0600; or in PMFS_CLUSTER_SECRET."
-                  + " Default: the one in the directory that they share, made by the first of them");
+              "a file of mode 0600 with the secret of the cluster; PMFS_CLUSTER_SECRET can hold the"
+                  + " secret instead. Default: the secret in the shared directory, which the first"
+                  + " node creates");
   public static final MountOption<List<Path>> CLUSTER_TLS =
       read("cluster-tls", "CERTIFICATES,KEY,AUTHORITIES", ClusterParser::tls)
           .naming(ClusterParser::files)
           .in(Group.CLUSTER)
           .suchAs("/etc/pmfs/node.pem,/etc/pmfs/node.key,/etc/pmfs/ca.pem")
           .means(
-              "PEM files with which nodes encrypt what they send each other; default: only signed");
+              "PEM files for encrypted connections between nodes; default: messages are signed, not"
+                  + " encrypted");
   public static final MountOption<Integer> REPLICAS =
       value("replicas", "N", ValueParser.countTo(16))
           .in(Group.CLUSTER)
@@ -167,43 +172,43 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .in(Group.CLUSTER)
           .byDefault("auto")
           .means(
-              "whether files that other nodes hold are copied here, too, when they are read: auto,"
-                  + " while there is room to spare; keep; or never");
+              "whether this node copies files that it reads from other nodes: auto, while there is"
+                  + " room to spare; keep, always; or never");
   public static final MountOption<PeerTimeouts> PEER_TIMEOUTS =
       value("peer-timeouts", "LIMITS", ClusterParser::timeouts)
           .in(Group.CLUSTER)
           .byDefault("connect=1s,first-byte=3s,stall=3s,total=60s")
-          .means("how long another node is waited for before the source is asked instead");
+          .means("how long to wait for another node before reading from the source instead");
 
   public static final MountOption<Boolean> ALLOW_OTHER =
-      flag("allow-other").means("let other users in, as far as modes permit");
+      flag("allow-other").means("let other users access the mount, as far as file modes permit");
   public static final MountOption<String> USER =
       value("user", "NAME", text -> text)
           .notInFiles()
           .means(
-              "for root: mount for this user, who then gets in while root does not. The daemon runs"
-                  + " as the user, with the user's groups; not in a configuration file");
+              "for root: mount for this user, who can then access the mount while root cannot. The"
+                  + " daemon runs as the user, with the user's groups; not in a configuration"
+                  + " file");
   public static final MountOption<Boolean> PASSTHROUGH_CAPABILITY =
       flag("passthrough-capability")
           .notInFiles()
           .means(
-              "let the daemon of --user keep CAP_SYS_ADMIN, without which it has no passthrough;"
-                  + " that is nearly root's power. Not in a configuration file");
+              "let the daemon of --user keep CAP_SYS_ADMIN, which passthrough needs; it gives the"
+                  + " daemon nearly root's power. Not in a configuration file");
   public static final MountOption<MetricsAddress> METRICS =
       value("metrics", MetricsAddress.FORM, MetricsAddress::parse)
           .suchAs("9464")
           .means(
-              "answer metrics for Prometheus and a page for people there, to everybody who reaches"
-                  + " it: on this machine alone unless an ADDRESS is given, on any free port if PORT"
-                  + " is 0");
+              "serve metrics for Prometheus and a web page, to anyone who can connect: on this"
+                  + " machine only unless ADDRESS is given, on any free port if PORT is 0");
   public static final MountOption<Duration> READY_TIMEOUT =
       value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")
-          .means("how long the mount may take to answer");
+          .means("how long to wait for the new mount to answer");
   public static final MountOption<Path> LOG_FILE =
       path("log-file", "FILE")
           .suchAs("/var/log/pmfs/dataset.log")
-          .means("where the daemon logs; rotated at 10 MiB, 5 kept");
+          .means("the daemon's log file; rotated at 10 MiB, 5 kept");
   public static final MountOption<String> LOG_LEVEL =
       choice("log-level", "LEVEL", "error", "warn", "info", "debug", "trace")
           .byDefault("info")
@@ -212,15 +217,15 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       path("access-log", "FILE")
           .suchAs("/var/log/pmfs/dataset.access")
           .means(
-              "a line for each request of the kernel: who asked what, and how long that took;"
-                  + " rotated at 100 MiB, 7 kept. What the kernel answers by itself is not in it."
-                  + " Each mount needs a file of its own");
+              "log each request from the kernel: which process asked for what, and how long it"
+                  + " took; rotated at 100 MiB, 7 kept. Requests that the kernel answers without"
+                  + " pmfs are not logged. Each mount needs its own file");
   public static final MountOption<Duration> SLOW_REQUESTS =
       value("slow-requests", "TIME", ValueParser::timeOrOff)
           .byDefault("10s")
           .means(
-              "warn in the log of requests that take at least so long, answered or not, ten times a"
-                  + " minute at most; off for never");
+              "log a warning for requests that take at least this long, answered or not, at most"
+                  + " ten times a minute; off to disable");
 
   /** How an option is written. */
   public enum Kind {
@@ -231,7 +236,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     FLAG
   }
 
-  /** What the help lists together. */
+  /** A group of options in the help. */
   public enum Group {
     GENERAL(""),
     CLUSTER("In a cluster:");
@@ -279,7 +284,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     return kind;
   }
 
-  /** What stands for the value in the help; empty for a flag. */
+  /** The placeholder for the value in the help; empty for a flag. */
   public String placeholder() {
     return placeholder;
   }
@@ -290,7 +295,8 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   }
 
   /**
-   * A value for the example of a file: the default, or one made up; empty if it is not for files.
+   * The value in the example file: the default, or an invented one; empty for an option that may
+   * not be in files.
    */
   String example() {
     return defaultText == null ? example : defaultText;
@@ -317,20 +323,20 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     return "PMFS_" + key.toUpperCase(Locale.ROOT).replace('-', '_');
   }
 
-  /** Whether a file may have it. */
+  /** Whether a configuration file may set it. */
   public boolean isForFiles() {
     return isForFiles;
   }
 
-  /** The paths that a text names, as they are written there. */
+  /** The paths in an option's text, as written. */
   List<String> pathsIn(String text) {
     return paths.apply(text);
   }
 
   /**
-   * Turns the option's text, or those of a list, into its value.
+   * Parses the option's text, or the texts of a list.
    *
-   * @throws IllegalArgumentException with what is wrong, for the user
+   * @throws IllegalArgumentException with a message for the user
    */
   T parse(List<String> texts, Surroundings surroundings) {
     return parser.apply(texts, surroundings);
@@ -354,12 +360,12 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     return ALL.stream().filter(MountOption::isForFiles).map(MountOption::key).toList();
   }
 
-  /** All, with the argument. */
+  /** All options and the argument. */
   public static List<MountOption<?>> values() {
     return Collections.unmodifiableList(ALL);
   }
 
-  /** Those that command line and environment know. */
+  /** The options of the command line and the environment. */
   public static List<MountOption<?>> options() {
     return ALL.stream().filter(o -> o.kind != Kind.ARGUMENT).toList();
   }

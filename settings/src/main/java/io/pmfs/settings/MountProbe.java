@@ -16,7 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Looks whether a directory answers, without hanging with a daemon that does not. */
+/** Tests whether a directory answers, without hanging if its daemon hangs. */
 public enum MountProbe {
   ANSWERS,
   /** A mount whose daemon died: ENOTCONN. */
@@ -26,7 +26,7 @@ public enum MountProbe {
   DENIED,
   BROKEN;
 
-  /** As Java names it, without the namespace. */
+  /** The attribute as Java names it, without the namespace. */
   private static final String PROBE = Bridge.PROBE.substring("user.".length());
 
   private static final Duration PATIENCE = Duration.ofSeconds(5);
@@ -65,8 +65,8 @@ public enum MountProbe {
   }
 
   /**
-   * The kernel keeps the attributes of a mount whose daemon died, and opens its directories by
-   * itself. For an extended attribute it asks each time.
+   * The kernel caches the attributes of a mount whose daemon died, and opens its directories
+   * without the daemon. For an extended attribute it asks the daemon each time.
    */
   private static boolean isDisconnected(Path path) {
     try {

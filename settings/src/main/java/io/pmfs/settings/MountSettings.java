@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * own options.
  *
  * @param mountpoint where to mount, absolute and without symbolic links
- * @param cluster with whom the dataset is shared; null if with nobody
+ * @param cluster the cluster that shares the dataset; null if there is none
  */
 public record MountSettings(
     Path mountpoint,
@@ -21,7 +21,7 @@ public record MountSettings(
   static MountSettings of(Path mountpoint, OptionValues values) throws MountFailure {
     if (!values.has(MountOption.SOURCE)) {
       throw MountFailure.usage(
-          "%s: no source: neither given before it nor in a section [mount.\"%s\"] of the configuration"
+          "%s: no source; give SOURCE before it, or set it in [mount.\"%s\"] in the configuration"
               .formatted(mountpoint, mountpoint));
     }
     return new MountSettings(

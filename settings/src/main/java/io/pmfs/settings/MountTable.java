@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What is mounted where, as /proc/self/mountinfo (proc(5)) tells it at one moment. */
+/** A snapshot of the mounts in /proc/self/mountinfo, proc(5). */
 public final class MountTable {
   /** The file system type of our mounts: FUSE with the subtype pmfs. */
   static final String PMFS_TYPE = "fuse.pmfs";
@@ -52,12 +52,12 @@ public final class MountTable {
   /**
    * One mount.
    *
-   * @param options those of the mount and of its file system, comma-separated
-   * @param device the number of its file system, as {@code 0:39}: of a mount of ours the kernel's
-   *     connection
+   * @param options the options of the mount and of its file system, comma-separated
+   * @param device the device number of its file system, such as {@code 0:39}; for a pmfs mount it
+   *     identifies the kernel's connection
    */
   public record Mount(Path mountpoint, String type, String source, String options, String device) {
-    /** Whether it is that file system, and at the same place. */
+    /** Whether both are the same file system at the same mount point. */
     public boolean isSameAs(@Nullable Mount other) {
       return other != null
           && device.equals(other.device)
@@ -69,7 +69,7 @@ public final class MountTable {
       return type.equals(PMFS_TYPE);
     }
 
-    /** Whether the data is somewhere else, or behind a daemon that may be. */
+    /** Whether the data is, or may be, on another machine: a FUSE daemon may read it from there. */
     public boolean isNetwork() {
       return NETWORK.contains(type) || type.equals("fuse") || type.startsWith("fuse.");
     }
@@ -94,7 +94,7 @@ public final class MountTable {
     return parse(new String(Files.readAllBytes(root.resolve("proc/self/mountinfo")), ISO_8859_1));
   }
 
-  /** Parses mountinfo text whose characters are bytes. Lines that make no sense are skipped. */
+  /** Parses mountinfo text whose characters are bytes; skips malformed lines. */
   static MountTable parse(String bytes) {
     List<Mount> mounts = new ArrayList<>();
     for (String line : bytes.split("\n", -1)) {
@@ -139,7 +139,7 @@ public final class MountTable {
     return found;
   }
 
-  /** A mount of that file system, wherever it is, or null. */
+  /** A mount of the file system with this device number, at any mount point, or null. */
   @Nullable Mount of(String device) {
     for (Mount mount : mounts) {
       if (mount.device().equals(device)) {
@@ -149,7 +149,7 @@ public final class MountTable {
     return null;
   }
 
-  /** The mount that a path lies on, or null if the table does not even know the root. */
+  /** The mount that contains a path, or null if the table lacks even the root. */
   public @Nullable Mount holding(Path path) {
     Mount found = null;
     for (Mount mount : mounts) {

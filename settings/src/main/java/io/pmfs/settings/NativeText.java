@@ -21,12 +21,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Text that crosses into the operating system, always as UTF-8.
+ * Text passed to and from the operating system, always as UTF-8.
  *
  * <p>The daemon runs with ISO-8859-1 as default charset, so that file names in FUSE requests stay
  * bytes. The JDK uses that charset (until 18) or {@code sun.jnu.encoding} (later) for environment
- * variables and for arguments of processes. So neither is used here: the environment is read from
- * /proc, and arguments travel as ASCII.
+ * variables and for arguments of processes. This class uses neither: it reads the environment from
+ * /proc and passes arguments as ASCII.
  */
 public final class NativeText {
   private static final char REPLACEMENT = '\ufffd';
@@ -51,8 +51,8 @@ public final class NativeText {
   }
 
   /**
-   * The arguments of this process. The JVM has replaced bytes that are no UTF-8; here each of them
-   * is a lone surrogate, U+DC80 to U+DCFF, so that {@link #bytes} gives it back.
+   * The arguments of this process. The JVM replaces bytes that are not valid UTF-8; here each such
+   * byte is a lone surrogate, U+DC80 to U+DCFF, which {@link #bytes} turns back into the byte.
    */
   public static String[] arguments(String... decoded) throws IOException {
     if (Arrays.stream(decoded).noneMatch(a -> a.indexOf(REPLACEMENT) >= 0)) {
@@ -62,7 +62,7 @@ public final class NativeText {
     return arguments(line, decoded);
   }
 
-  /** The last arguments of a command line, whose arguments end with NULs. */
+  /** The last arguments of a command line in which a NUL ends each argument. */
   static String[] arguments(byte[] line, String... decoded) {
     String[] raw = new String(line, ISO_8859_1).split("\0", -1);
     int first = raw.length - 1 - decoded.length;
@@ -80,7 +80,7 @@ public final class NativeText {
     StringBuilder text = new StringBuilder();
     ByteBuffer in = ByteBuffer.wrap(bytes);
     CharBuffer out = CharBuffer.allocate(bytes.length);
-    CharsetDecoder decoder = UTF_8.newDecoder(); // reports what it cannot decode
+    CharsetDecoder decoder = UTF_8.newDecoder(); // reports bytes that it cannot decode
     while (true) {
       CoderResult result = decoder.decode(in, out, true);
       text.append(out.flip());
@@ -94,7 +94,7 @@ public final class NativeText {
     }
   }
 
-  /** What the operating system knows a text by: UTF-8, and the bytes of {@link #arguments}. */
+  /** The bytes of a text for the operating system: UTF-8, and the bytes of {@link #arguments}. */
   public static byte[] bytes(String text) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(text.length());
     text.codePoints()

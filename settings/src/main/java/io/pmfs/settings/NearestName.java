@@ -3,11 +3,11 @@ package io.pmfs.settings;
 import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the known name that a mistyped one was probably meant to be. */
+/** Finds the known name that a mistyped name most likely means. */
 public final class NearestName {
   private NearestName() {}
 
-  /** The known name with the fewest edits, or null if none is near. */
+  /** The known name with the fewest edits, or null if none is close. */
   public static @Nullable String to(String mistyped, Collection<String> known) {
     String best = null;
     int bestDistance = Math.max(2, mistyped.length() / 2);
@@ -21,7 +21,7 @@ public final class NearestName {
     return best;
   }
 
-  /** Levenshtein's distance: insertions, deletions and substitutions. */
+  /** The Levenshtein distance: insertions, deletions and substitutions. */
   static int distance(String from, String to) {
     int[] row = new int[to.length() + 1];
     for (int j = 0; j <= to.length(); j++) {

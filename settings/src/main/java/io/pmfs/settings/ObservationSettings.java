@@ -5,13 +5,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the daemon tells of its work, and where.
+ * What the daemon reports about its work, and where.
  *
- * @param metrics where metrics and a page are answered; null for nowhere
+ * @param metrics the address that serves metrics and a page; null for none
  * @param logFile where the daemon logs; null for the default place
  * @param logLevel error, warn, info, debug or trace
- * @param accessLog takes a line for each request; null for none
- * @param slowRequests what takes at least so long is warned of; zero for nothing
+ * @param accessLog the file that gets a line for each request; null for none
+ * @param slowRequests the least duration of a request for a warning; zero for no warnings
  */
 public record ObservationSettings(
     @Nullable MetricsAddress metrics,

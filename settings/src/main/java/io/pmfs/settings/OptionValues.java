@@ -8,14 +8,14 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The options of one mount, each text turned into its value when asked for. Every error names the
- * option and where its text came from.
+ * The options of one mount; each text is parsed on request. Every error names the option and the
+ * origin of its text.
  */
 final class OptionValues {
   private final Map<MountOption<?>, Setting> settings;
   private final Surroundings surroundings;
 
-  /** Whether all that these depended on was looked up when the session began. */
+  /** Whether the session already resolved files, links and the environment when it began. */
   private final boolean isResumed;
 
   private final @Nullable ClusterSecret keptSecret;
@@ -36,10 +36,10 @@ final class OptionValues {
   }
 
   /**
-   * Those of a session that goes on: its paths are taken as they are, whatever their links are by
-   * now, and nothing is read from the environment or from files.
+   * The options of a session that continues: symbolic links in its paths are not resolved again,
+   * and nothing is read from the environment or from files.
    *
-   * @param secret the cluster's; null if there is none
+   * @param secret the cluster's secret; null if there is none
    */
   static OptionValues resumed(
       Map<MountOption<?>, Setting> settings,
@@ -56,7 +56,7 @@ final class OptionValues {
     return isResumed;
   }
 
-  /** The secret that a session keeps for its cluster; null if it has none, or does not go on. */
+  /** The secret that a resumed session kept for its cluster; null if there is none. */
   @Nullable ClusterSecret keptSecret() {
     return keptSecret;
   }
@@ -70,13 +70,13 @@ final class OptionValues {
     return setting != null && setting.origin().equals(Configuration.COMMAND_LINE);
   }
 
-  /** What was written; empty if nothing was. */
+  /** The texts as written; empty if there are none. */
   List<String> texts(MountOption<?> option) {
     Setting setting = settings.get(option);
     return setting == null ? List.of() : setting.values();
   }
 
-  /** The value of an option that has to have one. */
+  /** The value of an option that must have one. */
   <T> T get(MountOption<T> option) throws MountFailure {
     List<String> texts = texts(option);
     if (option.kind() != MountOption.Kind.LIST && (texts.isEmpty() || texts.get(0).isEmpty())) {
@@ -101,7 +101,7 @@ final class OptionValues {
     return isResumed ? path : surroundings.resolveLinks(path);
   }
 
-  /** Does what depends on an option's value, and names the option if that is wrong. */
+  /** Runs an action that depends on an option's value; an error names the option. */
   <T> T naming(MountOption<?> option, Supplier<T> action) throws MountFailure {
     try {
       return action.get();

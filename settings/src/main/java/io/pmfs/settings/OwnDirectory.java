@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * A directory that pmfs makes for itself.
  *
- * @param what what it is for, as messages name it
+ * @param what its purpose, as shown in messages
  */
 public record OwnDirectory(Path path, String what) {
   /**
    * Makes the directory, with mode 0700, if it is missing, and tries to write to it.
    *
    * @param remedy what to do if it cannot be used
-   * @param user the user to make it for, where only root may; null for this process
+   * @param user the user who will own a directory that only root can make; null for this process
    */
   public void make(String remedy, @Nullable String user) throws MountFailure {
     try {
@@ -26,7 +26,7 @@ public record OwnDirectory(Path path, String what) {
             path,
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       }
-      // access(2) says yes to root even where the file system is read-only or refuses: try it.
+      // access(2) grants root access even if the file system is read-only or refuses: try it.
       Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
     } catch (IOException e) {
       throw MountFailure.usage(
@@ -55,7 +55,7 @@ public record OwnDirectory(Path path, String what) {
           ? new TierPlace.Examined(true, text)
           : new TierPlace.Examined(
               false,
-              "%s, and --keep-free %s leaves none for new copies: make room, or choose another place"
+              "%s, but --keep-free %s leaves no room for copies: make room or choose another place"
                   .formatted(text, keepFree));
     } catch (IOException e) {
       throw MountFailure.usage(path + ": " + Reason.of(e) + "; choose another place");

@@ -12,8 +12,8 @@ import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The place of a tier that is a pool: a dax device or a file, not a directory. What is there is
- * what it is, whatever its name; a file is made only if its name ends in {@value #SUFFIX} and its
+ * The place of a tier that is a pool: a dax device or a file, not a directory. An existing device
+ * or file may have any name; pmfs creates a file only if its name ends in {@value #SUFFIX} and its
  * capacity is given in bytes.
  */
 final class PoolPlace implements TierPlace {
@@ -34,7 +34,7 @@ final class PoolPlace implements TierPlace {
     this.path = tier.path();
   }
 
-  /** Whether a pool is there, or would be made there. */
+  /** Whether the path is a pool, or would become one. */
   static boolean isAt(Path path) {
     return Files.exists(path) ? !Files.isDirectory(path) : path.toString().endsWith(SUFFIX);
   }
@@ -75,14 +75,14 @@ final class PoolPlace implements TierPlace {
       throw usage(Reason.of(e), OTHER);
     }
     if (!Files.isReadable(path) || !Files.isWritable(path)) {
-      throw usage("permission denied", "have root give it to you: chown, chmod");
+      throw usage("permission denied", "ask root for read and write access: chown, chmod");
     }
   }
 
   private void checkNew() throws MountFailure {
     Path parent = path.getParent();
     if (parent == null || !Files.isDirectory(parent)) {
-      throw usage("there is no directory for it", "create it: mkdir -p " + parent);
+      throw usage("its directory does not exist", "create it: mkdir -p " + parent);
     }
     requireBytes();
   }
@@ -90,8 +90,8 @@ final class PoolPlace implements TierPlace {
   private void requireBytes() throws MountFailure {
     if (tier.capacity().isPercent()) {
       throw usage(
-          "a file for a pool needs a size",
-          "give it one, such as pm:%s:8G; for a directory make that first".formatted(path));
+          "the file of a pool needs a size",
+          "add one, such as pm:%s:8G; to use a directory, create it first".formatted(path));
     }
   }
 
@@ -99,7 +99,7 @@ final class PoolPlace implements TierPlace {
     return MountFailure.usage(path, tier.what(), why, remedy);
   }
 
-  /** Opens the memory, after making the file if there is none. */
+  /** Creates the file if it is missing, and opens the memory. */
   @Override
   public Tier open(Opening opening) throws IOException, MountFailure {
     try {
@@ -124,7 +124,7 @@ final class PoolPlace implements TierPlace {
     }
   }
 
-  /** A pool has one dataset only, so all of it goes. */
+  /** Empties the whole pool, because it holds only one dataset. */
   @Override
   public void wipe(String dataset) throws IOException {
     wipe();
@@ -161,7 +161,7 @@ final class PoolPlace implements TierPlace {
     throw new MountFailure(
         ExitStatus.FAILED,
         path
-            + ": a pool is used by one mount at a time, and another has it; give this run a"
-            + " --tier of its own");
+            + ": another mount uses this pool, and a pool serves one mount at a time; give this run"
+            + " its own --tier");
   }
 }

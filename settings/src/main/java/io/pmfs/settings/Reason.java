@@ -6,7 +6,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 
-/** Why an input or output failed, in the words of strerror(3) and without the path. */
+/** The reason of an I/O error, in the words of strerror(3) and without the path. */
 public final class Reason {
   private Reason() {}
 

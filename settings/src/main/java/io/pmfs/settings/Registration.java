@@ -12,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A mount point taken by this process; closing it, or the process's death, gives it back. Close is
+ * This process's claim on a mount point; close, or the death of the process, releases it. Close is
  * idempotent.
  */
 public final class Registration implements AutoCloseable {
@@ -32,13 +32,13 @@ public final class Registration implements AutoCloseable {
     return socket;
   }
 
-  /** Removes what a dead predecessor left. */
+  /** Removes the files of a dead predecessor. */
   void clear() throws IOException {
     Files.deleteIfExists(entryFile);
     Files.deleteIfExists(socket);
   }
 
-  /** Tells the other commands who serves the mount point and where it listens. */
+  /** Publishes, for other commands, which daemon serves the mount point and its control socket. */
   public void publish(Registry.Entry entry) throws IOException {
     Path temporary = entryFile.resolveSibling(entryFile.getFileName() + ".new");
     Files.writeString(temporary, new Gson().toJson(entry), UTF_8);
@@ -48,7 +48,7 @@ public final class Registration implements AutoCloseable {
   @Override
   public void close() {
     if (!lock.isOpen()) {
-      return; // the files may be a successor's by now
+      return; // the files may belong to a successor now
     }
     try (lock) {
       clear();

@@ -16,17 +16,17 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The registries that a command asks: the user's own and those of mounts that root made for users.
- * The latter lie beside root's own, with the user's number at the end of the name: root asks all of
- * them, a user the one of theirs.
+ * The registries that a command reads: the user's own and those of mounts that root made for users.
+ * The latter are next to root's own, and their names end in the user's number: root reads all of
+ * them, a user only their own.
  */
 public final class Registries {
   private static final Path OF_ROOT = Path.of("run/pmfs");
 
-  /** A successor is there in seconds, unless it is refused or the machine is overloaded. */
+  /** A successor starts within seconds, unless it is refused or the machine is overloaded. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  /** Who waits for longer is told what for. */
+  /** A longer wait is reported to the user. */
   private static final Duration UNTOLD = Duration.ofSeconds(2);
 
   private static final long POLL_MS = 100;
@@ -44,7 +44,7 @@ public final class Registries {
     this.patience = patience;
   }
 
-  /** Makes the user's own runtime directory if need be; waits in silence. */
+  /** Opens the registries, and makes the user's runtime directory if necessary; waits silently. */
   public static Registries open(Surroundings surroundings) throws MountFailure {
     return open(surroundings, line -> {});
   }
@@ -52,7 +52,7 @@ public final class Registries {
   /**
    * The same.
    *
-   * @param notice takes a line about what is waited for
+   * @param notice gets a line that says what the command waits for
    */
   public static Registries open(Surroundings surroundings, Consumer<String> notice)
       throws MountFailure {
@@ -102,8 +102,8 @@ public final class Registries {
   }
 
   /**
-   * The daemon that serves a mount point, or null. A daemon whose mount is detached, and still has
-   * files open, is that of nothing that others have mounted there since.
+   * The daemon that serves a mount point, or null. A daemon whose detached mount still has open
+   * files does not serve a later mount at the same place.
    */
   public Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
     MountTable.Mount mount = null;
@@ -121,7 +121,7 @@ public final class Registries {
     return null;
   }
 
-  /** The same. Where the daemon died and its supervisor starts another, that one is waited for. */
+  /** The same, but waits for the next daemon if one died and its supervisor starts another. */
   public Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
     Wait wait = new Wait(mountpoint);
     Registry.Entry entry = find(mountpoint);
@@ -132,8 +132,8 @@ public final class Registries {
   }
 
   /**
-   * The daemon that follows one that gives no answer, or null: that one still runs after all the
-   * waiting, or none follows it.
+   * Waits for the successor of a daemon that does not answer. Null if the silent daemon still runs
+   * after the wait, or has no successor.
    */
   public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
     Path mountpoint = Path.of(silent.mountpoint());
@@ -149,7 +149,7 @@ public final class Registries {
     }
   }
 
-  /** Whether the mount is there and its daemon is gone, or the next one not ready. */
+  /** Whether the mount exists, but its daemon is gone or the next one is not ready. */
   private boolean isBeingReplaced(Path mountpoint) throws MountFailure {
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
     if (mount == null || !mount.isPmfs()) {
@@ -165,7 +165,7 @@ public final class Registries {
     return false;
   }
 
-  /** For the next daemon. */
+  /** A wait for the next daemon. */
   private final class Wait {
     private final Path mountpoint;
     private final long start = System.nanoTime();
@@ -175,7 +175,7 @@ public final class Registries {
       this.mountpoint = mountpoint;
     }
 
-    /** A moment of it; false if it was long enough. */
+    /** Sleeps for a moment; false if the time is up. */
     boolean pause() {
       long waited = System.nanoTime() - start;
       if (waited > patience.toNanos()) {
@@ -195,7 +195,7 @@ public final class Registries {
     }
   }
 
-  /** Removes what a daemon left that died, when its mount is gone for good. */
+  /** Removes the files of a dead daemon whose mount is gone for good. */
   public void forget(Path mountpoint) throws MountFailure {
     for (Registry registry : all) {
       registry.forget(mountpoint);
@@ -213,9 +213,9 @@ public final class Registries {
   }
 
   /**
-   * The same, with those that follow one that died and are waited for.
+   * The same, after waiting for the successors of daemons that died.
    *
-   * @param missed takes why a mount whose daemon is being replaced is not among them
+   * @param missed gets the reason why a mount whose daemon is being replaced is missing
    */
   public List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
     List<Registry.Entry> serving = running();
@@ -234,22 +234,24 @@ public final class Registries {
     return serving;
   }
 
-  /** Each of them, the user's own first. */
+  /** All registries, the user's own first. */
   public List<Registry> all() {
     return all;
   }
 
-  /** Why nobody here serves a mount point where the kernel has a mount of pmfs. */
+  /** Why no daemon of these registries serves a pmfs mount that the kernel has. */
   public MountFailure absence(Path mountpoint) throws MountFailure {
     if (MountProbe.of(mountpoint) == MountProbe.STALE) {
       return new MountFailure(
           ExitStatus.NOT_MOUNTED,
-          mountpoint + ": a stale mount, whose daemon died; pmfs umount " + mountpoint);
+          mountpoint + ": a stale mount: its daemon died; run pmfs umount " + mountpoint);
     }
     if (!isBeingReplaced(mountpoint)) {
       return new MountFailure(
           ExitStatus.NOT_MOUNTED,
-          mountpoint + ": mounted by a pmfs of another user or runtime directory; ask there");
+          mountpoint
+              + ": mounted by another user, or with another PMFS_RUNTIME_DIR; run this command in"
+              + " the same way");
     }
     String log = "";
     for (Registry registry : all) {

@@ -25,8 +25,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mounts that run on this node, as files in the runtime directory: per mount point a lock that
- * lives as long as its daemon, a description and a control socket.
+ * The mounts that run on this node, as files in the runtime directory: for each mount point a lock
+ * that the daemon holds while it lives, a description and a control socket.
  */
 public final class Registry {
   /** The longest path that fits sockaddr_un, unix(7). */
@@ -37,7 +37,7 @@ public final class Registry {
   /**
    * A running daemon.
    *
-   * @param device the number of its mount, as mountinfo has it; null if it is not known
+   * @param device the device number of its mount, as in mountinfo; null if unknown
    */
   public record Entry(
       String mountpoint,
@@ -50,17 +50,17 @@ public final class Registry {
       this(mountpoint, source, pid, socket, logFile, null);
     }
 
-    /** Whether the daemon may be that of this mount, which is at its mount point. */
+    /** Whether this daemon may serve the given mount, which is at its mount point. */
     public boolean isOf(MountTable.Mount mount) {
       return device == null || device.equals(mount.device());
     }
   }
 
   /**
-   * A daemon that the registry tells of.
+   * A daemon in the registry.
    *
-   * @param running false if it died and nobody has cleaned up since
-   * @param owner the user, if root reads another's registry; else -1
+   * @param running false if it died and its files are still there
+   * @param owner the owner of the registry, if root reads another user's; else -1
    */
   public record Known(Entry entry, boolean running, Path directory, long owner) {}
 
@@ -69,8 +69,8 @@ public final class Registry {
   private final Path directory;
 
   /**
-   * Whose registry it is, if not the process's own: then what stands in it is only read, and
-   * trusted no further than to talk to that user's daemon.
+   * The owner of the registry if it is not the process's own. Such a registry is only read, and
+   * trusted only to find that user's daemon.
    */
   private final long stranger;
 
@@ -79,17 +79,17 @@ public final class Registry {
     this.stranger = stranger;
   }
 
-  /** A directory that is there and belongs to this process's user. */
+  /** An existing directory that belongs to this process's user. */
   public static Registry own(Path directory) {
     return new Registry(directory, OWN);
   }
 
-  /** For root: a directory of a user's, with what that user's daemons wrote. */
+  /** For root: another user's directory, which that user's daemons write. */
   static Registry ofUser(Path directory, long uid) {
     return new Registry(directory, uid);
   }
 
-  /** Opens the user's runtime directory, making it if need be. */
+  /** Opens the user's runtime directory, and makes it if necessary. */
   public static Registry open(Surroundings surroundings) throws MountFailure {
     Path directory = directory(surroundings);
     try {
@@ -114,7 +114,7 @@ public final class Registry {
     return Path.of(surroundings.isRoot() ? "/run/pmfs" : "/tmp/pmfs-" + surroundings.uid());
   }
 
-  /** In /tmp somebody else may have made the directory first, to have us talk to their socket. */
+  /** In /tmp an attacker may have made the directory first, so that we talk to their socket. */
   private static void requirePrivate(Path directory, Surroundings surroundings)
       throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
@@ -136,7 +136,7 @@ public final class Registry {
     return directory;
   }
 
-  /** The user whose it is, if root reads another's; else -1. */
+  /** The owner, if root reads another user's registry; else -1. */
   public long stranger() {
     return stranger;
   }
@@ -181,9 +181,9 @@ public final class Registry {
   }
 
   /**
-   * The lock's file. It is empty and never removed: removing a file that others may be about to
-   * lock lets two of them in. Nobody in the daemon may open it again, because closing any
-   * descriptor of a file drops all the process's locks on it, fcntl(2).
+   * The lock's file. It is empty and never removed: if a process removed a file that others are
+   * about to lock, two of them could hold the lock. The daemon must not open it again, because
+   * closing any descriptor of a file drops all the process's locks on it, fcntl(2).
    */
   private Path lockFile(Path mountpoint) {
     return directory.resolve(nameOf(mountpoint) + ".lock");
@@ -214,7 +214,7 @@ public final class Registry {
     return entry != null && isRunning(mountpoint) ? entry : null;
   }
 
-  /** The same, or one that died: what it left tells others that the next is about to come. */
+  /** The same, or one that died: its files tell commands that a successor is about to start. */
   @Nullable Entry last(Path mountpoint) throws MountFailure {
     return stranger == OWN ? read(entryFile(mountpoint)) : lastOfStranger(mountpoint);
   }
@@ -253,7 +253,7 @@ public final class Registry {
   /** Whether a living process has the mount point: starting, serving or stopping. */
   public boolean isRunning(Path mountpoint) throws MountFailure {
     Path lockFile = lockFile(mountpoint);
-    // Opening whatever else may lie there could block, or do what only root can.
+    // Opening a file of another type could block, or have effects that only root can cause.
     if (stranger != OWN && !isPlain(lockFile)) {
       return false;
     }
@@ -267,7 +267,7 @@ public final class Registry {
     }
   }
 
-  /** Removes what a daemon left that died, when its mount is gone for good. */
+  /** Removes the files of a dead daemon whose mount is gone for good. */
   void forget(Path mountpoint) throws MountFailure {
     Registration taken = stranger == OWN && last(mountpoint) != null ? register(mountpoint) : null;
     if (taken != null) {
@@ -289,7 +289,7 @@ public final class Registry {
     return running;
   }
 
-  /** The same with those that died, of whom all is left as it is; of a user's only the living. */
+  /** The same with those that died, unchanged; from another user's registry only the living. */
   public List<Known> known() throws MountFailure {
     List<Known> known = new ArrayList<>();
     if (stranger != OWN) {

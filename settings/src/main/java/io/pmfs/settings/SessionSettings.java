@@ -23,16 +23,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a session began with. Each later daemon of it goes by this, and by no command line,
- * environment, configuration file or symbolic link, which may be others by then.
+ * The settings with which a session began. Later daemons of the session use only these, not the
+ * command line, environment, configuration file or symbolic links, which may have changed.
  *
  * @param id differs for each session
- * @param configuration as it was given, to be told
- * @param pinned what the texts of options came down to where that depends on more than the text;
- *     empty for an option that does not count any more
- * @param secret the cluster's; null if there is none
- * @param foreground whether the log goes to standard error as well
- * @param source null until it was opened for the first time
+ * @param configuration the configuration as given, for reports
+ * @param pinned the resolved values of options whose value depends on more than their text; empty
+ *     for an option that no longer applies
+ * @param secret the cluster's secret; null if there is none
+ * @param foreground whether the log also goes to standard error
+ * @param source null until the source was opened for the first time
  */
 public record SessionSettings(
     UUID id,
@@ -45,7 +45,7 @@ public record SessionSettings(
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
 
-  /** Of a mount that begins. */
+  /** The settings of a mount that begins. */
   public static SessionSettings begin(
       Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
       throws MountFailure {
@@ -85,12 +85,12 @@ public record SessionSettings(
     }
   }
 
-  /** The same with the source that was opened. */
+  /** The same with the opened source. */
   public SessionSettings of(SourceIdentity opened) {
     return new SessionSettings(id, configuration, pinned, secret, foreground, opened);
   }
 
-  /** The typed settings, by nothing but what is here. */
+  /** The typed settings, made only from this record. */
   public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
     Path mountpoint = configuration.mountpoint();
     if (mountpoint == null) {
@@ -108,7 +108,7 @@ public record SessionSettings(
     return MountSettings.of(mountpoint, OptionValues.resumed(settings, secret, surroundings));
   }
 
-  /** Readable by this user alone, and whole whenever it is there. */
+  /** Writes a file that only this user can read, and that is complete whenever it exists. */
   public void write(Path file) throws IOException {
     Path next = file.resolveSibling(file.getFileName() + ".new");
     Files.deleteIfExists(next);
@@ -118,7 +118,7 @@ public record SessionSettings(
     Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 
-  /** What may be told of it: no secret. */
+  /** The part that may be shown: all but the secret. */
   public JsonObject toReport() {
     JsonObject object = configuration.toJson();
     JsonObject texts = new JsonObject();
@@ -130,7 +130,7 @@ public record SessionSettings(
   /**
    * The settings of a mount, from {@link #toReport}; its cluster has no secret.
    *
-   * @return null if the daemon that reports is too old to say what they came down to
+   * @return null if the reporting daemon is too old to report the resolved values
    */
   public static @Nullable MountSettings ofReport(String report, Surroundings surroundings)
       throws MountFailure, IOException {

@@ -3,7 +3,7 @@ package io.pmfs.settings;
 import java.util.List;
 
 /**
- * An option's text and where it came from.
+ * An option's text and its origin.
  *
  * @param values one text, or several for a list; empty when there is no value
  * @param origin such as {@code command line} or {@code /etc/pmfs/pmfs.toml:3}

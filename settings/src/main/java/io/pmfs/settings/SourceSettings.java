@@ -3,12 +3,12 @@ package io.pmfs.settings;
 import java.nio.file.Path;
 
 /**
- * What is mounted, and how it is asked.
+ * The source of a mount, and how pmfs reads its names.
  *
  * @param path the dataset's directory or tar file, absolute and without symbolic links
  * @param form {@code auto}, {@code directory} or {@code tar}
- * @param nested whether tar files in tar files are directories
- * @param metadataThreads that ask the source for names, 1 to 256
+ * @param nested whether tar files inside tar files are shown as directories
+ * @param metadataThreads the threads that look up names in the source, 1 to 256
  */
 public record SourceSettings(Path path, String form, boolean nested, int metadataThreads) {
   static SourceSettings of(OptionValues values) throws MountFailure {

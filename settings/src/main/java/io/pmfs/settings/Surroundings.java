@@ -10,13 +10,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The world a command runs in; tests hand in another one.
+ * The environment in which a command runs; tests substitute their own.
  *
  * @param environment variables by name
- * @param workingDirectory what relative paths are relative to
+ * @param workingDirectory the base of relative paths
  * @param uid the effective user
  * @param userName that user's name
- * @param root / except in tests; below it lie proc, dev and etc as the commands look at them
+ * @param root / except in tests; the directory with the proc, dev and etc that commands read
  * @param tierKinds the kinds of tiers that may be configured
  */
 public record Surroundings(
@@ -74,8 +74,8 @@ public record Surroundings(
   }
 
   /**
-   * The path without symbolic links. It need not exist, and its last name may be a broken mount:
-   * then as much as exists is resolved.
+   * The path without symbolic links. If it does not exist, or ends in a broken mount, its longest
+   * existing prefix is resolved.
    */
   public Path resolveLinks(Path path) {
     Path tail = Path.of("");
@@ -102,7 +102,7 @@ public record Surroundings(
     return null;
   }
 
-  /** This machine's, without its domain; {@code localhost} if it has none. */
+  /** This machine's name, without its domain; {@code localhost} if it has none. */
   public String hostName() {
     try {
       String name = Files.readString(root.resolve("proc/sys/kernel/hostname"), UTF_8).strip();

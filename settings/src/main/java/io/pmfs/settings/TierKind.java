@@ -7,13 +7,13 @@ import java.util.function.Function;
  * A kind of tier.
  *
  * @param word its name on the command line, before the colon of {@code --tier}
- * @param places makes the place of a tier of this kind; may look at what is there, changes nothing
+ * @param places makes the place of a tier of this kind; may examine the path, changes nothing
  */
 public record TierKind(String word, Function<TierSpec, TierPlace> places) {
   static final TierKind PM = new TierKind("pm", TierKind::persistentMemory);
   static final TierKind SSD = new TierKind("ssd", DirectoryPlace::onDisk);
 
-  /** All kinds there are. To add a kind, write its {@link TierPlace} and add an entry here. */
+  /** All kinds. To add a kind, write its {@link TierPlace} and add an entry here. */
   public static final List<TierKind> ALL = List.of(PM, SSD);
 
   private static TierPlace persistentMemory(TierSpec tier) {

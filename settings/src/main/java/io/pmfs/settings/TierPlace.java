@@ -8,22 +8,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The place of one tier: how it is checked, examined, opened and emptied. Each {@link TierKind}
- * makes its own; nothing else depends on what a place is.
+ * makes its own; no other code depends on the type of a place.
  */
 public interface TierPlace {
   /**
-   * The directory that holds the copies as files and may hold others; null if there is none. It may
-   * not exist yet.
+   * The directory that holds the copies as files and may hold other files; null if there is none.
+   * It may not exist yet.
    */
   default @Nullable Path directory() {
     return null;
   }
 
   /**
-   * Checks the place before a mount, and makes what is missing.
+   * Checks the place before a mount, and creates missing directories.
    *
-   * @param keepFree what must stay free on its disk
-   * @param user the user to make a directory for, where only root may; null for this process
+   * @param keepFree the space that must stay free on its disk
+   * @param user the user who will own a directory that only root can make; null for this process
    * @throws MountFailure with one line that names a remedy
    */
   void check(Capacity keepFree, @Nullable String user) throws MountFailure;
@@ -39,7 +39,7 @@ public interface TierPlace {
    * The result of examining a usable place.
    *
    * @param takesCopies whether new copies find room
-   * @param text what it is, and a remedy if there is no room
+   * @param text a description, and a remedy if there is no room
    */
   record Examined(boolean takesCopies, String text) {}
 
@@ -55,8 +55,8 @@ public interface TierPlace {
    * The mount that a tier is opened for.
    *
    * @param dataset the dataset whose copies the tier holds
-   * @param keepFree what must stay free on its disk
-   * @param state where the records of copies are, which may be on the same disk; null if nowhere
+   * @param keepFree the space that must stay free on its disk
+   * @param state the directory with the records of copies, perhaps on the same disk; null if none
    * @param usage the counts of the last clean stop; null if unknown
    */
   record Opening(
@@ -65,12 +65,12 @@ public interface TierPlace {
   /**
    * Removes all copies of a dataset. The tier must be closed.
    *
-   * @throws IOException if some may be left
+   * @throws IOException if some may remain
    */
   void wipe(String dataset) throws IOException;
 
   /**
-   * Initialises the place, whatever its content, as {@code --format} asks.
+   * Initialises the place, whatever its content, for {@code --format}.
    *
    * @return false if this kind of place has no format; nothing was changed then
    */
@@ -82,7 +82,7 @@ public interface TierPlace {
    * A tier like this one for another mount of the same dataset at the same time.
    *
    * @param name differs for each such mount
-   * @throws MountFailure with one line, if there can be none
+   * @throws MountFailure with one line, if this kind of place does not allow it
    */
   TierSpec apart(String name) throws MountFailure;
 

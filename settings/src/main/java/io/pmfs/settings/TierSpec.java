@@ -12,15 +12,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * One tier as configured.
  *
- * @param path where its copies are: a directory, a device or a file, by its kind; absolute
+ * @param path the place of its copies: a directory, a device or a file, by its kind; absolute
  * @param capacity how much of its disk the tier may use
- * @param compression how its copies are stored; null to go by {@code --compression}
+ * @param compression how its copies are stored; null to use {@code --compression}
  */
 public record TierSpec(
     TierKind kind, Path path, Capacity capacity, @Nullable Compression compression) {
   static final String FORM = "KIND:PATH[:CAPACITY[:COMPRESSION]]";
 
-  /** What has a capacity and a compression at its end. */
+  /** A text that ends with a capacity and a compression. */
   private static final Pattern COMPRESSED =
       Pattern.compile("(.*:[^:/]*):((?:none|zstd|auto)(?::[^:/]*)?)", Pattern.DOTALL);
 
@@ -45,7 +45,7 @@ public record TierSpec(
     }
     Capacity capacity = Capacity.WHOLE_DISK;
     int last = path.lastIndexOf(':');
-    // A path may contain a colon, but what follows the last one is part of it only with a slash.
+    // A path may contain a colon: the text after the last colon belongs to it if it has a slash.
     if (last >= 0 && path.indexOf('/', last) < 0) {
       capacity = Capacity.parse(path.substring(last + 1));
       path = path.substring(0, last);
@@ -54,7 +54,7 @@ public record TierSpec(
       }
     }
     if (path.isEmpty()) {
-      throw new IllegalArgumentException("'" + text + "' names no place; write it as " + FORM);
+      throw new IllegalArgumentException("'" + text + "' has no path; write it as " + FORM);
     }
     return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
   }
@@ -84,17 +84,17 @@ public record TierSpec(
     return kind + ":" + path;
   }
 
-  /** What messages call it before they say what is wrong with it. */
+  /** Its name in messages, before the error. */
   public String what() {
     return "tier " + kind;
   }
 
-  /** What is at the path now. */
+  /** The place at the path, as it is now. */
   public TierPlace place() {
     return kind.places().apply(this);
   }
 
-  /** All of it, so that {@link #parse} gives the same tier, whatever is in its path. */
+  /** A text from which {@link #parse} makes the same tier, whatever its path contains. */
   String exactText() {
     String amount =
         capacity.isPercent()

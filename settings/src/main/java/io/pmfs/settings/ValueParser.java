@@ -5,8 +5,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * Parsers of single values. Each throws an IllegalArgumentException that tells the user what is
- * wrong.
+ * Parsers of single values. Each throws an IllegalArgumentException with a message for the user.
  */
 final class ValueParser {
   private static final long MIB = 1 << 20;
@@ -42,19 +41,19 @@ final class ValueParser {
     };
   }
 
-  /** A size in bytes of at least so many MiB. */
+  /** A size in bytes of at least {@code leastMib} MiB. */
   static Function<String, Long> memory(int leastMib) {
     return text -> {
       long bytes = ByteSize.parse(text);
       if (bytes < leastMib * MIB) {
         throw new IllegalArgumentException(
-            "'" + text + "' is too little; give at least " + leastMib + "MiB");
+            "'" + text + "' is too small; give at least " + leastMib + "MiB");
       }
       return bytes;
     };
   }
 
-  /** Zero for off. */
+  /** A duration; zero for off. */
   static Duration timeOrOff(String text) {
     return text.equals("off") || text.equals("0") ? Duration.ZERO : TimeSpan.parse(text);
   }

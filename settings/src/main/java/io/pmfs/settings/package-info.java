@@ -1,6 +1,6 @@
 /**
- * What a mount is told and by whom: options, files and the environment in their order, the places
- * of this machine, and the registry of the mounts that run on it. It starts nothing.
+ * The settings of a mount and their origins: options, files and the environment in their order, the
+ * places of this machine, and the registry of the mounts that run on it. It starts nothing.
  */
 @NullMarked
 package io.pmfs.settings;

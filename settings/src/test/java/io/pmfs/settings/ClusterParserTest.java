@@ -151,7 +151,7 @@ final class ClusterParserTest {
           PEER_TIMEOUTS       | 1s               | --peer-timeouts: '1s' is not a limit; write it as connect=1s
           PEER_TIMEOUTS       | connect=0s       | --peer-timeouts: 'connect=0s' is not between 1ms and 1h
           PEER_TIMEOUTS       | total=2h         | --peer-timeouts: 'total=2h' is not between 1ms and 1h
-          PEER_TIMEOUTS       | stall=1s,stall=2s| --peer-timeouts: 'stall' is there twice
+          PEER_TIMEOUTS       | stall=1s,stall=2s| --peer-timeouts: 'stall' is given twice
           PEER_TIMEOUTS       | stall=fast       | --peer-timeouts: 'fast'
           CLUSTER_TLS         | a,b              | --cluster-tls: 'a,b' is not three PEM files: CERTIFICATES,KEY,AUTHORITIES
           CLUSTER_SECRET_FILE | /no/such         | --cluster-secret-file: /no/such: cluster secret: cannot be read

@@ -28,7 +28,7 @@ final class ConfigurationTest {
     world = new TestMachine(temporary);
   }
 
-  /** Every subset of the five places where a value can stand; the strongest wins. */
+  /** Every subset of the five places that can set a value; the strongest wins. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
   void resolve_valueInSeveralPlaces_takesTheStrongest(int places) throws Exception {
@@ -124,7 +124,7 @@ final class ConfigurationTest {
     assertThat(configuration.mountpoint()).isEqualTo(mountpoint);
   }
 
-  /** The mount of a session that began with an older pmfs, whatever was mounted there since. */
+  /** The mount of a session that an older pmfs began, even if other mounts cover it now. */
   @Test
   void withSourceOf_theSessionsMount_isNotWhatLiesOnItsPathNow() throws Exception {
     Configuration configuration = world.configuration(Map.of(), null);
@@ -234,17 +234,17 @@ final class ConfigurationTest {
         "FETCH_THREADS    | 0       | --fetch-threads: '0' is not a number from 1 to 256",
         "FETCH_THREADS    | 257     | --fetch-threads: '257' is not a number from 1 to 256",
         "METADATA_THREADS | many    | --metadata-threads: 'many' is not a number from 1 to 256",
-        "BUFFER_MEMORY    | 7MiB    | --buffer-memory: '7MiB' is too little; give at least 8MiB",
-        "METADATA_MEMORY  | 1M      | --metadata-memory: '1M' is too little; give at least 16MiB",
+        "BUFFER_MEMORY    | 7MiB    | --buffer-memory: '7MiB' is too small; give at least 8MiB",
+        "METADATA_MEMORY  | 1M      | --metadata-memory: '1M' is too small; give at least 16MiB",
         "EVICTION         | fifo    | --eviction: 'fifo' is not known; choose one of none, lru",
-        "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
-        "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464, with port 0 for any that is free",
+        "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
+        "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
         "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms, 30s, 2m or 1h",
         "READY_TIMEOUT    | 0s      | --ready-timeout: '0s': a duration must be longer than zero",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",
         "KEEP_FREE        | 5x      | --keep-free: '5x' is not a size",
         "TIER             | hdd:/a  | --tier: 'hdd:/a': there is no tier kind 'hdd'",
-        "TIER             | ssd:/a ssd:/b/../a  | --tier ssd:/b/../a: this directory is a tier already",
+        "TIER             | ssd:/a ssd:/b/../a  | --tier ssd:/b/../a: this directory is already a tier",
       })
   void toSettings_badValue_namesTheOption(String name, String values, String message) {
     MountOption<?> option = TestMachine.option(name);
@@ -269,7 +269,7 @@ final class ConfigurationTest {
     world.environment.put("PMFS_JAVA", "java");
 
     assertThat(Configuration.suspectVariables(world.surroundings()))
-        .containsExactly("PMFS_TEIR: not known, so not used; did you mean PMFS_TIER?");
+        .containsExactly("PMFS_TEIR: unknown variable, ignored; did you mean PMFS_TIER?");
   }
 
   private Path writeFile(String text) throws Exception {

@@ -40,7 +40,7 @@ final class NativeTextTest {
 
   @Test
   void process_underLatin1DefaultCharset_argumentsStillArriveAsUtf8() throws Exception {
-    // As the daemon runs: the charset can only be chosen when a JVM starts.
+    // As in the daemon: the charset can only be chosen when a JVM starts.
     ProcessBuilder jvm =
         new ProcessBuilder(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -77,7 +77,7 @@ final class NativeTextTest {
     return said;
   }
 
-  /** Runs in a JVM of its own. */
+  /** Runs in a separate JVM. */
   static final class Echo {
     private Echo() {}
 

@@ -45,10 +45,10 @@ final class PoolPlaceTest {
 
     assertThatThrownBy(() -> check(path, Capacity.ofPercent(50)))
         .isInstanceOf(MountFailure.class)
-        .hasMessageContaining("a file for a pool needs a size; give it one, such as pm:" + path);
+        .hasMessageContaining("the file of a pool needs a size; add one, such as pm:" + path);
     assertThatThrownBy(() -> check(path.resolve("a.pool"), Capacity.ofBytes(1 << 30)))
         .isInstanceOf(MountFailure.class)
-        .hasMessageContaining("there is no directory for it");
+        .hasMessageContaining("its directory does not exist");
     Path empty = Files.createFile(temporary.resolve("empty"));
     assertThatThrownBy(() -> check(empty, Capacity.WHOLE_DISK))
         .isInstanceOf(MountFailure.class)

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two users' files, for which it takes root; and a daemon that another is to follow. */
+/** The files of two users, which needs root, and a daemon that gets a successor. */
 final class RegistriesTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
   private static final int ADA = 4711;
@@ -37,7 +37,7 @@ final class RegistriesTest {
     Files.setAttribute(path, "unix:uid", ADA, java.nio.file.LinkOption.NOFOLLOW_LINKS);
   }
 
-  /** As a daemon of Ada's would, whose files then are hers. */
+  /** As a daemon of Ada would; its files belong to her. */
   private Registration serve(Path directory, String socket) throws Exception {
     Registration registration =
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
@@ -109,7 +109,7 @@ final class RegistriesTest {
     }
   }
 
-  /** A mount whose daemon died: the kernel has it, and what the daemon left is there. */
+  /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
   private void kill() throws Exception {
     Path directory = world.makeDirectory("run");
     Registration registration =

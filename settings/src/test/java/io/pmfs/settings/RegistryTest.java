@@ -193,7 +193,7 @@ final class RegistryTest {
     return entry;
   }
 
-  /** Holds a mount point in a process of its own. */
+  /** Holds a mount point in a separate process. */
   static final class Holder {
     private Holder() {}
 

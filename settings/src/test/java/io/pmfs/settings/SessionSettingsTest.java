@@ -36,7 +36,7 @@ final class SessionSettingsTest {
     options.put(MountOption.LOG_FILE, List.of("logs/daemon.log"));
   }
 
-  /** Begins a session, and forgets all but what it keeps. */
+  /** Begins a session and writes its file. */
   private MountSettings begin() throws Exception {
     Configuration configuration = world.configuration(options, null);
     MountSettings settings = configuration.toSettings(world.surroundings());
@@ -45,7 +45,7 @@ final class SessionSettingsTest {
     return settings;
   }
 
-  /** By a daemon in another directory and with another environment. */
+  /** Resumes it as a daemon in another directory and with another environment. */
   private MountSettings resume() throws Exception {
     Surroundings others =
         new Surroundings(
@@ -93,7 +93,7 @@ final class SessionSettingsTest {
     assertThat(place).isEqualTo(world.directory.resolve("first/tier"));
     Files.delete(link);
     Files.createSymbolicLink(link, world.makeDirectory("second"));
-    // What was a directory is a link by now.
+    // The directory has become a link.
     Files.move(world.directory.resolve("first"), world.directory.resolve("third"));
     Files.createSymbolicLink(world.directory.resolve("first"), world.makeDirectory("second"));
     assertThat(resume()).isEqualTo(began);
@@ -187,7 +187,7 @@ final class SessionSettingsTest {
     assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
   }
 
-  /** Recorded from pmfs 0.1.0: every later version has to go on with such a session. */
+  /** Recorded from pmfs 0.1.0: every later version must resume such a session. */
   @Test
   void read_fileOfAnEarlierVersion_isUnderstoodAndWrittenAgainAsItWas() throws Exception {
     Path recorded =

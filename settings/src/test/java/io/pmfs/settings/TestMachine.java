@@ -51,7 +51,7 @@ public class TestMachine {
     }
   }
 
-  /** A PATH with nothing but that program, or with nothing. */
+  /** A PATH with only that program, or an empty one. */
   public void fusermount(@Nullable String name) throws IOException {
     Path bin = makeDirectory("bin");
     environment.put("PATH", bin.toString());

@@ -54,7 +54,7 @@ final class Extents {
   }
 
   /**
-   * The extent that contains the offset, or else the first one behind it; the number of extents if
+   * The extent that contains the offset, or else the first one after it; the number of extents if
    * there is none.
    */
   int at(long offset) {
@@ -99,7 +99,8 @@ final class Extents {
     /**
      * Adds an extent.
      *
-     * @throws IllegalArgumentException if it is not behind the previous one, or there are too many
+     * @throws IllegalArgumentException if it does not follow the previous one, or there are too
+     *     many
      */
     Builder add(long offset, long size) {
       if (offset < 0 || size < 0 || offset > Long.MAX_VALUE - size || (started && offset < end)) {
@@ -134,11 +135,11 @@ final class Extents {
     /**
      * Returns the collected extents.
      *
-     * @throws IllegalArgumentException if the last one ends behind the end of the file
+     * @throws IllegalArgumentException if the last one ends beyond the end of the file
      */
     Extents build(long size) {
       if (end > size) {
-        throw new IllegalArgumentException("a sparse file has data behind its end");
+        throw new IllegalArgumentException("a sparse file has data beyond its end");
       }
       return new Extents(Arrays.copyOf(offsets, count), Arrays.copyOf(sizes, count));
     }

@@ -2,11 +2,11 @@ package io.pmfs.shards;
 
 import org.jspecify.annotations.Nullable;
 
-/** Why a task of another thread failed. */
+/** Turns the failure of another thread's task into an unchecked exception. */
 public final class FailedTask {
   private FailedTask() {}
 
-  /** The cause of a failed task, which nothing declares. */
+  /** Returns the cause as an unchecked exception, or throws it if it is an Error. */
   public static RuntimeException unchecked(@Nullable Throwable cause) {
     if (cause instanceof Error error) {
       throw error;

@@ -41,7 +41,7 @@ final class HardLinks implements AutoCloseable {
   }
 
   /** Adds a link; many threads may add members. */
-  void add(FileName path, Member link) throws IOException {
+  void add(FileName path, ShardMember link) throws IOException {
     Name wanting = new Name(path, link.shard(), link.position());
     links.add(sortKey(link, 0), wanting.bytes());
   }
@@ -50,7 +50,7 @@ final class HardLinks implements AutoCloseable {
    * The key of a link: its target's name, with the link's place, so that it sorts right after the
    * members before it.
    */
-  private static byte[] sortKey(Member link, int round) {
+  private static byte[] sortKey(ShardMember link, int round) {
     return SortKey.of(IndexFormat.memberKey(link.target()), link.shard(), link.position(), round);
   }
 
@@ -102,7 +102,7 @@ final class HardLinks implements AutoCloseable {
       warnings.add(Warning.LOST_LINK, wanting.path().toString());
       return;
     }
-    Member member = IndexFormat.member(last.value());
+    ShardMember member = IndexFormat.member(last.value());
     if (member.isDirectory()) {
       warnings.add(Warning.LOST_LINK, wanting.path().toString());
     } else if (member.isHardLink()) {

@@ -12,7 +12,7 @@ final class HeaderReader {
   /** The largest single read. */
   static final int MAX_BYTES = 1 << 20;
 
-  /** The size of the first read behind large content: the next header, and perhaps a few more. */
+  /** The size of the first read after large content: the next header, and perhaps a few more. */
   private static final int MIN_BYTES = 16 << 10;
 
   /** For a source with latency, skipping less than this costs more than reading it. */

@@ -246,7 +246,7 @@ public final class IndexBuilder {
     }
 
     @Override
-    public void member(FileName path, Member member) throws ShardException {
+    public void member(FileName path, ShardMember member) throws ShardException {
       writer.member(path, member);
       count.members.increment();
     }

@@ -99,7 +99,7 @@ final class IndexFormat {
     return order.length == 1 && order[0] == FileType.REGULAR.number();
   }
 
-  static byte[] member(Member member) {
+  static byte[] member(ShardMember member) {
     Extents extents = member.extents();
     boolean sparse = member.isRegular() && !extents.isWhole(member.size());
     int rest = sparse ? 2 * Long.BYTES * extents.count() : member.target().size();
@@ -119,7 +119,7 @@ final class IndexFormat {
     return out.array();
   }
 
-  static Member member(byte[] value) throws IOException {
+  static ShardMember member(byte[] value) throws IOException {
     ByteBuffer in = ByteBuffer.wrap(value);
     try {
       byte flags = in.get();
@@ -133,7 +133,7 @@ final class IndexFormat {
       long position = in.getLong();
       long data = in.getLong();
       Extents extents = Extents.whole(0);
-      FileName target = Member.NO_TARGET;
+      FileName target = ShardMember.NO_TARGET;
       if ((flags & SPARSE) != 0) {
         Extents.Builder pieces = new Extents.Builder();
         while (in.hasRemaining()) {
@@ -146,7 +146,7 @@ final class IndexFormat {
         target = FileName.of(rest);
         extents = Extents.whole(size);
       }
-      return new Member(
+      return new ShardMember(
           mode,
           uid,
           gid,

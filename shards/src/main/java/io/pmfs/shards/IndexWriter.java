@@ -85,7 +85,7 @@ final class IndexWriter implements AutoCloseable {
     return directory;
   }
 
-  void member(FileName path, Member member) throws ShardException {
+  void member(FileName path, ShardMember member) throws ShardException {
     try {
       put(path, member);
     } catch (IOException e) {
@@ -94,7 +94,7 @@ final class IndexWriter implements AutoCloseable {
     }
   }
 
-  private void put(FileName path, Member member) throws IOException {
+  private void put(FileName path, ShardMember member) throws IOException {
     byte[] key = IndexFormat.memberKey(path);
     members.add(SortKey.of(key, member.shard(), member.position(), 0), IndexFormat.member(member));
     if (member.isHardLink()) {
@@ -131,7 +131,7 @@ final class IndexWriter implements AutoCloseable {
     Tree tree = new Tree(table);
     try (ExternalSort.Sorted pairs = ExternalSort.sorted(sorts)) {
       byte[] key = new byte[0];
-      Member last = null;
+      ShardMember last = null;
       for (ExternalSort.Pair pair = pairs.next(); pair != null; pair = pairs.next()) {
         byte[] next = SortKey.memberKey(pair.key());
         if (last != null && !Arrays.equals(key, next)) {
@@ -139,7 +139,7 @@ final class IndexWriter implements AutoCloseable {
           last = null;
         }
         key = next;
-        Member member = IndexFormat.member(pair.value());
+        ShardMember member = IndexFormat.member(pair.value());
         if (!member.isHardLink()) {
           last = member;
         }
@@ -159,8 +159,8 @@ final class IndexWriter implements AutoCloseable {
   }
 
   /** A directory with the owner and the time of the shard. */
-  private static Member directory(int permissions, Shard shard) {
-    return new Member(
+  private static ShardMember directory(int permissions, Shard shard) {
+    return new ShardMember(
         DIRECTORY | permissions,
         shard.uid(),
         shard.gid(),
@@ -171,7 +171,7 @@ final class IndexWriter implements AutoCloseable {
         NO_POSITION,
         0,
         false,
-        Member.NO_TARGET,
+        ShardMember.NO_TARGET,
         Extents.whole(0));
   }
 
@@ -197,7 +197,7 @@ final class IndexWriter implements AutoCloseable {
       this.table = table;
     }
 
-    void add(byte[] key, Member member) throws IOException {
+    void add(byte[] key, ShardMember member) throws IOException {
       byte[] blocked = leaf;
       if (blocked != null && isBelow(key, blocked)) {
         warnings.add(Warning.BELOW_FILE, IndexFormat.path(key).toString());
@@ -217,7 +217,7 @@ final class IndexWriter implements AutoCloseable {
     }
 
     /** Directories come before their content, so a parent that is not written yet is missing. */
-    private void makeParents(byte[] key, Member member) throws IOException {
+    private void makeParents(byte[] key, ShardMember member) throws IOException {
       int common = Arrays.mismatch(key, directory);
       int end = common < 0 ? key.length : common;
       for (int i = 2; i < key.length; i++) {
@@ -230,7 +230,7 @@ final class IndexWriter implements AutoCloseable {
       }
     }
 
-    private void write(byte[] key, Member member) throws IOException {
+    private void write(byte[] key, ShardMember member) throws IOException {
       table.put(key, IndexFormat.member(member));
       written++;
     }

@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 final class MemberFile implements SourceFile {
   private static final int ZEROS = 4096;
 
-  private final Member member;
+  private final ShardMember member;
   private final SourceStatus status;
   private final OpenShards.OpenShard shard;
   private final SourceFile data;
@@ -22,7 +22,7 @@ final class MemberFile implements SourceFile {
    * @param shard released when the member is closed
    * @param data the file from which the shard's bytes are read
    */
-  MemberFile(Member member, SourceStatus status, OpenShards.OpenShard shard, SourceFile data) {
+  MemberFile(ShardMember member, SourceStatus status, OpenShards.OpenShard shard, SourceFile data) {
     this.member = member;
     this.status = status;
     this.shard = shard;

@@ -4,7 +4,7 @@ import io.pmfs.metadata.FileName;
 
 /** Receives the results of a scan of a shard, in the order of the shard. */
 interface MemberSink {
-  void member(FileName path, Member member) throws ShardException;
+  void member(FileName path, ShardMember member) throws ShardException;
 
   void warn(Warning warning, String where);
 

@@ -47,7 +47,7 @@ final class ShardFiles implements AutoCloseable {
     }
   }
 
-  /** Opens a shard for reading that was indexed, and so is valid. */
+  /** Opens a shard that was indexed, and so is valid. */
   SourceFile openIndexed(Shard shard) throws FsException {
     try {
       return open(shard).file();

@@ -9,7 +9,7 @@ import java.util.List;
 
 /**
  * The identities of members, for copies of them. A file gets a new identity when its shard has a
- * new version, so that copies from a changed shard are not used; a directory too, so that it is
+ * new version, so that copies from a changed shard are not used. So does a directory, so that it is
  * listed again. If the members of all shards are shown together, a change of any shard changes all
  * directories.
  */
@@ -42,7 +42,7 @@ final class ShardIdentities {
   }
 
   /** All names of one file share one identity, which no other file of the shard has. */
-  FileIdentity of(FileName path, Member member) {
+  FileIdentity of(FileName path, ShardMember member) {
     if (!member.isDirectory()) {
       // Multiplication by an odd factor is a permutation: no two positions of a shard collide.
       return new FileIdentity(

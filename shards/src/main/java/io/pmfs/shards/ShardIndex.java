@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The index of several shards: which names exist, and where in a shard each file is. A table in one
- * file, of which little is in memory. Any exception from it means that the index must be built
- * again. Safe for use by many threads.
+ * file; little of it is in memory. Any exception from it means that the index must be built again.
+ * Safe for use by many threads.
  */
 public final class ShardIndex implements AutoCloseable {
   private static final long CACHE_BYTES = 16 << 20;
@@ -104,7 +104,7 @@ public final class ShardIndex implements AutoCloseable {
 
   /** Receives the entries that are taken over. */
   interface Borrower {
-    void member(FileName path, Member member) throws ShardException;
+    void member(FileName path, ShardMember member) throws ShardException;
   }
 
   /** Passes on the members in a shard's directory, except directories that were added. */
@@ -116,7 +116,7 @@ public final class ShardIndex implements AutoCloseable {
         if (!hasPrefix(key, first) || (key.length > first.length && key[first.length] != 0)) {
           return;
         }
-        Member member = IndexFormat.member(cursor.value());
+        ShardMember member = IndexFormat.member(cursor.value());
         if (member.position() != IndexWriter.NO_POSITION) {
           borrower.member(IndexFormat.path(key), member.inShard(shard.number()));
         }
@@ -124,12 +124,12 @@ public final class ShardIndex implements AutoCloseable {
     }
   }
 
-  @Nullable Member member(FileName path) throws IOException {
+  @Nullable ShardMember member(FileName path) throws IOException {
     byte[] value = table.get(IndexFormat.memberKey(path));
     return value == null ? null : checked(IndexFormat.member(value));
   }
 
-  private Member checked(Member member) throws IOException {
+  private ShardMember checked(ShardMember member) throws IOException {
     if (member.shard() < 0 || member.shard() >= Math.max(1, shards.size())) {
       throw new IOException("the index names a shard that it does not have");
     }
@@ -137,7 +137,7 @@ public final class ShardIndex implements AutoCloseable {
   }
 
   /** How many names a file has. */
-  int linkCount(Member member) throws IOException {
+  int linkCount(ShardMember member) throws IOException {
     if (!member.linked()) {
       return 1;
     }
@@ -176,7 +176,7 @@ public final class ShardIndex implements AutoCloseable {
           }
           cursor.next();
         } else {
-          // Below a name that was listed: skip to the first key behind it.
+          // Below a name that was listed: skip to the first key after it.
           byte[] behind = Arrays.copyOf(found, end + 1);
           behind[end] = BEHIND;
           cursor.seek(behind);

@@ -20,7 +20,7 @@ import java.time.Instant;
  * @param target of a symbolic link, or the path that a hard link names; else empty
  * @param extents of a sparse file; else the whole file
  */
-record Member(
+record ShardMember(
     int mode,
     int uid,
     int gid,
@@ -51,17 +51,17 @@ record Member(
   }
 
   /** The same file, marked as having several names. */
-  Member withLinks() {
+  ShardMember withLinks() {
     return with(shard, true);
   }
 
   /** The same file in a shard with another number. */
-  Member inShard(int number) {
+  ShardMember inShard(int number) {
     return with(number, linked);
   }
 
-  private Member with(int shard, boolean linked) {
-    return new Member(
+  private ShardMember with(int shard, boolean linked) {
+    return new ShardMember(
         mode,
         uid,
         gid,

@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The shards of a source in the order of their names, and how they are shown. */
 public final class ShardSet {
-  /** In a directory that {@code pmfs pack} wrote; the last file that it writes. */
+  /** The last file that {@code pmfs pack} writes. */
   public static final FileName MANIFEST = FileName.of("pmfs-pack.json");
 
-  /** In a directory that {@code pmfs pack} has not finished. */
+  /** Marks a directory that {@code pmfs pack} has not finished. */
   public static final FileName UNFINISHED = FileName.of("pmfs-pack.partial");
 
   /** The index beside packed shards. */
@@ -35,7 +35,7 @@ public final class ShardSet {
     this.packed = packed;
   }
 
-  /** One tar file of a store, whatever its name; its members are shown at the root. */
+  /** One tar file of a store, under any name; its members are shown at the root. */
   public static ShardSet ofFile(BackingStore store, FileName name, boolean nested)
       throws FsException, ShardException {
     requireAnyPlace(name);
@@ -121,7 +121,7 @@ public final class ShardSet {
     }
   }
 
-  /** Those of the files that are regular files. */
+  /** The regular files among these. */
   private static List<Shard> shards(BackingStore store, Iterable<FileName> names)
       throws FsException {
     List<Shard> shards = new ArrayList<>();

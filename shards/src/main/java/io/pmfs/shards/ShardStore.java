@@ -63,7 +63,7 @@ public final class ShardStore implements BackingStore {
   }
 
   /**
-   * Identifies the versions of the shards and how they are shown; differs if any of that differs.
+   * Identifies the versions of the shards and how they are shown; changes if any of these changes.
    */
   public String fingerprint() {
     return index.fingerprint();
@@ -74,8 +74,8 @@ public final class ShardStore implements BackingStore {
     return status(path, member(path));
   }
 
-  private Member member(FileName path) throws FsException {
-    Member member;
+  private ShardMember member(FileName path) throws FsException {
+    ShardMember member;
     try {
       member = index.member(path);
     } catch (IOException e) {
@@ -87,7 +87,7 @@ public final class ShardStore implements BackingStore {
     return member;
   }
 
-  private SourceStatus status(FileName path, Member member) throws FsException {
+  private SourceStatus status(FileName path, ShardMember member) throws FsException {
     try {
       return new SourceStatus(
           identities.of(path, member), member.attributes(index.linkCount(member)));
@@ -110,7 +110,7 @@ public final class ShardStore implements BackingStore {
 
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
-    Member member = member(path);
+    ShardMember member = member(path);
     if (FileType.ofMode(member.mode()) != FileType.SYMBOLIC_LINK) {
       throw new FsException(Errno.EINVAL, path.toString());
     }
@@ -128,7 +128,7 @@ public final class ShardStore implements BackingStore {
    * @param data the bytes of its shard; null for the shard's file
    */
   SourceFile open(FileName path, @Nullable SourceFile data) throws FsException {
-    Member member = member(path);
+    ShardMember member = member(path);
     if (!member.isRegular()) {
       throw new FsException(member.isDirectory() ? Errno.EISDIR : Errno.EINVAL, path.toString());
     }

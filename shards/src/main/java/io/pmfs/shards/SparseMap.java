@@ -37,7 +37,7 @@ final class SparseMap {
     return pieces;
   }
 
-  /** The first byte behind the last number. */
+  /** The first byte after the last number. */
   long end() {
     return at;
   }

@@ -23,7 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class TarScanner {
   static final int BLOCK_BYTES = 512;
 
-  /** More than this before one member is damage: the attributes of a file take 64 KiB at most. */
+  /**
+   * More than this before one member means damage: the attributes of a file take 64 KiB at most.
+   */
   private static final int MAX_PAX_BYTES = 8 << 20;
 
   private static final int MAX_LONG_NAME_BYTES = 64 << 10;
@@ -144,7 +146,7 @@ final class TarScanner {
       try {
         return new TarArchiveEntry(block, BYTES, false);
       } catch (IllegalArgumentException | IOException e) {
-        // Without the reason, which would include the field, and that may be anything.
+        // Without the reason: it would include the field, which may contain anything.
         throw damaged(at, "a tar header has an invalid field");
       }
     }
@@ -212,8 +214,8 @@ final class TarScanner {
       boolean regular = type == FileType.REGULAR;
       long size = regular ? content.size : type == FileType.SYMBOLIC_LINK ? target.size() : 0;
       Instant modified = records.time("mtime", header.getLastModifiedTime().toInstant());
-      Member member =
-          new Member(
+      ShardMember member =
+          new ShardMember(
               (type == null ? 0 : type.number() << TYPE_SHIFT) | (header.getMode() & PERMISSIONS),
               id(records.number("uid", header.getLongUserId() & MAX_ID)),
               id(records.number("gid", header.getLongGroupId() & MAX_ID)),
@@ -234,7 +236,7 @@ final class TarScanner {
      */
     private @Nullable FileName target(@Nullable FileType type, byte[] link) {
       if (type != null && type != FileType.SYMBOLIC_LINK) {
-        return Member.NO_TARGET;
+        return ShardMember.NO_TARGET;
       }
       if (type == FileType.SYMBOLIC_LINK) {
         boolean possible = link.length > 0 && link.length <= MAX_TARGET_BYTES;
@@ -244,7 +246,7 @@ final class TarScanner {
       return path == null ? null : MemberPath.below(directory, path);
     }
 
-    private void emit(FileName path, Member member) throws ShardException, FsException {
+    private void emit(FileName path, ShardMember member) throws ShardException, FsException {
       FileName stem = nested && member.isRegular() ? stem(path) : null;
       if (stem == null) {
         sink.member(path, member);
@@ -257,7 +259,7 @@ final class TarScanner {
       }
     }
 
-    private boolean startsLikeTar(Member member) throws FsException, ShardException {
+    private boolean startsLikeTar(ShardMember member) throws FsException, ShardException {
       if (member.size() == 0) {
         return true;
       }
@@ -397,9 +399,9 @@ final class TarScanner {
   }
 
   /** Users who may read a nested tar file may search its directory. */
-  private static Member directoryOf(Member tar) {
+  private static ShardMember directoryOf(ShardMember tar) {
     int permissions = tar.mode() & PERMISSIONS;
-    return new Member(
+    return new ShardMember(
         FileType.DIRECTORY.number() << TYPE_SHIFT
             | permissions
             | (permissions & READ_PERMISSIONS) >> 2,
@@ -412,7 +414,7 @@ final class TarScanner {
         tar.position(),
         tar.data(),
         false,
-        Member.NO_TARGET,
+        ShardMember.NO_TARGET,
         Extents.whole(0));
   }
 

@@ -10,7 +10,7 @@ import java.util.Map;
 
 /** What a scan of some bytes finds; of members of one path the last. */
 final class Scan implements MemberSink {
-  final Map<String, Member> members = new LinkedHashMap<>();
+  final Map<String, ShardMember> members = new LinkedHashMap<>();
   final Map<Warning, List<String>> warnings = new EnumMap<>(Warning.class);
   long passed;
 
@@ -25,8 +25,8 @@ final class Scan implements MemberSink {
     return scan;
   }
 
-  Member member(String path) {
-    Member member = members.get(path);
+  ShardMember member(String path) {
+    ShardMember member = members.get(path);
     if (member == null) {
       throw new AssertionError(path + " is not in " + members.keySet());
     }
@@ -34,7 +34,7 @@ final class Scan implements MemberSink {
   }
 
   @Override
-  public void member(FileName path, Member member) {
+  public void member(FileName path, ShardMember member) {
     members.put(path.toLatin1(), member);
   }
 

@@ -51,8 +51,8 @@ final class ShardIndexTest {
     return names;
   }
 
-  private static Member member(ShardIndex index, String path) throws IOException {
-    Member member = index.member(FileName.ofLatin1(path));
+  private static ShardMember member(ShardIndex index, String path) throws IOException {
+    ShardMember member = index.member(FileName.ofLatin1(path));
     if (member == null) {
       throw new AssertionError(path + " is not there");
     }
@@ -99,7 +99,7 @@ final class ShardIndexTest {
       assertThat(names(index, "")).containsExactly("d", "g");
       assertThat(names(index, "d")).containsExactly("e", "e-");
       assertThat(names(index, "d/e")).containsExactly("f");
-      Member made = member(index, "d/e");
+      ShardMember made = member(index, "d/e");
       assertThat(made.mode()).isEqualTo(040755);
       assertThat(made.modificationTime()).isEqualTo(Instant.ofEpochSecond(1_700_000_000, 5));
     }
@@ -282,8 +282,8 @@ final class ShardIndexTest {
 
   @Test
   void format_isAsWrittenDown() throws Exception {
-    Member sparse =
-        new Member(
+    ShardMember sparse =
+        new ShardMember(
             0100644,
             1000,
             -1,
@@ -294,7 +294,7 @@ final class ShardIndexTest {
             512,
             1024,
             true,
-            Member.NO_TARGET,
+            ShardMember.NO_TARGET,
             new Extents.Builder().add(16, 32).add(4096, 0).build(4096));
     String value =
         "03000081a4000003e8ffffffff00000000000000000000000000001000"

@@ -27,7 +27,7 @@ final class TarScannerTest {
     Scan scan = Scan.of(tar);
 
     assertThat(scan.members.keySet()).containsExactly("a", "d/b");
-    Member b = scan.member("d/b");
+    ShardMember b = scan.member("d/b");
     assertThat(new String(tar, (int) b.data(), (int) b.size(), ISO_8859_1)).isEqualTo("hello");
     assertThat(b.position()).isEqualTo(512 + 1024);
     assertThat(b.mode()).isEqualTo(0100640);
@@ -101,7 +101,7 @@ final class TarScannerTest {
                 .file("b", "")
                 .end());
 
-    Member a = scan.member("a");
+    ShardMember a = scan.member("a");
     assertThat(a.size()).isEqualTo(3);
     assertThat(a.uid()).isEqualTo(-1);
     assertThat(a.gid()).isZero();
@@ -191,7 +191,7 @@ final class TarScannerTest {
     byte[] tar = Files.readAllBytes(directory.resolve("t.tar"));
     Scan scan = Scan.of(tar);
 
-    Member f = scan.member("f");
+    ShardMember f = scan.member("f");
     assertThat(f.size()).isEqualTo(3_000_000);
     assertThat(f.extents().count()).isEqualTo(41);
     for (int i = 0; i < 41; i++) {
@@ -216,7 +216,7 @@ final class TarScannerTest {
     Scan scan = Scan.of(tar, true);
 
     assertThat(scan.members.keySet()).containsExactly("d/n", "d/n/x", "d/n/y", "e.tar", ".tar");
-    Member x = scan.member("d/n/x");
+    ShardMember x = scan.member("d/n/x");
     assertThat(new String(tar, (int) x.data(), 5, ISO_8859_1)).isEqualTo("inner");
     assertThat(scan.member("d/n").mode()).isEqualTo(040750);
     assertThat(scan.member("d/n/y").target()).isEqualTo(FileName.of("d/n/x"));

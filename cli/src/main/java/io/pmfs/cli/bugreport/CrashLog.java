@@ -5,8 +5,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import java.util.List;
 
 /**
- * What the JVM wrote when it crashed, {@code hs_err_pidN.log}, without the bytes of memory in it:
- * registers, what they point to, the stack, and the environment.
+ * The JVM's crash log, {@code hs_err_pidN.log}, without the contents of memory (registers, what
+ * they point to, the stack) and without the environment.
  */
 final class CrashLog {
   private static final List<String> MEMORY =

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** What of an environment is shown: variables that are known, and no others. */
+/** The variables of an environment that a report shows: known ones, and no others. */
 final class Environment {
   private static final Set<String> OF_THE_SYSTEM =
       Set.of(
@@ -31,7 +31,7 @@ final class Environment {
 
   private Environment() {}
 
-  /** One line each, and how many are not shown. */
+  /** One line per variable, and the number of those that are not shown. */
   static String text(Map<String, String> variables, Set<String> ofPmfs) {
     StringBuilder text = new StringBuilder();
     int hidden = 0;
@@ -48,7 +48,7 @@ final class Environment {
     return text.append("and ").append(hidden).append(" others, not shown\n").toString();
   }
 
-  /** As {@code /proc/PID/environ} has it, proc(5). */
+  /** Parses {@code /proc/PID/environ}, proc(5). */
   static Map<String, String> parse(byte[] block) {
     Map<String, String> variables = new HashMap<>();
     for (String line : new String(block, UTF_8).split("\0", -1)) {

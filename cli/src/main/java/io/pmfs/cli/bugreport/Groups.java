@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a process's control groups (cgroups(7)) limit and use, from its own up to the top. */
+/** The limits and usage of a process's control groups (cgroups(7)), from its own to the top. */
 final class Groups {
   private static final int MOST_DEPTH = 16;
   private static final List<String> SECOND =
@@ -30,13 +30,13 @@ final class Groups {
     this.files = new KernelFiles(root);
   }
 
-  /** Of a process, by its number or {@code self}. */
+  /** The groups of a process, given by its number or {@code self}. */
   String text(String process) {
     String groups;
     try {
       groups = files.text("proc/" + process + "/cgroup");
     } catch (IOException e) {
-      return "its groups are not known: " + e.getClass().getSimpleName() + "\n";
+      return "control groups unknown: " + e.getClass().getSimpleName() + "\n";
     }
     StringBuilder text = new StringBuilder();
     for (String line : groups.split("\n", -1)) {
@@ -54,7 +54,7 @@ final class Groups {
     Path top = root.resolve(hierarchy).normalize();
     Path directory = top.resolve(group.replaceFirst("^/+", "")).normalize();
     if (!directory.startsWith(top)) {
-      directory = top; // in a container the path may be one of the machine outside of it
+      directory = top; // in a container the path may be one of the host
     }
     for (int depth = 0; depth < MOST_DEPTH && directory.startsWith(top); depth++) {
       Path here = root.relativize(directory);

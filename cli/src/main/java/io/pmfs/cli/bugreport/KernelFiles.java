@@ -11,14 +11,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Small files of /proc, /sys and /etc, one below the other. Characters are bytes. */
+/** Reads small files of /proc, /sys and /etc. Each char is a byte. */
 final class KernelFiles {
   private static final int MOST_BYTES = 256 << 10;
 
   private final Path root;
 
   /**
-   * Reads those of one machine.
+   * Reads the files of one machine.
    *
    * @param root / except in tests
    */
@@ -33,7 +33,7 @@ final class KernelFiles {
     }
   }
 
-  /** All of them with their names; of one that cannot be read only why. */
+  /** All files with their names; for a file that cannot be read, the reason. */
   String all(List<String> paths) {
     StringBuilder text = new StringBuilder();
     for (String path : paths) {

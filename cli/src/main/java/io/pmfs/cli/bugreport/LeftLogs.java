@@ -14,9 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * In directories of logs: what JVMs wrote when they crashed, and logs of mounts that are no more.
- */
+/** Crash logs of JVMs, and logs of mounts that no longer exist. */
 public final class LeftLogs {
   private static final int MOST_FILES = 5;
   private static final int MOST_LISTED = 10_000;
@@ -26,7 +24,7 @@ public final class LeftLogs {
   /**
    * The newest of them.
    *
-   * @param directory where logs lie
+   * @param directory of the logs
    * @param owner as for {@link MountPieces.Mount}
    * @param known logs that are in the report already
    * @param folder of the report
@@ -38,7 +36,7 @@ public final class LeftLogs {
       pieces.add(
           new Piece(
               folder + "/" + Piece.plain(String.valueOf(file.getFileName())),
-              "a crash of a daemon's JVM, without memory",
+              "the crash log of a daemon's JVM, without contents of memory",
               Piece.SHORT,
               () -> {
                 byte[] log = Tail.first(file, owner);
@@ -49,7 +47,7 @@ public final class LeftLogs {
       pieces.add(
           new Piece(
               folder + "/" + Piece.plain(String.valueOf(file.getFileName())),
-              "the end of the log of a mount that is no more",
+              "the end of the log of a former mount",
               Piece.SHORT,
               () -> Tail.last(file, owner)));
     }
@@ -68,7 +66,7 @@ public final class LeftLogs {
         }
       }
     } catch (IOException | DirectoryIteratorException e) {
-      return List.of(); // no such directory, or not ours to read
+      return List.of(); // no such directory, or not readable
     }
     return times.entrySet().stream()
         .sorted(Map.Entry.comparingByValue(Comparator.reverseOrder()))

@@ -9,15 +9,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** Does something that may hang in the kernel, for so long and no longer. */
+/** Runs actions that may hang in the kernel, each with a time limit. */
 public final class Limited {
   private Limited() {}
 
   /**
-   * What it answers.
+   * Returns the action's result.
    *
-   * @throws IOException with one line, if it fails or takes longer; then it may go on on a thread
-   *     that does not keep the process alive
+   * @throws IOException with one line, if the action fails or takes longer; then it may continue on
+   *     a thread that does not keep the process alive
    */
   public static <T extends @Nullable Object> T call(Duration limit, Callable<T> action)
       throws IOException {
@@ -29,7 +29,7 @@ public final class Limited {
       return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       task.cancel(true);
-      throw new IOException("not there within " + limit.toSeconds() + " s", e);
+      throw new IOException("not done within " + limit.toSeconds() + " s", e);
     } catch (ExecutionException e) {
       throw new IOException(reason(e.getCause()), e);
     } catch (InterruptedException e) {

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What a report says of the machine: kernel, memory, limits, mounts, and who asks. */
+/** The pieces about the machine: kernel, memory, limits, mounts, and this command's environment. */
 public final class MachinePieces {
   private static final List<String> SYSTEM =
       List.of(
@@ -49,7 +49,7 @@ public final class MachinePieces {
   private final Path root;
 
   /**
-   * Of one machine.
+   * Pieces about one machine.
    *
    * @param root / except in tests
    */
@@ -59,10 +59,10 @@ public final class MachinePieces {
   }
 
   /**
-   * All of them.
+   * All pieces.
    *
-   * @param places source, tiers and the like, whose file systems are to be known
-   * @param ofPmfs names of variables that may be shown
+   * @param places paths of sources, tiers and logs, whose file systems the report shows
+   * @param ofPmfs names of variables that the report may show
    */
   public List<Piece> pieces(
       Map<String, String> environment, Set<String> ofPmfs, Collection<String> places) {
@@ -75,7 +75,7 @@ public final class MachinePieces {
     pieces.add(
         Piece.bytes(
             "machine/cgroup.txt",
-            "memory, processes and processors that this command's group may use",
+            "memory, processes and processors that this command's control group may use",
             () -> new Groups(root).text("self")));
     pieces.add(Piece.bytes("machine/fuse.txt", "FUSE in this kernel", () -> files.all(FUSE)));
     pieces.add(
@@ -97,7 +97,7 @@ public final class MachinePieces {
   }
 
   private String processors() {
-    String model = "processor not known";
+    String model = "unknown processor";
     try {
       for (String line : files.text("proc/cpuinfo").split("\n", -1)) {
         if (line.startsWith("model name")) {

@@ -10,18 +10,18 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Lines of /proc/self/mountinfo (proc(5)) as they are; paths are compared as they stand there. */
+/** Lines of /proc/self/mountinfo (proc(5)), unchanged; compares paths in their escaped form. */
 final class MountLines {
   private static final Pattern PMFS = Pattern.compile(" - fuse\\.pmfs ");
 
   private final List<String> lines;
 
-  /** Of the file's text, whose characters are bytes. */
+  /** Takes the file's text, in which each char is a byte. */
   MountLines(String text) {
     this.lines = Arrays.stream(text.split("\n", -1)).filter(line -> !line.isEmpty()).toList();
   }
 
-  /** Those of pmfs, and those that hold the paths, in their order. */
+  /** The lines of pmfs mounts and of mounts that hold the paths, in their order. */
   String concerning(Collection<String> paths) {
     List<String> holding = new ArrayList<>();
     for (String path : paths) {

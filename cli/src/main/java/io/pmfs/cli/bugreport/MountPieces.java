@@ -11,16 +11,16 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What a report says of one mount. Never enters the mount itself: who does may hang with it. */
+/** The pieces about one mount. Never accesses the mount itself, which may hang. */
 public final class MountPieces {
   private static final Duration WALK = Duration.ofSeconds(10);
   private static final int OLDER_LOGS = 5;
 
-  /** In the daemon's status: where tiers and state lie. */
+  /** The paths of tiers and state in the daemon's status. */
   private static final Pattern PLACE =
       Pattern.compile("\"(?:path|stateDirectory)\"\\s{0,4}:\\s{0,4}\"(/[^\"\\\\]{1,4096})\"");
 
-  /** Asks the daemon over its control socket; throws if it does not answer well. */
+  /** Asks the daemon over its control socket; throws if it does not answer with a result. */
   public interface Daemon {
     /** The body of the answer to a GET. */
     String ask(String resource) throws IOException;
@@ -29,10 +29,10 @@ public final class MountPieces {
   /**
    * One mount.
    *
-   * @param device its number as mountinfo has it, as long as its daemon runs; else null
-   * @param pid its daemon's; 0 if there is none
-   * @param owner of a user's mount that root reports: that user, on whose word nothing is read
-   *     outside of the directory of the log; else -1
+   * @param device its number as in mountinfo, while its daemon runs; else null
+   * @param pid the process of its daemon; 0 if there is none
+   * @param owner the user, if root reports another user's mount: then root reads nothing outside of
+   *     the log's directory at that user's word; else -1
    * @param log where the daemon logs or logged
    * @param daemon null if there is none
    */
@@ -56,7 +56,7 @@ public final class MountPieces {
     this.folder = folder;
   }
 
-  /** All of them; the daemon is asked nothing more once it left a question unanswered. */
+  /** All pieces; after one unanswered request, nothing more is asked of the daemon. */
   public List<Piece> pieces(Set<String> ofPmfs) {
     List<Piece> pieces = new ArrayList<>();
     ProcessPieces process = new ProcessPieces(root, mount.pid());
@@ -66,21 +66,21 @@ public final class MountPieces {
     pieces.add(
         Piece.bytes(
             folder + "/fuse-connection.txt",
-            "what waits in the kernel for the daemon",
+            "requests that wait in the kernel for the daemon",
             this::connection));
     Daemon daemon = mount.daemon();
     if (daemon != null) {
       pieces.add(asked(daemon, "version.json", "/version", "version of the daemon"));
       pieces.add(asked(daemon, "threads.txt", "/threads", "what each of its threads does"));
       pieces.add(
-          asked(daemon, "configuration.json", "/configuration", "its options, and where from"));
-      pieces.add(asked(daemon, "status.json", "/status", "as pmfs status --json"));
+          asked(daemon, "configuration.json", "/configuration", "its options and their origins"));
+      pieces.add(asked(daemon, "status.json", "/status", "output of pmfs status --json"));
       pieces.add(asked(daemon, "metrics.txt", "/metrics", "its counters"));
       if (mount.owner() < 0) {
         pieces.add(
             Piece.text(
                 folder + "/tiers.txt",
-                "how much lies in tiers and state: sizes, no names",
+                "sizes of the contents of tiers and state, no names",
                 WALK,
                 () -> tiers(ask(daemon, "/status"))));
       }
@@ -102,7 +102,7 @@ public final class MountPieces {
       return daemon.ask(resource);
     } catch (IOException e) {
       if (String.valueOf(e.getMessage()).startsWith("no answer")) {
-        silence = "not asked for: there was no answer to what was asked before";
+        silence = "not asked for: the daemon left an earlier request unanswered";
       }
       throw e;
     }
@@ -141,7 +141,7 @@ public final class MountPieces {
     pieces.add(log(mount.log(), "daemon.log", "the end of its log"));
     for (int i = 1; i <= OLDER_LOGS; i++) {
       Path older = mount.log().resolveSibling(mount.log().getFileName() + "." + i);
-      pieces.add(log(older, "daemon.log." + i, "the end of an older one"));
+      pieces.add(log(older, "daemon.log." + i, "the end of an older log"));
     }
     return pieces;
   }

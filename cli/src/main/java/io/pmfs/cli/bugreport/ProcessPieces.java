@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What the kernel says of one process, also of one that hangs; see proc(5). */
+/** What the kernel reports about one process, even if it hangs; see proc(5). */
 public final class ProcessPieces {
   private static final int MOST_THREADS = 1000;
   private static final int MOST_FILES = 10_000;
@@ -19,7 +19,7 @@ public final class ProcessPieces {
   private final long pid;
   private final String place;
 
-  /** Of a process of a machine whose /proc lies below {@code root}. */
+  /** Pieces about a process of the machine whose /proc is below {@code root}. */
   public ProcessPieces(Path root, long pid) {
     this.root = root;
     this.files = new KernelFiles(root);
@@ -27,7 +27,7 @@ public final class ProcessPieces {
     this.place = "proc/" + pid;
   }
 
-  /** Whose process it is; -1 if there is none. */
+  /** The user of the process; -1 if there is no such process. */
   public long owner() {
     try {
       Object uid = Files.getAttribute(root.resolve(place), "unix:uid");
@@ -37,7 +37,7 @@ public final class ProcessPieces {
     }
   }
 
-  /** Its variables, for {@link Redaction#learn}; empty where they may not be read. */
+  /** Its variables, for {@link Redaction#learn}; empty if they cannot be read. */
   public Map<String, String> environment() {
     try {
       return Environment.parse(files.text(place + "/environ").getBytes(ISO_8859_1));
@@ -46,7 +46,7 @@ public final class ProcessPieces {
     }
   }
 
-  /** All of them, below a folder of the report. */
+  /** All pieces, in a folder of the report. */
   public List<Piece> pieces(String folder, Set<String> ofPmfs) {
     return List.of(
         Piece.bytes(
@@ -55,7 +55,7 @@ public final class ProcessPieces {
             this::process),
         Piece.bytes(
             folder + "/kernel-threads.txt",
-            "where each of its threads is in the kernel, also if it hangs",
+            "where each of its threads is in the kernel, even if it hangs",
             this::threads),
         Piece.text(
             folder + "/environment.txt",
@@ -94,7 +94,7 @@ public final class ProcessPieces {
     }
   }
 
-  /** One argument in a line; what follows an option of a secret's name is removed here. */
+  /** One argument per line, without the values of options whose names look like a secret's. */
   static String commandLine(String arguments) {
     StringBuilder text = new StringBuilder();
     boolean isSecret = false;

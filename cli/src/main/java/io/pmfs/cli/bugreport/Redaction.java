@@ -12,9 +12,8 @@ import java.util.regex.Pattern;
 
 /**
  * Removes secrets from text: values of variables whose names look like a secret's, wherever they
- * stand; what stands under such a key; private keys in PEM; user names and passwords in URLs. It
- * removes too much rather than too little. Takes time linear in the text. Called by several
- * threads.
+ * occur; values under such keys; private keys in PEM; user names and passwords in URLs. Removes too
+ * much rather than too little. Takes time linear in the text. Safe for use by many threads.
  */
 public final class Redaction {
   static final String REMOVED = "[removed]";
@@ -22,10 +21,10 @@ public final class Redaction {
   private static final Pattern LOOKS_SECRET =
       Pattern.compile("(?i)secret|passw|passphrase|token|credential|authorization|cookie|key");
 
-  /** Values that are only the way to a secret, and stand in many a harmless line. */
+  /** Names of variables that hold only the path of a secret, which occurs in harmless lines. */
   private static final Pattern IS_PLACE = Pattern.compile("(?i).*_(FILE|DIR|PATH|HOME|SOCK)");
 
-  /** Shorter ones would be found in words and numbers that are none. */
+  /** Shorter values would also match harmless words and numbers. */
   private static final int SHORTEST = 8;
 
   private static final Pattern KEY =
@@ -43,7 +42,7 @@ public final class Redaction {
 
   private final Set<String> known = new CopyOnWriteArraySet<>();
 
-  /** Takes note of the secrets in an environment: from now on they are removed from everything. */
+  /** Learns the secrets in an environment: from now on they are removed everywhere. */
   public void learn(Map<String, String> environment) {
     environment.forEach(
         (name, value) -> {
@@ -60,7 +59,7 @@ public final class Redaction {
     return LOOKS_SECRET.matcher(name).find();
   }
 
-  /** As it is, as in JSON, and as in a URL; one char a byte. */
+  /** The secret unchanged, as in JSON, and as in a URL; each char is a byte. */
   private static Set<String> formsOf(String secret) {
     StringBuilder json = new StringBuilder();
     StringBuilder url = new StringBuilder();
@@ -88,7 +87,7 @@ public final class Redaction {
     return withoutValues(bytes).getBytes(ISO_8859_1);
   }
 
-  /** For what is shown and not put into the archive. */
+  /** For text that is shown and not archived. */
   String of(String text) {
     return new String(of(text.getBytes(UTF_8)), UTF_8);
   }
@@ -138,7 +137,7 @@ public final class Redaction {
         : kept.append(text, from, text.length()).toString();
   }
 
-  /** Whether the word belongs to an option, so that what follows after a blank is its value. */
+  /** Whether the word belongs to an option, so that its value follows after a blank. */
   private static boolean isOption(String text, int word) {
     int start = word;
     while (start > 0

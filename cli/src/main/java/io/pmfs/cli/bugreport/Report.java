@@ -13,8 +13,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One archive of pieces. Each is got within its limit and has its secrets removed; what cannot be
- * got is a line of {@code problems.txt}. README.txt says what is there.
+ * One archive of pieces. Gets each piece within its time limit and removes its secrets; a piece
+ * that fails becomes a line of {@code problems.txt}. README.txt lists the contents.
  */
 public final class Report {
   private static final int MOST_BYTES = 50 << 20;
@@ -23,15 +23,15 @@ public final class Report {
 
   private static final String INTRODUCTION =
       """
-      What `pmfs bugreport` collected for whoever is to find out what is wrong.
+      An archive made by `pmfs bugreport`, to attach to a bug report.
 
-      Nobody has been sent anything. Look through it before you pass it on:
-      - Removed are values under keys that look like a password, secret, token or key, the values of
-        variables of such names wherever they stood, private keys, and names and passwords in URLs.
-      - Of the environment only variables of pmfs and a few of the system are there.
-      - Not removed are paths, among them names of files in log lines, names of hosts and users,
-        and addresses.
-      - No file of a dataset was read. Of tiers there are sizes, not names.
+      Nothing was sent. Look through the archive before you pass it on:
+      - It does not contain values under keys that look like a password, secret, token or key,
+        values of variables with such names, private keys, or user names and passwords in URLs.
+      - Of the environment, it contains only variables of pmfs and a few of the system.
+      - It does contain paths, including names of files in log lines, names of hosts and users, and
+        addresses.
+      - pmfs read no file of a dataset. Of tiers, the archive contains sizes, not names.
 
       """;
 
@@ -49,12 +49,12 @@ public final class Report {
     this.redaction = redaction;
   }
 
-  /** Notes what could not be got. */
+  /** Records a problem: something that is missing, and why. */
   public void problem(String line) {
     problems.add(redaction.of(line).replaceAll("\\p{Cntrl}", "?"));
   }
 
-  /** How much could not be got. */
+  /** The number of problems. */
   public int problems() {
     return problems.size();
   }
@@ -65,7 +65,7 @@ public final class Report {
     try (GzippedTar archive = new GzippedTar(out, time)) {
       for (Piece piece : pieces) {
         if (System.nanoTime() - end > 0) {
-          problem(piece.name() + ": left out: the others took " + MOST_TIME.toSeconds() + " s");
+          problem(piece.name() + ": left out: other pieces took " + MOST_TIME.toSeconds() + " s");
           continue;
         }
         byte[] content = content(piece);
@@ -74,7 +74,7 @@ public final class Report {
         }
       }
       String all = problems.isEmpty() ? "none\n" : String.join("\n", problems) + "\n";
-      list("problems.txt", "what could not be got, and why");
+      list("problems.txt", "what is missing, and why");
       archive.add(folder + "/problems.txt", all.getBytes(UTF_8));
       archive.add(folder + "/README.txt", (INTRODUCTION + contents).getBytes(UTF_8));
     }
@@ -90,14 +90,14 @@ public final class Report {
   }
 
   private void add(GzippedTar archive, Piece piece, byte[] content) throws IOException {
-    // First this: half of a secret is not known again.
+    // Redacts before it truncates: half of a secret would not be recognized.
     byte[] clean = redaction.of(content);
     if (clean.length > MOST_BYTES_OF_ONE) {
       clean = Arrays.copyOf(clean, MOST_BYTES_OF_ONE);
-      problem(piece.name() + ": cut: it has " + content.length + " bytes");
+      problem(piece.name() + ": truncated: it has " + content.length + " bytes");
     }
     if (bytes + clean.length > MOST_BYTES) {
-      problem(piece.name() + ": left out: the report is large enough");
+      problem(piece.name() + ": left out: the report has reached its size limit");
       return;
     }
     bytes += clean.length;

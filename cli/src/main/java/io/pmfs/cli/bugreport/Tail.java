@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The last lines of a log file, or the first. */
 final class Tail {
-  /** In bytes. */
+  /** The most bytes that are read. */
   static final int MOST = 1 << 20;
 
   private Tail() {}
@@ -54,8 +54,8 @@ final class Tail {
   /**
    * Opens a regular file.
    *
-   * @param owner whose file it has to be, by itself and under no other name, for root in the
-   *     directory of a user; negative where whoever owns it may have written anything
+   * @param owner for root in the directory of a user: the user who must own the file, which must
+   *     not be a link and have no second name; negative if any owner is trusted
    */
   private static @Nullable FileChannel open(Path file, long owner) throws IOException {
     boolean isOfStranger = owner >= 0;
@@ -67,7 +67,7 @@ final class Tail {
     } catch (NoSuchFileException e) {
       return null;
     }
-    // Another kind of file could keep us waiting.
+    // Opening another kind of file could block.
     if (!Boolean.TRUE.equals(attributes.get("isRegularFile"))) {
       throw new IOException(file + ": not a regular file");
     }

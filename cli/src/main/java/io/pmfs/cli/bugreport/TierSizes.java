@@ -11,7 +11,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.EnumSet;
 import org.jspecify.annotations.Nullable;
 
-/** How much lies in a directory of a tier or of the state: numbers, and no names. */
+/** The sizes of what a directory of a tier or of the state holds: numbers, no names. */
 final class TierSizes {
   private static final int MOST_FILES = 100_000;
   private static final int MOST_DEPTH = 32;
@@ -25,7 +25,7 @@ final class TierSizes {
         .append(disk.type())
         .append(", bytes ")
         .append(disk.getTotalSpace())
-        .append(", for us ")
+        .append(", available to pmfs ")
         .append(disk.getUsableSpace())
         .append('\n');
     Object mode = Files.getAttribute(directory, "unix:mode");

@@ -1,16 +1,14 @@
 package io.pmfs.cli.bugreport;
 
-/**
- * How far a value goes that stands behind a key, in JSON, TOML, variables, options and log lines.
- */
+/** Finds the end of the value after a key, in JSON, TOML, variables, options and log lines. */
 final class Value {
   private Value() {}
 
   /**
-   * The index behind the value that begins at {@code start}.
+   * The index after the value that begins at {@code start}.
    *
-   * @param keyQuote what closed the key: a quotation mark in JSON, empty elsewhere, where a value
-   *     without marks goes on to the end of its line
+   * @param keyQuote the quotation mark that closed the key in JSON; empty elsewhere, where an
+   *     unquoted value extends to the end of its line
    */
   static int end(String text, int start, String keyQuote) {
     if (start >= text.length()) {

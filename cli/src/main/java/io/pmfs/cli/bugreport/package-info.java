@@ -1,7 +1,7 @@
 /**
- * The archive of {@code pmfs bugreport}: pieces that are got one by one within limits, have their
- * secrets removed and become files of a tar.gz. It knows nothing of commands and of the daemon;
- * {@code io.pmfs.cli} hands it what to ask.
+ * The archive of {@code pmfs bugreport}: gets pieces one by one within limits, removes their
+ * secrets and writes them as files of a tar.gz. Depends neither on the commands nor on the daemon;
+ * {@code io.pmfs.cli} passes in what to ask.
  */
 @org.jspecify.annotations.NullMarked
 package io.pmfs.cli.bugreport;

@@ -46,15 +46,15 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Asks a daemon one thing over its control socket. */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+/** Sends single requests to a daemon over its control socket. */
+@SuppressWarnings("FutureReturnValueIgnored") // a channel's handlers get its failures
 public final class ControlClient {
   private static final int MAX_ANSWER_BYTES = 16 << 20;
   private static final Duration REFUSAL_LIMIT = Duration.ofSeconds(10);
 
   /** The daemon's answer: an HTTP status and JSON. */
   public record Answer(int status, String body) {
-    /** What the daemon says went wrong. */
+    /** The daemon's error message. */
     public String error() {
       try {
         if (JsonParser.parseString(body) instanceof JsonObject object
@@ -62,13 +62,13 @@ public final class ControlClient {
           return object.get("error").getAsString();
         }
       } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
-        // Not our JSON: the status has to do.
+        // Not our JSON: only the status is known.
       }
       return "the daemon answered with status " + status;
     }
   }
 
-  /** The daemon was not reached, so that nothing has been asked of it. */
+  /** The daemon was not reached, and has received no request. */
   static final class UnreachableException extends IOException {
     private static final long serialVersionUID = 1;
 
@@ -79,7 +79,7 @@ public final class ControlClient {
 
   private ControlClient() {}
 
-  /** Throws IOException when nobody listens, the answer is broken, or none came in time. */
+  /** Throws IOException if no daemon listens, the answer is malformed, or none comes in time. */
   public static Answer ask(Path socket, HttpMethod method, String uri, Duration timeout)
       throws IOException {
     return ask(socket, method, uri, Unpooled.EMPTY_BUFFER, timeout);
@@ -120,9 +120,9 @@ public final class ControlClient {
     }
   }
 
-  /** A body of any length, made while it is sent. */
+  /** A body of any length, produced while it is sent. */
   interface Body {
-    /** Writes it; false if nothing is to be asked after all. */
+    /** Writes it; false cancels the request. */
     boolean writeTo(OutputStream out) throws IOException, MountFailure;
   }
 
@@ -130,7 +130,7 @@ public final class ControlClient {
    * Posts a body of any length. The daemon may answer before it has read all of it, and then no
    * more is sent.
    *
-   * @return null if the body came to nothing
+   * @return null if the body cancelled the request
    */
   static @Nullable Answer post(
       Path socket, String uri, String contentType, Body body, Duration timeout)
@@ -155,7 +155,7 @@ public final class ControlClient {
         out.flush();
         out.send(LastHttpContent.EMPTY_LAST_CONTENT);
       } catch (ChunkStream.RefusedException e) {
-        // Why is in the answer, if there is one.
+        // The answer, if there is one, says why.
         return await(answer, REFUSAL_LIMIT);
       } catch (IOException | MountFailure e) {
         channel.close();
@@ -174,7 +174,7 @@ public final class ControlClient {
         new Bootstrap()
             .group(loop)
             .channel(NioDomainSocketChannel.class)
-            // What the daemon answered is read though it takes no more.
+            // Reads the answer even after the daemon stopped reading.
             .option(ChannelOption.AUTO_CLOSE, false)
             .handler(handler)
             .connect(UnixDomainSocketAddress.of(socket));
@@ -184,7 +184,7 @@ public final class ControlClient {
     return connected.channel();
   }
 
-  /** Sends what is written to it as chunks of a request, each when the one before is on its way. */
+  /** Sends what is written to it as chunks of a request, each after the one before was sent. */
   private static final class ChunkStream extends OutputStream {
     private static final int CHUNK_BYTES = 64 << 10;
 
@@ -200,7 +200,7 @@ public final class ControlClient {
       this.timeout = timeout;
     }
 
-    /** The daemon takes no more. */
+    /** The daemon accepts no more of the body. */
     private static final class RefusedException extends IOException {
       private static final long serialVersionUID = 1;
 

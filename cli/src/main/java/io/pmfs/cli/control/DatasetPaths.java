@@ -10,8 +10,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One mounted dataset's paths: what lies below its mount point, or below its source, made relative
- * to its root. Paths are looked at as text and never resolved; their bytes stay as they are.
+ * The paths of one mounted dataset: makes paths below its mount point or its source relative to its
+ * root. Treats paths as text, never resolves them, and keeps their bytes.
  */
 public final class DatasetPaths {
   private final Registry.Entry mount;
@@ -54,7 +54,7 @@ public final class DatasetPaths {
     return relative == null ? null : FileName.ofLatin1(relative);
   }
 
-  /** How many bytes of the path name the dataset; -1 if it is not in this one. */
+  /** How many bytes of the path name the dataset; -1 if the path is not in this dataset. */
   int match(String normal) {
     if (below(mountpoint, normal) != null) {
       return mountpoint.length();
@@ -70,7 +70,7 @@ public final class DatasetPaths {
     return path.startsWith(prefix) ? path.substring(prefix.length()) : null;
   }
 
-  /** A path as lists have it: absolute, or relative to the root; null if it leads outside. */
+  /** A path from a list, absolute or relative to the root; null if it leads outside. */
   @Nullable FileName listed(String path) {
     if (path.startsWith("/")) {
       return relative(normal(path));

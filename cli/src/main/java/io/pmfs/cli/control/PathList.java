@@ -16,11 +16,11 @@ import java.nio.file.Files;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Paths from a file or from standard input, one a line, of any bytes but a line feed. A carriage
- * return before the line feed does not count, and an empty line has no path. Nothing is kept.
+ * Paths from a file or from standard input, one per line, of any bytes except line feeds. Ignores a
+ * carriage return before the line feed; an empty line has no path. Keeps nothing in memory.
  */
 public final class PathList {
-  /** Nobody's path is that long, and no line may fill the memory. */
+  /** Longer than any path; bounds the memory for one line. */
   private static final int MAX_LINE_BYTES = 64 << 10;
 
   private final DatasetPaths dataset;
@@ -43,8 +43,8 @@ public final class PathList {
   }
 
   /**
-   * Reads the file that an option named, or standard input for {@code -}; says how many paths there
-   * were.
+   * Reads the file that an option names, or standard input for {@code -}; returns the number of
+   * paths.
    *
    * @throws IOException if the sink fails
    */
@@ -114,7 +114,7 @@ public final class PathList {
       throw refused(FileName.ofLatin1(path) + ": outside of " + dataset);
     }
     if (path.indexOf('\0') >= 0) {
-      throw refused("has a NUL; write one path a line");
+      throw refused("has a NUL byte; write one path per line");
     }
     if (listed.size() > TaskPaths.MAX_PATH_BYTES) {
       throw refused("longer than any path");

@@ -30,7 +30,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
 /** Lines of a daemon's requests, from its control socket, until either side closes. */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handler
+@SuppressWarnings("FutureReturnValueIgnored") // a channel's handler gets its failures
 public final class RequestStream implements AutoCloseable {
   private static final int HTTP_OK = 200;
   private static final int HTTP_NOT_FOUND = 404;
@@ -47,13 +47,13 @@ public final class RequestStream implements AutoCloseable {
   }
 
   /**
-   * Listens.
+   * Connects and listens.
    *
-   * @param lines takes each line, on a thread of its own: a daemon whose client is slow counts what
-   *     it leaves out
-   * @param ended runs when the daemon has ended the stream; once at least
-   * @throws IOException when nobody answers in time, or the answer is no stream; then the message
-   *     says why
+   * @param lines receives each line, on a thread of its own; if it is slow, the daemon leaves lines
+   *     out and counts them
+   * @param ended runs when the daemon has ended the stream, at least once
+   * @throws IOException if no daemon answers in time, or it answers with an error, which the
+   *     message contains
    */
   public static RequestStream open(
       Path socket, Duration timeout, Consumer<String> lines, Runnable ended) throws IOException {

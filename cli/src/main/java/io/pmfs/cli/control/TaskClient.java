@@ -27,7 +27,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Talks to one mount about its tasks. While its daemon is replaced by another, questions wait. */
+/** Controls the tasks of one mount. Its requests wait while the daemon is being replaced. */
 public final class TaskClient {
   private static final int HTTP_OK = 200;
   private static final int HTTP_BAD_REQUEST = 400;
@@ -53,9 +53,9 @@ public final class TaskClient {
     this.absenceLimit = absenceLimit;
   }
 
-  /** Makes the lines of a list. */
+  /** Produces the lines of a list. */
   public interface Lines {
-    /** Passes them on; says how many paths there were. */
+    /** Writes them to the sink; returns the number of paths. */
     long writeTo(PathList.Sink sink) throws IOException, MountFailure;
   }
 
@@ -76,12 +76,12 @@ public final class TaskClient {
     }
   }
 
-  /** Something to be asked once; null if it came to nothing. */
+  /** A request to send once; null if it was cancelled. */
   private interface Question {
     ControlClient.@Nullable Answer ask(Path socket) throws IOException, MountFailure;
   }
 
-  /** Asks the next daemon if this one is just gone. What reached it is not asked again. */
+  /** Asks the next daemon if this one is gone. A request that reached it is not repeated. */
   private ControlClient.@Nullable Answer atSuccessorToo(Question question)
       throws IOException, MountFailure {
     try {
@@ -96,7 +96,7 @@ public final class TaskClient {
   }
 
   /**
-   * Starts a task with a list of any length, which is sent as it is made.
+   * Starts a task with a list of any length, which is sent while it is produced.
    *
    * @param request without paths
    * @return null if there is no path in the list
@@ -147,7 +147,7 @@ public final class TaskClient {
     };
   }
 
-  /** The running task or else the last; null if there was none since it was mounted. */
+  /** The running task, else the last one; null if there was none since the mount began. */
   public @Nullable TaskReport latest() throws MountFailure {
     return report(HttpMethod.GET);
   }
@@ -172,7 +172,7 @@ public final class TaskClient {
     }
   }
 
-  /** Some of what the latest task has to say of single paths; none at its end. */
+  /** A page of the latest task's findings; empty after the last. */
   public List<TaskResource.Finding> findings(long from) throws MountFailure {
     ControlClient.Answer answer =
         ask(HttpMethod.GET, TaskResource.PATH + "/latest/findings?from=" + from);
@@ -238,7 +238,7 @@ public final class TaskClient {
   private MountFailure silent(IOException e) {
     return new MountFailure(
         ExitStatus.FAILED,
-        "%s: pid %d gives no answer: %s; see %s"
+        "%s: pid %d does not answer: %s; see %s"
             .formatted(mount.mountpoint(), mount.pid(), e.getMessage(), mount.logFile()),
         e);
   }

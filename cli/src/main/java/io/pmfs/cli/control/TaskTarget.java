@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a command's PATHs name: one running mount, and paths below its dataset's root. */
+/** The meaning of a command's PATHs: one running mount, and paths below its dataset's root. */
 public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
 
   /** Finds the one mount that serves all of these paths. */
@@ -79,7 +79,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
     return DatasetPaths.normal(path.startsWith("/") ? path : directory + "/" + path);
   }
 
-  /** The same without symbolic links, as far as this program can name it. */
+  /** The path without symbolic links; unchanged if Java cannot represent it. */
   private static String resolved(String path, Surroundings surroundings) {
     try {
       Path links = Path.of(FileName.ofLatin1(path).toString());
@@ -124,10 +124,10 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
         return registries.absence(mount.mountpoint());
       }
     } catch (InvalidPathException e) {
-      // Not in the table, then.
+      // Then it is not in the mount table.
     }
     return new MountFailure(
         ExitStatus.NOT_MOUNTED,
-        text + ": not in a dataset mounted by pmfs; pmfs status lists what is");
+        text + ": not in a dataset mounted by pmfs; pmfs status lists the mounts");
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The other end of the control socket: asks a daemon, follows its requests, and turns what a person
- * names into one mount and paths of its dataset.
+ * The client of the control socket: asks a daemon, follows its requests, and resolves the paths
+ * that a user gives to one mount and paths of its dataset.
  */
 @NullMarked
 package io.pmfs.cli.control;

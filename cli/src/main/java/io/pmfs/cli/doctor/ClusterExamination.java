@@ -17,14 +17,11 @@ import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Whether this node can listen where the others of its cluster look for it, and they can be
- * reached.
- */
+/** Checks that this node can listen on its cluster address and reach the other nodes. */
 final class ClusterExamination {
   private static final int TIMEOUT_MS = 1000;
 
-  /** Each may take {@link #TIMEOUT_MS}. */
+  /** Each node may take {@link #TIMEOUT_MS}. */
   private static final int MOST_NODES = 32;
 
   private final ClusterOptions options;
@@ -48,12 +45,12 @@ final class ClusterExamination {
       add(
           Finding.Grade.OK,
           "cluster nodes",
-          "the other %d were not asked".formatted(options.nodes().size() - MOST_NODES));
+          "%d more were not checked".formatted(options.nodes().size() - MOST_NODES));
     }
     return findings;
   }
 
-  /** Whether the other members of a cluster that a mount is in can be reached where they answer. */
+  /** Checks that the other members of a mount's cluster can be reached. */
   static List<Finding> ofMembers(ClusterReport cluster) {
     List<Finding> findings = new ArrayList<>();
     for (ClusterReport.MemberReport member : cluster.members()) {
@@ -75,18 +72,18 @@ final class ClusterExamination {
       return new Finding(
           Finding.Grade.WARN,
           "cluster node",
-          place + ": " + Reason.of(e) + "; its files come from the source: check that node");
+          place + ": " + Reason.of(e) + "; its files are read from the source; check that node");
     }
   }
 
-  /** On a port of those that clusters use; which ones this cluster has its dataset decides, too. */
+  /** Binds any free port: the dataset also determines which ports a cluster uses. */
   private void listen(InetAddress here) {
     try (ServerSocket server = new ServerSocket()) {
       server.bind(new InetSocketAddress(here, 0));
       add(
           Finding.Grade.OK,
           "cluster address",
-          "%s; open to it between the nodes: TCP %d to %d, and the ports of ip_local_port_range"
+          "%s; open these TCP ports between the nodes: %d to %d, and those of ip_local_port_range"
               .formatted(here.getHostAddress(), ClusterPorts.FIRST, ClusterPorts.LAST));
     } catch (IOException e) {
       add(
@@ -97,12 +94,12 @@ final class ClusterExamination {
     }
   }
 
-  /** A refusal shows as well as an answer that nothing drops what is sent there. */
+  /** A refused connection also counts as reached: no firewall drops the packets. */
   private void reach(String node) {
     try (Socket socket = new Socket()) {
       InetAddress address = InetAddress.getByName(node);
       if (NetworkInterface.getByInetAddress(address) != null) {
-        return; // this one
+        return; // this node
       }
       socket.connect(new InetSocketAddress(address, ClusterPorts.FIRST), TIMEOUT_MS);
       add(Finding.Grade.OK, "cluster node", node + ": can be reached");
@@ -116,7 +113,7 @@ final class ClusterExamination {
       add(
           Finding.Grade.WARN,
           "cluster node",
-          "%s: no answer from TCP port %d: it is not running, or a firewall drops what is sent there"
+          "%s: no answer on TCP port %d: it is not running, or a firewall drops the packets"
               .formatted(node, ClusterPorts.FIRST));
     } catch (SocketException e) {
       add(Finding.Grade.WARN, "cluster node", node + ": " + Reason.of(e) + "; check the network");

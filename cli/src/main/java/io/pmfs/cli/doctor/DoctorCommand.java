@@ -20,14 +20,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs doctor}: what this machine offers, and what to do about the rest. */
+/** {@code pmfs doctor}: checks this machine and says what to do about each problem. */
 @Command(
     name = "doctor",
     description = {
-      "Tells what this machine offers, and what to do about the rest; with a mount point also"
-          + " whether what that mount was mounted with is there, or, if it is not mounted, what it is"
-          + " configured with. Exit status 5 if mounting is impossible here, or that mount does not"
-          + " work.%n"
+      "Checks what pmfs needs of this machine, and says what to do about each problem. With a mount"
+          + " point, also checks the source, tiers and cluster of that mount. Exit status 5 if this"
+          + " machine cannot mount, or if that mount does not work.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -44,8 +43,8 @@ public final class DoctorCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
       description =
-          "Look also at source, tiers and cluster of this mount: as its daemon has them, or before"
-              + " it is mounted as configuration file and environment do.")
+          "Also check source, tiers and cluster of this mount: those that its daemon uses, or, if"
+              + " nothing is mounted there, those of the configuration file and the environment.")
   private @Nullable String mountpoint;
 
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")

@@ -26,7 +26,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Looks over one machine for {@code pmfs doctor}. */
+/** Checks one machine for {@code pmfs doctor}. */
 final class Examination {
   private static final int SET_USER = 04000;
   private static final Pattern RELEASE = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
@@ -50,7 +50,7 @@ final class Examination {
     required(
         "permission",
         machine.permission(),
-        surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts by fusermount");
+        surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts with fusermount");
     fusermount();
     allowOther();
     passthrough(release);
@@ -80,9 +80,9 @@ final class Examination {
     } else if (isAtLeast(release, 4, 18)) {
       ok(
           "kernel",
-          release + ": works; from 6.9 on readers notice nothing when a daemon of root's dies");
+          release + ": works; from 6.9 on, readers do not notice when a daemon of root dies");
     } else {
-      warn("kernel", release + ": older than 4.18, the oldest that pmfs was written for");
+      warn("kernel", release + ": older than 4.18, the oldest that pmfs supports");
     }
   }
 
@@ -100,7 +100,7 @@ final class Examination {
     if (name.equals("amd64") || name.equals("aarch64")) {
       ok("architecture", name);
     } else {
-      warn("architecture", name + ": not tested; amd64 and aarch64 are");
+      warn("architecture", name + ": not tested; pmfs is tested on amd64 and aarch64");
     }
   }
 
@@ -128,11 +128,11 @@ final class Examination {
     if (program != null) {
       fusermountMode(program);
     } else if (surroundings.isRoot()) {
-      warn("fusermount", "not found; only users need it: apt-get install fuse3");
+      warn("fusermount", "not found; users other than root need it: apt-get install fuse3");
     }
   }
 
-  /** It mounts with root's rights, which it has from its file's mode. */
+  /** The set-user-ID bit lets fusermount mount with root's rights. */
   private void fusermountMode(Path program) {
     try {
       boolean setsUser = ((Integer) Files.getAttribute(program, "unix:mode") & SET_USER) != 0;
@@ -141,7 +141,7 @@ final class Examination {
       } else {
         warn(
             "fusermount",
-            program + ": is not set-user-ID root, so it cannot mount: chmod u+s " + program);
+            program + ": not set-user-ID root, so it cannot mount; chmod u+s " + program);
       }
     } catch (IOException e) {
       warn("fusermount", program + ": " + Reason.of(e));
@@ -152,17 +152,17 @@ final class Examination {
     if (surroundings.isRoot() || machine.userAllowOther()) {
       ok("allow-other", "permitted");
     } else {
-      warn("allow-other", "needs user_allow_other in /etc/fuse.conf; mounts of your own do not");
+      warn("allow-other", "needs user_allow_other in /etc/fuse.conf; other mounts do not");
     }
   }
 
   private void passthrough(String release) {
     if (!isAtLeast(release, 6, 9)) {
-      warn("passthrough", "unlikely: kernels before 6.9 have none; page-cache mode works on all");
+      warn("passthrough", "unlikely: needs kernel 6.9 or later; page-cache mode works on all");
     } else if (!machine.canMount()) {
-      warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without");
+      warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without it");
     } else {
-      ok("passthrough", "likely, going by the kernel's version; only a mount can tell");
+      ok("passthrough", "likely, judging by the kernel's version; only a mount shows it");
     }
   }
 
@@ -171,12 +171,12 @@ final class Examination {
       return;
     }
     if (surroundings.findProgram("setpriv") == null) {
-      warn("mount --user", "setpriv not found, which it needs: apt-get install util-linux");
+      warn("mount --user", "setpriv not found, but needed: apt-get install util-linux");
     } else {
       ok(
           "mount --user",
-          "possible; passthrough then only with --passthrough-capability, which is nearly root's"
-              + " power");
+          "possible; passthrough then needs --passthrough-capability, which gives the daemon nearly"
+              + " root's power");
     }
   }
 
@@ -200,7 +200,7 @@ final class Examination {
       if (mount.hasOption("dax") || mount.hasOption("dax=always")) {
         places.add(place);
       } else if (device != null && Boolean.TRUE.equals(device.offersDax())) {
-        warn("DAX", place + " is mounted without it: mount it with -o dax=always");
+        warn("DAX", place + " is mounted without DAX: mount it with -o dax=always");
       }
     }
     if (!places.isEmpty()) {
@@ -208,11 +208,11 @@ final class Examination {
     }
     boolean found = unmountedMemory(mounted) || !places.isEmpty();
     if (!found && findings.stream().noneMatch(finding -> finding.subject().equals("DAX"))) {
-      ok("DAX", "no persistent memory with a file system; --tier pm:PATH is for that");
+      ok("DAX", "no persistent memory with a file system; --tier pm:PATH is meant for it");
     }
   }
 
-  /** Persistent memory without a mounted file system, partitions apart; whether there is any. */
+  /** Warns of persistent memory without a mounted file system; returns whether there is any. */
   private boolean unmountedMemory(Set<String> mounted) {
     boolean found = false;
     Path devices = surroundings.root().resolve("sys/block");
@@ -226,25 +226,23 @@ final class Examination {
         if (Boolean.FALSE.equals(device.offersDax())) {
           warn(
               "DAX",
-              "/dev/%s is not in mode fsdax: ndctl create-namespace --mode=fsdax makes it anew"
+              "/dev/%s is not in mode fsdax: ndctl create-namespace --mode=fsdax recreates it"
                   .formatted(device.name()));
         } else {
           warn(
               "DAX",
-              "/dev/%s is not mounted: make ext4 or xfs, and mount it with -o dax=always"
+              "/dev/%s is not mounted: create ext4 or xfs on it, and mount it with -o dax=always"
                   .formatted(device.name()));
         }
       }
     } catch (IOException e) {
-      // No sysfs, or nothing of the kind.
+      // No sysfs, or no such devices.
       return found;
     }
     return found;
   }
 
-  /**
-   * Whether a file system on it, or on a partition of it, is mounted, or another device uses it.
-   */
+  /** Whether the device or a partition of it is mounted, or another device uses it. */
   private static boolean isUsed(Path entry, BlockDevice device, Set<String> mounted)
       throws IOException {
     for (String name : mounted) {
@@ -268,7 +266,7 @@ final class Examination {
     return BlockDevice.read(root.resolve("sys/class/block").resolve(node.getFileName()));
   }
 
-  /** Those that the system uses as memory of its own have no device file. */
+  /** A DAX device that the kernel uses as ordinary memory has no device file. */
   private void daxDevices() {
     List<String> found = new ArrayList<>();
     Path devices = surroundings.root().resolve("sys/bus/dax/devices");
@@ -306,7 +304,7 @@ final class Examination {
       if (free > disk.getTotalSpace() / 10) {
         ok("default tier", text);
       } else {
-        warn("default tier", text + ": 10% is always left free, so nothing fits; use --tier");
+        warn("default tier", text + ": pmfs leaves 10% free, so nothing fits; use --tier");
       }
     } catch (MountFailure e) {
       warn("default tier", e.line());

@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Looks over what one mount needs, as it is configured, for {@code pmfs doctor}. */
+/** Checks source, tiers and cluster of one mount's settings for {@code pmfs doctor}. */
 final class MountExamination {
   private final MountSettings settings;
   private final List<Finding> findings = new ArrayList<>();
@@ -62,7 +62,7 @@ final class MountExamination {
     examine(tier.what(), tier.place()::examine);
   }
 
-  /** What is looked at: a place, or a directory. */
+  /** The check of a tier's place, or of a directory. */
   private interface Examined {
     TierPlace.Examined examine(Capacity keepFree) throws MountFailure;
   }

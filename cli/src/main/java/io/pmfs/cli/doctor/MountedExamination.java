@@ -19,8 +19,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Looks over what one mount needs that is there, for {@code pmfs doctor}: by what its daemon says
- * that it was mounted with, and not by what a configuration file or an environment has now.
+ * Checks an existing mount for {@code pmfs doctor}, with the settings that its daemon reports; the
+ * configuration file and the environment may have changed since.
  */
 final class MountedExamination {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);

@@ -9,22 +9,22 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What the system lets a daemon have: open files, memory, a clock. One finding each. */
+/** Checks what the system gives a daemon: open files, memory, a clock. One finding each. */
 final class ResourceChecks {
   private static final long ENOUGH_FILES = 4096;
 
-  /** A daemon with its defaults: heap, buffers, cached names and what the JVM takes for itself. */
+  /** A daemon with default settings: heap, buffers, cached names and the JVM's own memory. */
   private static final long ENOUGH_MEMORY = 512L << 20;
 
-  /** Groups of processes lie at most so deep in one another. */
+  /** Control groups are followed upwards at most this far. */
   private static final int MAX_DEPTH = 64;
 
   private final Path root;
 
   /**
-   * Looks at one machine.
+   * Checks one machine.
    *
-   * @param root below which its proc, sys and run lie
+   * @param root the directory that holds its proc, sys and run
    */
   ResourceChecks(Path root) {
     this.root = root;
@@ -52,9 +52,9 @@ final class ResourceChecks {
     try {
       String hard = hardLimit("Max locked memory");
       String text = hard.equals("unlimited") ? hard : ByteSize.format(Long.parseLong(hard));
-      return ok("locked memory", text + "; pmfs locks none, whatever is mapped");
+      return ok("locked memory", text + "; pmfs locks no memory");
     } catch (IOException | RuntimeException e) {
-      return ok("locked memory", "limit not known; pmfs locks none");
+      return ok("locked memory", "limit not known; pmfs locks no memory");
     }
   }
 
@@ -65,14 +65,14 @@ final class ResourceChecks {
         return line.substring(name.length()).strip().split("\\s+", -1)[1];
       }
     }
-    throw new IOException("/proc/self/limits: no line for it");
+    throw new IOException("/proc/self/limits: no such line");
   }
 
   private Finding groupMemory() {
     Long limit = null;
     try {
       for (String line : Files.readAllLines(root.resolve("proc/self/cgroup"))) {
-        // Number, controllers, path; cgroups(7). The second version has no controllers there.
+        // Number, controllers, path: cgroups(7). Version 2 lists no controllers.
         String[] parts = line.split(":", 3);
         if (parts.length == 3 && parts[1].isEmpty()) {
           limit = least(limit, limit("sys/fs/cgroup", parts[2], "memory.max"));
@@ -86,22 +86,23 @@ final class ResourceChecks {
     if (limit == null) {
       return ok("cgroup memory", "no limit");
     }
-    String text = ByteSize.format(limit) + " for all processes of this job or service together";
+    String text = ByteSize.format(limit) + " for all processes of this job or service";
     return limit >= ENOUGH_MEMORY
         ? ok("cgroup memory", text)
         : warn(
             "cgroup memory",
             text
-                + ": a daemon takes up to %s; ask for more, or give it less (PMFS_HEAP, --buffer-memory, --metadata-memory)"
-                    .formatted(ByteSize.format(ENOUGH_MEMORY)));
+                + ": a daemon uses up to "
+                + ByteSize.format(ENOUGH_MEMORY)
+                + "; ask for more, or lower PMFS_HEAP, --buffer-memory and --metadata-memory");
   }
 
-  /** The least of the limits of a group and those above it; null if there is none. */
+  /** The lowest limit of a group and its ancestors; null if none has a limit. */
   private @Nullable Long limit(String hierarchy, String group, String file) {
     Path top = root.resolve(hierarchy);
     Path directory = top.resolve(group.substring(group.startsWith("/") ? 1 : 0)).normalize();
     if (!directory.startsWith(top)) {
-      // In a container the path may be one of the machine outside of it.
+      // In a container the path may be one of the host.
       directory = top;
     }
     Long limit = null;
@@ -109,10 +110,10 @@ final class ResourceChecks {
       try {
         String text = Files.readString(directory.resolve(file)).strip();
         long bytes = text.equals("max") ? Long.MAX_VALUE : Long.parseLong(text);
-        // The first version says "none" by the largest multiple of a page.
+        // Version 1 reports no limit as the largest multiple of the page size.
         limit = bytes > Long.MAX_VALUE / 2 ? limit : least(limit, bytes);
       } catch (IOException | NumberFormatException e) {
-        // Not there, or of another kind; those above still count.
+        // Absent or malformed; the groups above still count.
       }
       directory = directory.resolveSibling("").normalize();
     }
@@ -123,19 +124,19 @@ final class ResourceChecks {
     return one == null ? other : other == null ? one : Long.valueOf(Math.min(one, other));
   }
 
-  /** Requests among nodes of a cluster are signed with the time. */
+  /** Nodes of a cluster sign their requests with the time. */
   private Finding clock() {
     if (Files.exists(root.resolve("run/systemd/timesync/synchronized"))) {
       return ok("clock", "set by systemd-timesyncd");
     }
     for (String other : List.of("run/chrony/chronyd.pid", "run/chronyd.pid", "run/ntpd.pid")) {
       if (Files.exists(root.resolve(other))) {
-        return ok("clock", "kept by what wrote /" + other);
+        return ok("clock", "set by the service that wrote /" + other);
       }
     }
     return warn(
         "clock",
-        "nothing is seen to set it; only clusters need it, whose nodes may be a minute apart:"
+        "no time service found; only clusters need one: their clocks must agree within a minute;"
             + " apt-get install systemd-timesyncd, or chrony");
   }
 

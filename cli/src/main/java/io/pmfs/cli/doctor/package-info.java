@@ -1,4 +1,4 @@
-/** {@code pmfs doctor}: what a machine and a mount need, looked over one by one. */
+/** {@code pmfs doctor}: checks what pmfs needs of a machine and of a mount, one by one. */
 @NullMarked
 package io.pmfs.cli.doctor;
 

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What single pieces of a report are made of. */
+/** The contents of single pieces of a report. */
 final class PiecesTest {
   private static final long ANYBODY = -1;
 
@@ -110,7 +110,7 @@ final class PiecesTest {
     assertThat(lines.connection("/mnt/c")).isEqualTo(-1);
   }
 
-  /** What lies on its path by then is another mount. */
+  /** By then another mount is at its path. */
   @Test
   void connection_ofAMountThatIsDetached_isItsOwn() throws Exception {
     write("proc/self/mountinfo", "4 1 0:55 / /mnt/a ro - fuse.pmfs /lustre/x ro\n");

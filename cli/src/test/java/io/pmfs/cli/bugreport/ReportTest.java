@@ -43,7 +43,7 @@ final class ReportTest {
         .containsEntry("top/a/b.txt", "content\n")
         .containsEntry("top/problems.txt", "none\n");
     assertThat(files.get("top/README.txt"))
-        .contains("Nobody has been sent anything")
+        .contains("Nothing was sent")
         .containsPattern("(?m)^a/b\\.txt +for a test$")
         .containsPattern("(?m)^problems\\.txt ");
   }
@@ -97,7 +97,7 @@ final class ReportTest {
     Map<String, String> files = write(hangs, piece("next.txt", () -> "x"));
 
     assertThat(files).containsKey("top/next.txt").doesNotContainKey("top/hung.txt");
-    assertThat(files.get("top/problems.txt")).contains("hung.txt: not there within");
+    assertThat(files.get("top/problems.txt")).contains("hung.txt: not done within");
   }
 
   @Test
@@ -111,7 +111,7 @@ final class ReportTest {
     assertThat(files.get("top/p0")).hasSize(4 << 20);
     assertThat(files.values().stream().mapToLong(String::length).sum()).isLessThan(51 << 20);
     assertThat(files.get("top/problems.txt"))
-        .contains("p0: cut: it has " + (5 << 20) + " bytes", "p13: left out");
+        .contains("p0: truncated: it has " + (5 << 20) + " bytes", "p13: left out");
   }
 
   @Test

@@ -14,7 +14,7 @@ import org.apache.commons.compress.compressors.gzip.GzipCompressorInputStream;
 public final class Unpacked {
   private Unpacked() {}
 
-  /** Its files by name, one char a byte. */
+  /** Its files by name; each char is a byte. */
   public static Map<String, String> of(byte[] archive) throws IOException {
     Map<String, String> files = new TreeMap<>();
     try (TarArchiveInputStream tar =

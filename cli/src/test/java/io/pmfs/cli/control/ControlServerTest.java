@@ -122,7 +122,7 @@ final class ControlServerTest {
           true  | resource=data&path=a%2525%20b&node=n2&range=0-9 | 200 | {"command":"curl n2 data a% b 0-9"}
           true  | resource=node&path=                             | 200 | {"command":"curl null node  null"}
           true  | resource=data&path=a&node=nobody                | 400 | {"error":"nobody: not a node of this cluster"}
-          true  | path=a                                          | 400 | {"error":"resource: give one"}
+          true  | path=a                                          | 400 | {"error":"resource: give one value"}
           true  | resource=data&path=a&host=b                     | 400 | unknown parameter host
           false | resource=data&path=a                            | 404 | this mount is in no cluster
           """)

@@ -135,6 +135,6 @@ final class TaskTargetTest {
     assertThatThrownBy(() -> find("theirs/a"))
         .isInstanceOfSatisfying(
             MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.NOT_MOUNTED))
-        .hasMessageContaining("of another user or runtime directory");
+        .hasMessageContaining("by another user, or with another PMFS_RUNTIME_DIR");
   }
 }

@@ -45,7 +45,7 @@ final class DoctorOfMountTest {
   @Test
   void tier_withoutRoom_isAWarning() throws Exception {
     assertThat(examine("keep-free = \"100%\"")).isZero();
-    assertThat(world.output()).containsPattern("warn +tier ssd .*leaves none for new copies");
+    assertThat(world.output()).containsPattern("warn +tier ssd .*leaves no room for copies");
   }
 
   @Test

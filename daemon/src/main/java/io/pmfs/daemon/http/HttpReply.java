@@ -12,19 +12,19 @@ import io.netty.handler.codec.http.HttpVersion;
 import java.util.Map;
 
 /**
- * An answer that fits in memory, and the last on its connection.
+ * An answer that fits in memory and is the last on its connection.
  *
- * @param headers besides the type, the length and that the connection ends
+ * @param headers in addition to the type, the length and {@code Connection: close}
  */
 public record HttpReply(
     HttpResponseStatus status, String type, Map<String, String> headers, String body) {
 
   /**
-   * Sends it and closes the connection; any thread may.
+   * Sends it and closes the connection. Any thread may call it.
    *
-   * @param withBody whether more than the head is asked for
+   * @param withBody whether the client wants the body too
    */
-  @SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+  @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
   public void send(ChannelHandlerContext context, boolean withBody) {
     byte[] bytes = body.getBytes(UTF_8);
     DefaultFullHttpResponse response =

@@ -20,12 +20,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A socket that HTTP is answered on, one request for each connection: one thread reads and writes,
- * workers make the answers, and at most {@value #MAX_WAITING} requests wait for these. What a
- * connection may send is the business of its handlers. Safe for use by many threads; closing it is
- * idempotent.
+ * An HTTP server socket, one request for each connection: one thread reads and writes, workers make
+ * the answers, and at most {@value #MAX_WAITING} requests wait for a worker. The handlers of a
+ * connection limit what it may send. Safe for use by many threads; close is idempotent.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class HttpSocket implements AutoCloseable {
   private static final int MAX_WAITING = 32;
   private static final int CLOSE_SECONDS = 2;
@@ -40,9 +39,9 @@ public final class HttpSocket implements AutoCloseable {
   /**
    * Does not listen yet.
    *
-   * @param name of its threads
-   * @param threads that make answers
-   * @param mostConnections more of them are closed at once
+   * @param name the name of its threads
+   * @param threads the number of workers
+   * @param mostConnections further connections are closed at once
    */
   public HttpSocket(String name, int threads, int mostConnections) {
     this.mostConnections = mostConnections;
@@ -60,11 +59,12 @@ public final class HttpSocket implements AutoCloseable {
   }
 
   /**
-   * Listens; once only.
+   * Listens. Call it only once.
    *
    * @param bootstrap the kind of the socket and its options
-   * @param handlers adds those of a new connection
-   * @throws IOException with the reason alone, if it cannot listen there; then it is closed
+   * @param handlers adds the handlers of a new connection
+   * @throws IOException if it cannot listen there; the message is only the reason, and this socket
+   *     is closed
    */
   public void listen(ServerBootstrap bootstrap, SocketAddress address, Consumer<Channel> handlers)
       throws IOException {
@@ -96,16 +96,16 @@ public final class HttpSocket implements AutoCloseable {
     handlers.accept(channel);
   }
 
-  /** Where it listens; a port is a real one. Null if it does not listen. */
+  /** The address, with the port that was chosen; null if it does not listen. */
   public @Nullable SocketAddress address() {
     Channel listening = listener;
     return listening == null ? null : listening.localAddress();
   }
 
   /**
-   * Has a worker make an answer.
+   * Makes an answer in a worker.
    *
-   * @param refusal run at once by the caller instead, if too many wait or it is closed
+   * @param refusal run instead, by the caller, if too many requests wait or the socket is closed
    */
   public void work(Runnable answer, Runnable refusal) {
     try {
@@ -115,7 +115,7 @@ public final class HttpSocket implements AutoCloseable {
     }
   }
 
-  /** Takes no more connections. */
+  /** Stops accepting connections. */
   public void stopListening() {
     Channel listening = listener;
     if (listening != null) {
@@ -123,7 +123,7 @@ public final class HttpSocket implements AutoCloseable {
     }
   }
 
-  /** Waits for the answers that are being made, {@value #CLOSE_SECONDS} seconds at most. */
+  /** Waits for answers in progress, {@value #CLOSE_SECONDS} seconds at most. */
   public void finish() {
     workers.shutdown();
     try {

@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * The counts of the last hour, so that a page that is opened late shows the past. Takes some 100
- * KiB. Safe for use by many threads.
+ * The counts of the last hour, so that the web page shows the past when it is opened. Takes some
+ * 100 KiB. Safe for use by many threads.
  */
 public final class History {
-  /** How often {@link #sample} is to be called. */
+  /** How often to call {@link #sample}. */
   public static final Duration INTERVAL = Duration.ofSeconds(5);
 
   private static final Duration SPAN = Duration.ofHours(1);
@@ -31,13 +31,13 @@ public final class History {
   }
 
   /**
-   * What was counted up to a moment.
+   * The counts at one moment.
    *
-   * @param tiers bytes that each tier's copies answered
-   * @param fetched bytes that what was read from the source a moment before answered
-   * @param missed bytes that came from the source or from peers
-   * @param peers of all contents, for readers and for copies, those that came from peers
-   * @param source the same from the source
+   * @param tiers bytes served from each tier's copies
+   * @param fetched bytes served from data just fetched
+   * @param missed bytes for which readers waited for the source or peers
+   * @param peers bytes of contents from peers, for readers and for copies
+   * @param source bytes of contents from the source, likewise
    */
   public record Sample(
       long timeMillis,
@@ -52,7 +52,7 @@ public final class History {
   /** The samples of at most an hour, oldest first, and the names of the tiers in their order. */
   public record Hour(long intervalMillis, List<String> tiers, List<Sample> samples) {}
 
-  /** Adds the present counts; the oldest go. */
+  /** Adds the present counts and drops the oldest. */
   public void sample() {
     Sample now = sample(status.get());
     synchronized (this) {
@@ -69,17 +69,17 @@ public final class History {
         clock.millis(),
         now.reads().requests(),
         now.reads().errors(),
-        now.tiers().stream().map(StatusReport.TierStatus::readBytes).toList(),
+        now.tiers().stream().map(StatusReport.TierReport::readBytes).toList(),
         now.reads().fetched(),
         now.reads().fromSource(),
         cluster == null ? 0 : cluster.bytesFromPeers(),
         now.sourceOperations().bytes());
   }
 
-  /** The past and the present. */
+  /** The samples of the past, and the present counts. */
   public Hour hour() {
     StatusReport now = status.get();
-    List<String> tiers = now.tiers().stream().map(StatusReport.TierStatus::name).toList();
+    List<String> tiers = now.tiers().stream().map(StatusReport.TierReport::name).toList();
     List<Sample> all;
     synchronized (this) {
       all = new ArrayList<>(samples);

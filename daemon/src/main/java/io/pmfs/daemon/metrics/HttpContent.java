@@ -4,10 +4,10 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 
 /**
- * What is answered to GET of one path.
+ * The answer to GET of one path.
  *
- * @param headers besides those that every answer has
- * @param body made anew for each answer, by any thread
+ * @param headers in addition to those of every answer
+ * @param body called for each answer, by any thread
  */
 public record HttpContent(String type, Map<String, String> headers, Callable<String> body) {
   public HttpContent {

@@ -30,11 +30,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers GET over TCP, one request for each connection. Whoever reaches the port may ask: so it
- * only tells, and whatever a client sends or does not read takes bounded memory and time. Closing
- * it is idempotent.
+ * Answers GET over TCP, one request for each connection. Any client that reaches the port may send
+ * requests, so the server is read-only, and clients that send too much or do not read take bounded
+ * memory and time. Close is idempotent.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what fails on a channel comes to its handlers
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class HttpServer implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(HttpServer.class);
 
@@ -46,7 +46,7 @@ public final class HttpServer implements AutoCloseable {
   private final Map<String, HttpContent> contents;
   private final Duration limit;
 
-  /** With one worker: whoever asks too much waits for itself, and takes one processor at most. */
+  /** With one worker, so that clients take one processor at most. */
   private final HttpSocket socket = new HttpSocket("metrics", 1, MAX_CONNECTIONS);
 
   private final boolean isLocal;
@@ -54,9 +54,9 @@ public final class HttpServer implements AutoCloseable {
   /**
    * Listens.
    *
-   * @param contents by path
+   * @param contents the answers by path
    * @param limit how long a connection may last, from its first byte to the last of its answer
-   * @throws IOException with the reason alone, if it cannot listen there
+   * @throws IOException if it cannot listen there; the message is only the reason
    */
   public HttpServer(InetSocketAddress address, Map<String, HttpContent> contents, Duration limit)
       throws IOException {
@@ -72,7 +72,7 @@ public final class HttpServer implements AutoCloseable {
         this::addHandlers);
   }
 
-  /** Where it listens; the port is a real one. */
+  /** The address, with the port that was chosen. */
   public InetSocketAddress address() {
     return (InetSocketAddress) Objects.requireNonNull(socket.address());
   }
@@ -97,7 +97,7 @@ public final class HttpServer implements AutoCloseable {
     @Override
     protected void channelRead0(ChannelHandlerContext context, HttpObject message) {
       if (isAsked || !(message instanceof HttpRequest request)) {
-        return; // the answer to the first head closes the connection; bodies are not waited for
+        return; // the answer to the first head closes the connection, without waiting for a body
       }
       isAsked = true;
       boolean withBody = !request.method().equals(HttpMethod.HEAD);
@@ -108,10 +108,10 @@ public final class HttpServer implements AutoCloseable {
                 HttpResponseStatus.METHOD_NOT_ALLOWED,
                 TEXT,
                 Map.of(HttpHeaderNames.ALLOW.toString(), "GET, HEAD"),
-                "only GET is answered\n")
+                "use GET\n")
             .send(context, true);
       } else if (!isMeant(request)) {
-        error(HttpResponseStatus.MISDIRECTED_REQUEST, "ask by a name of this machine itself")
+        error(HttpResponseStatus.MISDIRECTED_REQUEST, "use localhost or a loopback address")
             .send(context, withBody);
       } else {
         String uri = request.uri();
@@ -124,8 +124,8 @@ public final class HttpServer implements AutoCloseable {
     }
 
     /**
-     * A page of elsewhere whose name was made to mean this machine may not read what only this
-     * machine may ask for (DNS rebinding).
+     * On a loopback address, refuses other host names: a foreign page could make its name point to
+     * this machine and read what only this machine may read (DNS rebinding).
      */
     private boolean isMeant(HttpRequest request) {
       String host = request.headers().get(HttpHeaderNames.HOST);
@@ -160,7 +160,7 @@ public final class HttpServer implements AutoCloseable {
       if (content == null) {
         return error(
             HttpResponseStatus.NOT_FOUND,
-            "not here: try " + String.join(", ", contents.keySet().stream().sorted().toList()));
+            "not found: try " + String.join(", ", contents.keySet().stream().sorted().toList()));
       }
       return reply(HttpResponseStatus.OK, content.type(), content.headers(), content.body().call());
     } catch (IllegalArgumentException e) {

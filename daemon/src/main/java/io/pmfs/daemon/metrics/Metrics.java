@@ -25,12 +25,12 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The metrics of one mount in the text format of Prometheus: all figures of its {@link Snapshot}
- * that have a name there, and Micrometer's of the JVM. docs/metrics.md lists them. Counts nothing
+ * The metrics of one mount in Prometheus's text format: all figures of its {@link Snapshot} that
+ * have a metric, and Micrometer's metrics of the JVM. docs/metrics.md lists them. Counts nothing
  * itself. Safe for use by many threads.
  */
 public final class Metrics implements AutoCloseable {
-  /** Of Prometheus's text format; what {@link #text} is. */
+  /** The content type of {@link #text}. */
   public static final String CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
   private static final String TOTAL = "_total";
@@ -40,13 +40,13 @@ public final class Metrics implements AutoCloseable {
   private final JvmGcMetrics collections = new JvmGcMetrics();
   private final Supplier<Snapshot> counts;
 
-  /** That of the latest answer, whose values belong together. */
+  /** The snapshot of the latest answer: all values of an answer are of one moment. */
   private volatile Snapshot snapshot;
 
   /**
-   * Of a mount whose tiers do not change, and which stays in its cluster or out of one.
+   * The metrics of a mount. Its tiers must not change, nor whether it is in a cluster.
    *
-   * @param version of pmfs
+   * @param version the version of pmfs
    */
   public Metrics(String version, Supplier<Snapshot> counts) {
     this.counts = counts;
@@ -55,7 +55,7 @@ public final class Metrics implements AutoCloseable {
     registry.config().commonTags("dataset", first.source(), "mountpoint", first.mountpoint());
     meter(
         "pmfs_info",
-        "always 1; the labels name what runs",
+        "always 1; the labels are the version of pmfs and the bridge",
         Tags.of("version", version, "bridge", first.bridge()),
         now -> 1);
     figures(Snapshot.class, Tags.empty(), now -> now);
@@ -73,7 +73,7 @@ public final class Metrics implements AutoCloseable {
     for (int i = 0; i < first.tiers().size(); i++) {
       int index = i;
       figures(
-          StatusReport.TierStatus.class,
+          StatusReport.TierReport.class,
           Tags.of("tier", first.tiers().get(i).name()),
           now -> now.status().tiers().get(index));
     }
@@ -104,7 +104,7 @@ public final class Metrics implements AutoCloseable {
     figures(type, Tags.empty(), now -> part.apply(now.status()));
   }
 
-  /** What a part of a snapshot declares; 0 while that part is null. */
+  /** Registers the figures of a part of a snapshot; they are 0 while that part is null. */
   private <T> void figures(Class<T> type, Tags tags, Function<Snapshot, @Nullable T> part) {
     for (Method getter : type.getMethods()) {
       Figure figure = getter.getAnnotation(Figure.class);
@@ -136,7 +136,7 @@ public final class Metrics implements AutoCloseable {
     ToDoubleFunction<Metrics> value = self -> valueOfSnapshot.applyAsDouble(self.snapshot);
     String description =
         help.substring(0, 1).toUpperCase(Locale.ROOT) + help.substring(1).replace("`", "");
-    // Micrometer has dots, and adds the end by itself.
+    // Micrometer's names have dots, and it adds this suffix itself.
     if (metric.endsWith(TOTAL)) {
       String name = metric.substring(0, metric.length() - TOTAL.length()).replace('_', '.');
       FunctionCounter.builder(name, this, value)

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * The histogram of the requests' durations. The bridge counts into buckets of its own, which
- * Micrometer has no meter for, and so it goes to Prometheus's registry directly.
+ * The histogram of request durations. The bridge counts into buckets of its own. Micrometer has no
+ * meter for those, so the histogram goes to Prometheus's registry directly.
  */
 final class RequestDurations implements Collector {
   private final Supplier<StatusReport> status;

@@ -3,14 +3,14 @@ package io.pmfs.daemon.metrics;
 import io.pmfs.daemon.report.Figure;
 import io.pmfs.daemon.report.StatusReport;
 
-/** What a mount counts, at one moment: its status, and a few counts that are metrics only. */
+/** The counts of a mount at one moment: its status, and a few counts that are only metrics. */
 public record Snapshot(
     StatusReport status,
     @Figure(
             value =
-                "reads answered by what was read from the source, or a peer, a moment before:"
-                    + " copies in the making, and copies that a first reader has not read to the"
-                    + " end yet",
+                "reads answered with data just fetched from the source or a peer: from unfinished"
+                    + " copies, and from copies that their first reader has not read to the end"
+                    + " yet",
             metric = "pmfs_fetched_reads_total")
         long fetchedReads,
     @Figure(
@@ -18,6 +18,6 @@ public record Snapshot(
             metric = "pmfs_misses_total")
         long misses,
     @Figure(
-            value = "requests to the source that failed; that a file does not exist is not counted",
+            value = "requests to the source that failed, except those for files that do not exist",
             metric = "pmfs_source_errors_total")
         long sourceErrors) {}

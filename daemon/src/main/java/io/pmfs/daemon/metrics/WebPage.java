@@ -9,11 +9,11 @@ import java.io.UncheckedIOException;
 import java.util.Base64;
 import java.util.Map;
 
-/** The page for people: one file that needs nothing else, and may run its own script only. */
+/** The web page: one self-contained file that may run only its own script. */
 public final class WebPage {
   private WebPage() {}
 
-  /** Reads it. */
+  /** Reads the page. */
   public static HttpContent content() {
     String page;
     try {
@@ -31,7 +31,7 @@ public final class WebPage {
         () -> page);
   }
 
-  /** What a browser compares with the content of the one element of that name. */
+  /** The hash that a browser compares with the content of the only element of that name. */
   private static String hash(String page, String element) {
     int begin = page.indexOf("<" + element + ">") + element.length() + 2;
     String content = page.substring(begin, page.indexOf("</" + element + ">"));

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /** A cluster as one of its nodes sees it, in {@code pmfs status --json}. */
 public record ClusterReport(
-    @Figure("the name given") String name,
+    @Figure("the name given with `--cluster`") String name,
     List<MemberReport> members,
     @Figure(
             value = "the part of the files that this node holds for all, 0 to 1",
@@ -25,7 +25,7 @@ public record ClusterReport(
         long missesOfPeers,
     @Figure("answers divided by requests, 0 to 1; 0 before the first") double peerHitRatio,
     Served served) {
-  /** One node, and what this one asked it. */
+  /** One node, and the requests of the reporting node to it. */
   public record MemberReport(
       @Figure("its host name") String node,
       @Figure("its id, which stays while its copies are there") String id,
@@ -33,14 +33,15 @@ public record ClusterReport(
       @Figure("the port there") int port,
       @Figure("whether it is the reporting node") boolean self,
       @Figure("the part of the files that it holds for all, 0 to 1") double share,
-      @Figure("whether it is not asked for a while, because it failed") boolean suspected,
+      @Figure("whether the reporting node avoids it for a while, because it failed")
+          boolean suspected,
       @Figure("how many requests the reporting node has sent to it") long requests,
       @Figure("bytes of contents that came from it") long bytes,
       @Figure("requests that failed") long failures,
       @Figure("how long its answers took: the median") double medianMillis,
       @Figure("the 99th percentile") double slowestPercentMillis) {}
 
-  /** What this node answered the others. */
+  /** This node's answers to the other nodes. */
   public record Served(
       @Figure(
               value = "requests of peers that this node answered or refused",
@@ -77,7 +78,7 @@ public record ClusterReport(
     List<MemberReport> members = status.members().stream().map(ClusterReport::of).toList();
     long asked = status.answers() + status.misses();
     return new ClusterReport(
-        // Behind the slash is the dataset.
+        // The dataset follows the slash.
         status.name().replaceFirst("/.*", ""),
         members,
         members.stream().filter(MemberReport::self).mapToDouble(MemberReport::share).sum(),

@@ -5,9 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Whether a mount does for its readers what it is for: whether the source was asked for clearly
- * less, in the recent past, than readers got. In {@code pmfs status --json} the state is one of the
- * four words below.
+ * Whether a mount helps its readers: whether, in the recent past, the source was asked for clearly
+ * less than readers got. In {@code pmfs status --json} the state is one of the four words below.
  */
 public record Engagement(
     @Figure("`engaged`, `filling`, `unread` or `source-only`; see above") String state,
@@ -18,10 +17,10 @@ public record Engagement(
   /** The source was asked for at most nine tenths of what readers got. */
   public static final String ENGAGED = "engaged";
 
-  /** It was asked for more, and what it gave is kept: what a first epoch looks like. */
+  /** It was asked for more, but its data is kept, as in a first epoch. */
   static final String FILLING = "filling";
 
-  /** It was asked for more, and so it will be for what comes. */
+  /** It was asked for more, and will be in future. */
   public static final String SOURCE_ONLY = "source-only";
 
   public boolean isSourceOnly() {
@@ -29,19 +28,19 @@ public record Engagement(
   }
 
   /**
-   * Of one daemon.
+   * The engagement of one daemon.
    *
-   * @param recent what was counted in the recent past
+   * @param recent the counts of the recent past
    */
   public static Engagement of(
-      List<StatusReport.TierStatus> tiers,
+      List<StatusReport.TierReport> tiers,
       StatusReport.Reads reads,
       StatusReport.Staging staging,
       RecentReads.Counts recent) {
     if (!tiers.isEmpty() && tiers.stream().allMatch(tier -> tier.state().equals("failed"))) {
       return new Engagement(
           SOURCE_ONLY,
-          "no tier works any more (%s: %s); mend it and mount again"
+          "no tier works any more (%s: %s); repair it and mount again"
               .formatted(tiers.get(0).path(), tiers.get(0).reason()));
     }
     if (recent.bytes() == 0) {
@@ -49,7 +48,7 @@ public record Engagement(
           UNREAD,
           reads.requests() > 0
               ? "no read was answered with data yet"
-              : "nothing was read through the mount yet; a job that is running reads its data"
+              : "nothing was read through the mount yet; if a job is running, it reads its data"
                   + " elsewhere");
     }
     if (recent.isSourceSpared()) {
@@ -65,7 +64,7 @@ public record Engagement(
   }
 
   private static Engagement fromSource(
-      List<StatusReport.TierStatus> tiers,
+      List<StatusReport.TierReport> tiers,
       StatusReport.Staging staging,
       RecentReads.Counts recent) {
     if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
@@ -80,7 +79,7 @@ public record Engagement(
           FILLING,
           String.format(
                   Locale.ROOT,
-                  "what is read comes from the source, and is kept: %,d copies made",
+                  "data is read from the source and kept: %,d copies made",
                   staging.completed())
               + (staging.skippedNoRoom() > 0
                   ? String.format(Locale.ROOT, "; %,d files found no room", staging.skippedNoRoom())

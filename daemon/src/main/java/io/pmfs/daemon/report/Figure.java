@@ -7,23 +7,23 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * One figure of a report, declared once: on a component of a record, whose name, type and place are
- * those in JSON, or on a method that is no component, for a value that only metrics have. From it
- * come the rows of docs/status.md and docs/metrics.md and the metric itself.
+ * The declaration of one figure of a report: on a record component, whose name, type and place are
+ * those in JSON, or on another method, for a value that is only a metric. The rows of
+ * docs/status.md and docs/metrics.md and the metric itself derive from it.
  */
 @Documented
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
 public @interface Figure {
-  /** What it says, without a full stop; Markdown. */
+  /** The meaning in Markdown, without a full stop. */
   String value();
 
   /**
-   * Its name for Prometheus, with its unit; a counter ends in {@code _total}, all others are
-   * gauges. Truth counts as 1. Empty if it is no metric.
+   * The name in Prometheus, with its unit. A counter ends in {@code _total}, all others are gauges.
+   * True is 1. Empty if the figure is not a metric.
    */
   String metric() default "";
 
-  /** Name and value of a label, which tells it from other figures of the same metric. */
+  /** Name and value of a label that distinguishes figures of the same metric. */
   String[] label() default {};
 }

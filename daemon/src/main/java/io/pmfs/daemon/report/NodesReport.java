@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * All nodes of a cluster, as {@code pmfs status --all-nodes --json} prints them. Names are stable;
  * fields are added, never changed.
  *
- * @param nodes this one first
- * @param sum of those that answered
+ * @param nodes this node first
+ * @param sum the sum of the nodes that answered
  */
 public record NodesReport(String mountpoint, String cluster, List<NodeReport> nodes, Counts sum) {
   private static final int MOST_AT_ONCE = 32;
@@ -33,21 +33,21 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
   /**
    * One node.
    *
-   * @param error why there are no counts; null if there are
+   * @param error why counts are missing; null if there are counts
    */
   public record NodeReport(
       String node, String address, @Nullable String error, @Nullable Counts counts) {}
 
   /**
-   * What a node holds and has done since it was mounted.
+   * The copies of a node, and its counts since it was mounted.
    *
-   * @param share of the files that it holds for all, 0 to 1
-   * @param copies in its tiers, which take usedBytes of capacityBytes
-   * @param bytesRead by its applications
-   * @param bytesFromTiers of them
-   * @param bytesFromPeers contents that other nodes gave it, for readers and for copies
-   * @param bytesFromSource the same of the source
-   * @param bytesServed to other nodes
+   * @param share the part of the files that it holds for all, 0 to 1
+   * @param copies copies in its tiers, which take usedBytes of capacityBytes
+   * @param bytesRead bytes read by its applications
+   * @param bytesFromTiers of these, bytes from its tiers
+   * @param bytesFromPeers contents from other nodes, for readers and for copies
+   * @param bytesFromSource contents from the source, likewise
+   * @param bytesServed bytes sent to other nodes
    */
   public record Counts(
       double share,
@@ -65,9 +65,9 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
     static Counts of(StatusReport report, ClusterReport cluster) {
       return new Counts(
           cluster.share(),
-          report.tiers().stream().mapToLong(StatusReport.TierStatus::copies).sum(),
-          report.tiers().stream().mapToLong(StatusReport.TierStatus::usedBytes).sum(),
-          report.tiers().stream().mapToLong(StatusReport.TierStatus::capacityBytes).sum(),
+          report.tiers().stream().mapToLong(StatusReport.TierReport::copies).sum(),
+          report.tiers().stream().mapToLong(StatusReport.TierReport::usedBytes).sum(),
+          report.tiers().stream().mapToLong(StatusReport.TierReport::capacityBytes).sum(),
           report.reads().bytes(),
           report.reads().fromTiers(),
           cluster.bytesFromPeers(),
@@ -92,10 +92,10 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
   }
 
   /**
-   * Asks all nodes at once.
+   * Asks all nodes in parallel.
    *
-   * @param own this node's status, which has its cluster
-   * @param limit for all of them together; who is later has not answered
+   * @param own this node's status
+   * @param limit the time for all nodes together; later answers are ignored
    */
   public static NodesReport ask(
       StatusReport own, ClusterReport cluster, Peers peers, Duration limit)

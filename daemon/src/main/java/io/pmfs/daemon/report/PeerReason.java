@@ -6,14 +6,14 @@ import io.pmfs.cluster.PeerException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What a peer said went wrong, without the JSON around it. */
+/** The error message of a peer, without the JSON around it. */
 public final class PeerReason {
-  /** How an answer that is an error ends in the message of a {@link PeerException}. */
+  /** The end of the message of a {@link PeerException} for an answer that is an error. */
   private static final Pattern ERROR = Pattern.compile("answered \\d+: \\{\"error\":(\".*\")}");
 
   private PeerReason() {}
 
-  /** In its own words if it answered. */
+  /** The peer's own message if it answered, else that of the exception. */
   public static String of(PeerException failure) {
     String message = String.valueOf(failure.getMessage());
     Matcher error = ERROR.matcher(message);

@@ -4,12 +4,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What this process takes of the machine's memory. */
+/** The memory that this process uses. */
 final class ProcessMemory {
 
   private ProcessMemory() {}
 
-  /** Resident bytes; 0 if the kernel does not tell. */
+  /** Resident bytes; 0 if the kernel does not report them. */
   static long residentBytes() {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {

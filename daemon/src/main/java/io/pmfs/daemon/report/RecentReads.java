@@ -10,15 +10,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What readers got, and what the source was asked for, in the recent past: in the last {@link
- * #SPAN} of time in which something was read, or since the daemon started if that is less. Time in
- * which nothing was read says nothing, and does not count. Safe for use by many threads.
+ * The bytes that readers got and that the source was asked for, in the recent past: in the last
+ * {@link #SPAN} in which something was read, or since the daemon started if that is less. Time in
+ * which nothing was read does not count. Safe for use by many threads.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // what is repeated throws nothing
+@SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class RecentReads implements AutoCloseable {
   private static final Duration INTERVAL = Duration.ofSeconds(10);
 
-  /** Of reading. */
+  /** The time of reading that counts. */
   static final Duration SPAN = Duration.ofMinutes(10);
 
   private static final int MOST = (int) SPAN.dividedBy(INTERVAL);
@@ -30,11 +30,11 @@ public final class RecentReads implements AutoCloseable {
   /**
    * Counts of one daemon since its start.
    *
-   * @param bytes that readers got: from it, from copies that the kernel reads by itself, and in a
-   *     cluster peers from this node
-   * @param sourceBytes that the source was asked for because of that; not by tasks
+   * @param bytes bytes that readers got from the daemon and from copies that the kernel reads by
+   *     itself, and bytes that peers got from this node
+   * @param sourceBytes bytes that the source was asked for because of these reads, not by tasks
    * @param copied copies made
-   * @param copiedAgain of these, of files that had been copied before
+   * @param copiedAgain of these, copies of files that had been copied before
    * @param evicted copies removed to make room
    */
   public record Counts(long bytes, long sourceBytes, long copied, long copiedAgain, long evicted) {
@@ -50,21 +50,21 @@ public final class RecentReads implements AutoCloseable {
     }
 
     /**
-     * Whether the source was asked for at most nine tenths of what readers got. Readers that meet
-     * at a file spare it a little, too.
+     * Whether the source was asked for at most nine tenths of what readers got. Concurrent readers
+     * of a file also spare it a little.
      */
     boolean isSourceSpared() {
       return bytes > 0 && 10 * sourceBytes <= 9 * bytes;
     }
   }
 
-  /** Of a daemon that has just started. */
+  /** The recent reads of a daemon that has just started. */
   public RecentReads(Supplier<Counts> present) {
     this.present = present;
     samples.add(Counts.NONE);
   }
 
-  /** Has the present counts remembered now and then, until it is closed. */
+  /** Starts sampling the counts periodically, until it is closed. */
   public void start() {
     ScheduledExecutorService started =
         Executors.newSingleThreadScheduledExecutor(
@@ -86,7 +86,7 @@ public final class RecentReads implements AutoCloseable {
     }
   }
 
-  /** Remembers the present counts, if something was read since the last time. */
+  /** Records the present counts if something was read since the last sample. */
   void sample() {
     Counts now = present.get();
     synchronized (this) {
@@ -100,7 +100,7 @@ public final class RecentReads implements AutoCloseable {
     }
   }
 
-  /** What was counted in the recent past, up to now. */
+  /** The counts of the recent past, up to now. */
   public Counts counts() {
     Counts now = present.get();
     synchronized (this) {

@@ -4,7 +4,7 @@ import io.pmfs.fuse.RequestLatencies;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How long requests of the kernel took since the daemon started, in {@code pmfs status --json}. */
+/** Durations of the kernel's requests since the daemon started, in {@code pmfs status --json}. */
 public record RequestReport(
     @Figure("the upper bounds of all buckets but the last, ascending") List<Double> boundsSeconds,
     List<Operation> operations) {
@@ -42,7 +42,7 @@ public record RequestReport(
         buckets);
   }
 
-  /** What came since an earlier report of the same daemon. */
+  /** The requests since an earlier report of the same daemon. */
   public RequestReport since(RequestReport earlier) {
     List<Operation> since = new ArrayList<>();
     for (Operation now : operations) {
@@ -66,8 +66,8 @@ public record RequestReport(
   }
 
   /**
-   * As Prometheus's histogram_quantile has it: within a bucket values are taken to lie evenly. 0 if
-   * there are none, the last bound for what is beyond it.
+   * Estimates a quantile as Prometheus's histogram_quantile does, assuming that values are spread
+   * evenly within a bucket. 0 without values; the last bound for values beyond it.
    */
   static double quantileMillis(List<Double> boundsSeconds, List<Long> buckets, double quantile) {
     long all = buckets.stream().mapToLong(Long::longValue).sum();

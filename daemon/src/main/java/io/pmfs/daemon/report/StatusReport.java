@@ -11,14 +11,15 @@ import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierStatus;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code pmfs status --json} prints. Names are stable; fields are added, never changed. The
- * last parts are null from a daemon that is older than they.
+ * The output of {@code pmfs status --json}. Names are stable; fields are added, never changed. The
+ * last parts are null in the report of an older daemon.
  */
 public record StatusReport(
     @Figure("where it is mounted") String mountpoint,
@@ -36,7 +37,7 @@ public record StatusReport(
             "why names and the list of copies are not recorded for the next"
                 + " mount; `pmfs status` then ends with 4. Null if they are recorded")
         @Nullable String stateFailure,
-    List<TierStatus> tiers,
+    List<TierReport> tiers,
     Reads reads,
     Staging staging,
     SourceOperations sourceOperations,
@@ -60,7 +61,7 @@ public record StatusReport(
     return stateFailure == null;
   }
 
-  /** The same report with what only the daemon knows. */
+  /** The same report with the values that only the daemon knows. */
   public StatusReport with(
       String daemonUser,
       long daemonPid,
@@ -95,11 +96,11 @@ public record StatusReport(
         sourceAbsence);
   }
 
-  /** Where single requests are written, and how many could not be. */
+  /** The access log, and the number of requests missing in it. */
   public record AccessLog(
       @Figure("the file with a line for each request") String file,
       @Figure("requests of this daemon that have no line there") long missing) {
-    /** Null if there is none. */
+    /** Null without an access log. */
     public static @Nullable AccessLog of(RequestLog requests) {
       AccessLogFile file = requests.file();
       return file == null ? null : new AccessLog(file.file().toString(), requests.missing());
@@ -111,9 +112,9 @@ public record StatusReport(
       @Figure(
               value =
                   "requests of the kernel that have waited for a second or longer and"
-                      + " have no answer yet. No other count has them until they are"
+                      + " have no answer yet. No other count includes them until they are"
                       + " answered. Always 0 where `bridge` is `jnr`, because libfuse does"
-                      + " not tell",
+                      + " not report them",
               metric = "pmfs_waiting_requests")
           long count,
       @Figure(
@@ -154,7 +155,7 @@ public record StatusReport(
   }
 
   /** One tier. */
-  public record TierStatus(
+  public record TierReport(
       @Figure("kind and path") String name,
       @Figure("`pm` or `ssd`") String kind,
       @Figure("its directory, device or file") String path,
@@ -171,7 +172,7 @@ public record StatusReport(
       @Figure(value = "how many bytes copies take", metric = "pmfs_tier_used_bytes") long usedBytes,
       @Figure(value = "copies that the tier holds", metric = "pmfs_tier_copies") long copies,
       @Figure("how new copies are stored") String compression,
-      @Figure("how many bytes copies give when they are read; -1 if that is not known")
+      @Figure("how many bytes the copies contain, uncompressed; -1 if that is not known")
           long contentBytes,
       @Figure(
               value =
@@ -191,7 +192,7 @@ public record StatusReport(
       @Figure(value = "failed reads and writes of the tier", metric = "pmfs_tier_errors_total")
           long errors,
       @Figure(
-              value = "copies dropped because they were not what was recorded",
+              value = "copies dropped because they did not match their records",
               metric = "pmfs_tier_mismatches_total")
           long mismatches) {
     @Figure(value = "1 while the tier serves copies, 0 once it has failed", metric = "pmfs_tier_up")
@@ -204,13 +205,13 @@ public record StatusReport(
       return state.equals("full");
     }
 
-    public static TierStatus of(int index, ReadOrigins origins, Copies copies, Stager stager) {
+    public static TierReport of(int index, ReadOrigins origins, Copies copies, Stager stager) {
       Tier tier = copies.tiers().get(index);
       CopyFormat format = copies.formats().get(index);
-      io.pmfs.tier.TierStatus status = tier.status();
-      io.pmfs.tier.TierStatus.Dax dax = status.dax();
+      TierStatus status = tier.status();
+      TierStatus.Dax dax = status.dax();
       String reason = status.reason();
-      return new TierStatus(
+      return new TierReport(
           status.name(),
           status.kind(),
           status.path(),
@@ -231,11 +232,11 @@ public record StatusReport(
     }
   }
 
-  /** Whether the tier's disk gives direct access to persistent memory, and how that is known. */
+  /** Whether the tier's disk gives direct access to persistent memory, and how pmfs knows. */
   public record Dax(
       @Figure("whether it is persistent memory that can be mapped directly") boolean real,
       @Figure("how pmfs knows that") String reason) {
-    /** Of a tier that is not meant to be persistent memory. */
+    /** For a tier that is not of kind pm. */
     public static final Dax NONE = new Dax(false, "not a pm tier");
   }
 
@@ -256,9 +257,9 @@ public record StatusReport(
           long errors,
       @Figure(
               value =
-                  "of the bytes that readers got, those that had been read from the"
-                      + " source, or a peer, a moment before: from copies in the making, and"
-                      + " from copies that a first reader has not read to the end yet",
+                  "of the bytes that readers got, those just fetched from the source or a"
+                      + " peer: from unfinished copies, and from copies that their first"
+                      + " reader has not read to the end yet",
               metric = "pmfs_fetched_bytes_total")
           long fetched,
       @Figure(
@@ -283,7 +284,7 @@ public record StatusReport(
     }
   }
 
-  /** What the daemon takes: all of it as the kernel counts it, and of that Java's heap. */
+  /** The daemon's memory: all of it as the kernel counts it, and Java's heap. */
   public record Memory(
       @Figure(
               value = "memory of the daemon, as the kernel counts it",
@@ -318,7 +319,7 @@ public record StatusReport(
               value = "copies whose checksums were compared and matched",
               metric = "pmfs_copies_verified_total")
           long verified,
-      @Figure("copies dropped because they were not what was recorded") long mismatches,
+      @Figure("copies dropped because they did not match their records") long mismatches,
       @Figure("copies removed to make room") long evicted,
       @Figure(
               value = "files for which no tier had room when they were asked for",
@@ -341,7 +342,7 @@ public record StatusReport(
     }
   }
 
-  /** What the backing store was asked for. */
+  /** The requests to the backing store. */
   public record SourceOperations(
       @Figure(
               value = BY_KIND,

@@ -15,8 +15,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task requests as JSON objects, on the control socket and in the file of a running task. Paths
- * that are in a list are not among them.
+ * Task requests as JSON objects, on the control socket and in the file of a running task. They do
+ * not contain paths that are in a list.
  */
 public final class TaskJson {
   private TaskJson() {}
@@ -46,7 +46,7 @@ public final class TaskJson {
     } else if (request instanceof TaskRequest.Check check) {
       out.name("replicated").value(check.replicated());
       if (check.deep()) {
-        // Older nodes of a cluster do not know it.
+        // Older nodes of a cluster do not know this field.
         out.name("deep").value(true);
       }
     } else if (request instanceof TaskRequest.Prefetch prefetch) {
@@ -73,7 +73,7 @@ public final class TaskJson {
     out.name("maxOperationsPerSecond").value(limits.maxOperationsPerSecond());
   }
 
-  /** What was read so far; a field that its kind of task has not is an error. */
+  /** The fields read so far; a field that the kind of task does not have is an error. */
   private static final class Fields {
     private @Nullable String task;
     private @Nullable TaskPaths paths;
@@ -119,7 +119,7 @@ public final class TaskJson {
     TaskRequest request() {
       TaskPaths given = paths;
       if (task == null || given == null || given.count() == 0) {
-        throw new IllegalArgumentException("a task needs the fields task and paths, not empty");
+        throw new IllegalArgumentException("the fields task and paths must not be empty");
       }
       switch (task) {
         case "stage" -> {
@@ -166,7 +166,8 @@ public final class TaskJson {
   }
 
   /**
-   * Throws IllegalArgumentException, with a message fit for the user, for what is no request.
+   * Reads a request. Throws IllegalArgumentException, with a message fit for the user, if it is
+   * malformed.
    *
    * @param listed its paths, if they are not in the JSON; else null
    */
@@ -187,7 +188,7 @@ public final class TaskJson {
         | EOFException
         | IllegalStateException
         | NumberFormatException e) {
-      // Gson adds a line of where to read more.
+      // Gson adds a line with a link to its documentation.
       String where = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
       throw new IllegalArgumentException("not a task in JSON: " + where, e);
     }

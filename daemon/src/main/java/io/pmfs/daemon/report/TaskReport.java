@@ -11,7 +11,7 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far a task is, as the control socket and {@code --json} say it. Names are stable; fields are
+ * The progress of a task, on the control socket and in {@code --json}. Names are stable; fields are
  * added, never changed. The counts are those of {@link TaskProgress}.
  */
 public record TaskReport(
@@ -20,7 +20,7 @@ public record TaskReport(
     @Figure("`running`, `ended`, `cancelled` or `failed`") String state,
     @Figure("why it failed as a whole") @Nullable String reason,
     @Figure("whether everything that was asked for is done") boolean complete,
-    @Figure("whether the totals grow no more") boolean totalsAreFinal,
+    @Figure("whether the totals can no longer grow") boolean totalsAreFinal,
     @Figure(
             value = "files that the running or last task has to process, as far as known",
             metric = "pmfs_task_expected_files")
@@ -69,7 +69,7 @@ public record TaskReport(
         nodes);
   }
 
-  /** From a daemon, which may be another user's: nothing is taken for granted. */
+  /** Parses and checks the answer of a daemon, which may belong to another user. */
   public static TaskReport parse(String json) throws IOException {
     try {
       TaskReport report = new Gson().fromJson(json, TaskReport.class);
@@ -97,7 +97,7 @@ public record TaskReport(
     return Duration.ofMillis(elapsedMs);
   }
 
-  /** What is going on, in one word or two. */
+  /** The activity in one or two words. */
   public String activity() {
     return switch (task) {
       case "stage" -> "staging";
@@ -110,7 +110,7 @@ public record TaskReport(
     };
   }
 
-  /** The part of the work that is done, from 0 to 1; by bytes where there are any to move. */
+  /** The part of the work that is done, 0 to 1; by bytes if the task moves bytes. */
   public double fraction() {
     long whole = countsBytes() ? totalBytes : totalFiles;
     long part = countsBytes() ? bytes : files;

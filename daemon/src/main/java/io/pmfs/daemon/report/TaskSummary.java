@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What came of a task, in a line for people and as an exit status.
+ * The result of a task, as a line for people and as an exit status.
  *
- * @param text without the name of what it was done to
+ * @param text the line, without the name of the dataset or path
  */
 public record TaskSummary(String text, int exitStatus) {
 
@@ -68,12 +68,12 @@ public record TaskSummary(String text, int exitStatus) {
   private static String failed(TaskReport report) {
     return switch (report.task()) {
       case "check" -> "%s missing or stale";
-      case "verify" -> "%s bad or not to be verified";
+      case "verify" -> "%s bad or unverifiable";
       default -> "%s failed";
     };
   }
 
-  /** Bytes are known of all files together only. */
+  /** Bytes are known only for all files together. */
   private static String extent(TaskReport report) {
     String extent =
         String.format(

@@ -8,14 +8,14 @@ import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 
-/** What all threads of this process do, as text: name, state, stack, and what they wait for. */
+/** A text dump of all threads of this process: name, state, stack, and the locks they wait for. */
 public final class ThreadDump {
   private static final int MOST_FRAMES = 100;
   private static final int MOST_CHARACTERS = 4 << 20;
 
   private ThreadDump() {}
 
-  /** Of this moment; takes some milliseconds, for which all threads stand still. */
+  /** Makes a dump; this stops all threads for some milliseconds. */
   public static String now() {
     RuntimeMXBean runtime = ManagementFactory.getRuntimeMXBean();
     ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -43,7 +43,7 @@ public final class ThreadDump {
         .toString();
   }
 
-  /** Without the module, which says nothing here. */
+  /** A frame without its module, which adds nothing here. */
   private static String text(StackTraceElement frame) {
     String place =
         frame.isNativeMethod()

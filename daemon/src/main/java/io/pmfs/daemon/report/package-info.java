@@ -1,6 +1,6 @@
 /**
- * What a daemon says of itself and of its cluster, as the control socket and {@code --json} have
- * it. The names of the fields are promised: some are added, none changes.
+ * The reports of a daemon about itself and its cluster, for the control socket and {@code --json}.
+ * The names of the fields are stable: fields are added, never changed.
  */
 @NullMarked
 package io.pmfs.daemon.report;

@@ -28,10 +28,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The file of an access log, with older ones beside it: {@code FILE.1} is the latest of them. Only
- * its owner may read it, and one daemon at a time writes it. What cannot be written is counted, and
- * the file says so as soon as it can be written again; so does the daemon's log, at most once a
- * minute. A file that was moved away or removed is made anew. For one thread, but for {@link
- * #missing}.
+ * its owner may read it, and one daemon at a time writes it. Requests that cannot be written are
+ * counted. Once writing works again, the file says how many are missing; so does the daemon's log,
+ * at most once a minute. A file that was moved or removed is created again. For one thread, except
+ * {@link #missing}.
  */
 public final class AccessLogFile implements LineReader, AutoCloseable {
   /** The largest file, in bytes. */
@@ -59,8 +59,8 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   /**
    * A file that is not open yet.
    *
-   * @param maxBytes when it would get larger, another one is begun
-   * @param olderFiles how many are kept
+   * @param maxBytes the largest size; after that, a new file starts
+   * @param olderFiles how many older files are kept
    */
   public AccessLogFile(Path file, long maxBytes, int olderFiles, InstantSource clock) {
     this.file = file;
@@ -73,16 +73,16 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
     return file;
   }
 
-  /** How many requests were lost, because they could not be written, since it was opened. */
+  /** How many requests could not be written since the file was opened. */
   public long missing() {
     return missing.sum();
   }
 
   /**
-   * Opens the file, to append to it; makes it and its directory if need be. Without it the first
-   * line does so.
+   * Opens the file for appending; creates it and its directory if necessary. Without this call the
+   * first line opens it.
    *
-   * @throws IOException if it cannot be written, is no regular file, or is another daemon's
+   * @throws IOException if it cannot be written, is not a regular file, or another daemon writes it
    */
   public void open() throws IOException {
     Path parent = file.getParent();
@@ -114,7 +114,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
     }
   }
 
-  /** Held for as long as the file is open. */
+  /** Takes a lock that is held while the file is open. */
   private void lock(FileChannel opened) throws IOException {
     try {
       if (opened.tryLock() != null) {
@@ -138,7 +138,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
       write(lines);
       if (isSaidToFail) {
         isSaidToFail = false;
-        log.info("{}: access log: is written again; {} requests are missing", file, unwritten);
+        log.info("{}: access log: written again; {} requests are missing", file, unwritten);
       }
       unwritten = 0;
     } catch (IOException e) {
@@ -148,7 +148,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
     }
   }
 
-  /** Somebody may have removed it, or moved it away as logrotate does. */
+  /** The file may have been removed, or moved, for example by logrotate. */
   private void openIfGone() throws IOException {
     Instant now = clock.instant();
     if (channel != null && Duration.between(looked, now).compareTo(LOOK_INTERVAL) < 0) {
@@ -191,14 +191,14 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
       }
       size += bytes.length;
     } catch (IOException e) {
-      to.truncate(size); // no half lines
+      to.truncate(size); // leaves no partial line
       throw e;
     }
   }
 
   private void rotate() throws IOException {
     if (!isThere()) {
-      open(); // else the older ones would move each time that this fails
+      open(); // otherwise each failure would move the older files again
       return;
     }
     for (int i = olderFiles - 1; i >= 1; i--) {
@@ -220,8 +220,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
       warned = now;
       isSaidToFail = true;
       log.warn(
-          "{}: access log: cannot be written: {}; requests are served and missing in it until it"
-              + " can",
+          "{}: access log: cannot be written: {}; requests are served but not logged until it can",
           file,
           reason(e));
     }

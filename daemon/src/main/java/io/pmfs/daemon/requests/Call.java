@@ -6,14 +6,14 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who asked for what, as a line of the access log says it before the colon.
+ * The caller and the operation of a request: the part of an access log's line before the colon.
  *
- * @param uid who asked; {@link LogLine#NONE} if that is not known, as for group and thread
- * @param path what it was about, below the root; null if only its inode is known
+ * @param uid the user; {@link LogLine#NONE} if unknown, as for group and thread
+ * @param path the file, below the root; null if only its inode is known
  * @param inode that inode, if the path is null
- * @param name of an extended attribute, or of what was looked up in an inode without a path
- * @param size that was asked for, or NONE
- * @param offset at which, or NONE
+ * @param name the name of an extended attribute, or of a lookup in an inode without a path
+ * @param size the requested size, or NONE
+ * @param offset the requested offset, or NONE
  */
 public record Call(
     long uid,
@@ -26,7 +26,7 @@ public record Call(
     long size,
     long offset) {
 
-  /** Asker and what was asked for. */
+  /** The caller, the operation and its arguments. */
   public String text() {
     StringBuilder text = new StringBuilder(128);
     appendTo(text);
@@ -42,7 +42,7 @@ public record Call(
     appendRequest(text);
   }
 
-  /** Operation and arguments. */
+  /** The operation and its arguments. */
   public String request() {
     StringBuilder text = new StringBuilder(96);
     appendRequest(text);
@@ -67,7 +67,7 @@ public record Call(
     text.append(')');
   }
 
-  /** What it was about, as the line has it but for the quotes: a path or an inode. */
+  /** The file, as in the line but without quotes: a path or an inode. */
   public String target() {
     FileName known = path;
     return known == null ? "#" + inode : "/" + readable(known);
@@ -82,7 +82,7 @@ public record Call(
     }
   }
 
-  /** Also without what ends the quotes, or a line somewhere, or reorders it. */
+  /** Also escapes quotes, line separators and characters that reorder text. */
   private static String readable(FileName name) {
     String text = PathText.encode(name);
     StringBuilder safe = null;

@@ -1,15 +1,15 @@
 package io.pmfs.daemon.requests;
 
 /**
- * Where lines of requests go, as they come. Called by one thread, which others wait for: it must
- * neither wait nor throw.
+ * Receives lines of requests as they are made. One thread calls it, and others wait for that
+ * thread: implementations must neither wait nor throw.
  */
 public interface LineReader {
   /**
    * Takes lines, or counts them as missing.
    *
    * @param lines each with its line feed
-   * @param requests how many of them stand for a request, or for requests that are missing
+   * @param requests how many requests the lines stand for, including missing ones
    */
   void take(String lines, int requests);
 }

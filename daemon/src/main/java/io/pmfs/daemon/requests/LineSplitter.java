@@ -6,11 +6,11 @@ import java.io.ByteArrayOutputStream;
 import java.util.function.Consumer;
 
 /**
- * Lines of bytes that come in pieces. A line that is longer than any of an access log is cut, so
- * that any file may be looked at with little memory. For one thread.
+ * Splits bytes that arrive in pieces into lines. A line longer than any of an access log is cut, so
+ * that any file can be read with little memory. For one thread.
  */
 public final class LineSplitter {
-  /** The longest path that Linux takes, each byte escaped, and more. */
+  /** More than the longest path of Linux with every byte escaped. */
   static final int LONGEST = 64 << 10;
 
   private final Consumer<String> lines;
@@ -38,7 +38,7 @@ public final class LineSplitter {
     begun.write(bytes, offset, Math.min(length, LONGEST - begun.size()));
   }
 
-  /** The last line may lack its end. */
+  /** Ends the input; the last line may lack its line feed. */
   public void end() {
     if (begun.size() > 0) {
       lines.accept(begun.toString(UTF_8));

@@ -13,11 +13,11 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A line of the access log, as docs/formats.md has it: a request, or a word about those that are
- * missing. Any bytes that a name may have become one line, and the same name again.
+ * A line of the access log, in the format of docs/formats.md: a request, or a note about missing
+ * ones. A name of any bytes fits in one line and is the same when it is parsed.
  */
 public sealed interface LogLine {
-  /** What is not known, or is not there. */
+  /** The value of an unknown or absent number. */
   long NONE = -1;
 
   /** The result of a request that did not fail. */
@@ -26,7 +26,7 @@ public sealed interface LogLine {
   /** The line, without its end. */
   String text();
 
-  /** A line taken apart; null if it is none. */
+  /** Parses a line; null if it is malformed. */
   static @Nullable LogLine parse(String text) {
     try {
       Matcher request = Request.FORM.matcher(text);
@@ -39,17 +39,17 @@ public sealed interface LogLine {
               Instant.parse(missing.group(1)), Long.parseLong(missing.group(2)), missing.group(3))
           : null;
     } catch (IllegalArgumentException | DateTimeException e) {
-      return null; // a number that is too large, a path that is wrongly escaped, no time
+      return null; // a number that is too large, a badly escaped path, an invalid time
     }
   }
 
   /**
-   * A request that was answered.
+   * An answered request.
    *
-   * @param time when it began; microseconds count
+   * @param time when it began, to the microsecond
    * @param result {@link #OK} or the name of an errno
-   * @param bytes that were answered, or NONE
-   * @param micros how long it took
+   * @param bytes the bytes returned, or NONE
+   * @param micros its duration
    */
   record Request(Instant time, Call call, String result, long bytes, long micros)
       implements LogLine {
@@ -93,12 +93,12 @@ public sealed interface LogLine {
       return text == null || text.equals("-") ? NONE : Long.parseLong(text);
     }
 
-    /** By ENOSYS the kernel learns to do something by itself: nobody is refused anything. */
+    /** ENOSYS is no failure: it only tells the kernel to handle the operation itself. */
     public boolean isFailed() {
       return !result.equals(OK) && !result.equals(Errno.ENOSYS.name());
     }
 
-    /** How it ended. */
+    /** The result, with the bytes returned if there are any. */
     public String outcome() {
       return bytes == NONE ? result : result + " (" + bytes + ")";
     }
@@ -110,7 +110,7 @@ public sealed interface LogLine {
       return text.toString();
     }
 
-    /** Appends the line, without its end: the access log has one for each request. */
+    /** Appends the line, without its line feed. Cheap, because every request has a line. */
     void appendTo(StringBuilder text) {
       TimeText.append(time, text);
       text.append(' ');
@@ -126,9 +126,9 @@ public sealed interface LogLine {
   }
 
   /**
-   * Requests that have no line.
+   * A note about requests that have no line.
    *
-   * @param time when this was noticed; microseconds count
+   * @param time when this was noticed, to the microsecond
    * @param requests how many
    * @param reason why, in one line
    */
@@ -152,12 +152,12 @@ public sealed interface LogLine {
     }
   }
 
-  /** Times with six digits of a second, whatever they are. */
+  /** Formats times with six decimal places of a second, even if they are zero. */
   final class TimeText {
     private static final DateTimeFormatter SECOND_FORM =
         DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.", Locale.ROOT).withZone(ZoneOffset.UTC);
 
-    /** The second of the line before: most lines follow each other closely. */
+    /** The second of the previous line: most lines follow each other closely. */
     private static volatile Second latest = new Second(0, SECOND_FORM.format(Instant.EPOCH));
 
     private record Second(long number, String text) {}

@@ -12,15 +12,15 @@ import org.HdrHistogram.IntCountsHistogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests added up by one of their properties. So many keys are told apart; when there are more,
- * the half that took the least time is summed up as others, and a key of these that comes again
- * begins anew: sums are exact, and those that matter stay. Safe for use by many threads.
+ * Sums of requests by one of their properties. The number of keys is limited: beyond it, the half
+ * that took the least time is added to {@code others}, and a key among them that occurs again
+ * starts at zero. Totals are exact, and the keys that matter stay. Safe for use by many threads.
  */
 public final class Profile {
-  /** Up to 10 KiB each, a few hundred bytes for one that came once. */
+  /** Each takes up to 10 KiB; a few hundred bytes if it occurs once. */
   static final int MOST_KEYS = 4096;
 
-  /** Values are within 1 %. */
+  /** Makes values exact to 1 %. */
   private static final int DIGITS = 2;
 
   private static final long LONGEST_MICROS = Duration.ofHours(10).toNanos() / 1000;
@@ -35,7 +35,7 @@ public final class Profile {
   private @Nullable Instant first;
   private @Nullable Instant last;
 
-  /** Requests of one key. */
+  /** The requests of one key. */
   private static final class Sum {
     private long count;
     private long bytes;
@@ -80,19 +80,19 @@ public final class Profile {
           failed);
     }
 
-    /** The histogram's value is the highest that it does not tell from the recorded one. */
+    /** The histogram rounds up to the end of a bucket, which may exceed the longest duration. */
     private double atMost(long value) {
       return Math.min(value, longestMicros) / 1e3;
     }
   }
 
   /**
-   * What there is about one key, in {@code pmfs profile --json}.
+   * The row of one key, in {@code pmfs profile --json}.
    *
-   * @param perSecond requests in a second
+   * @param perSecond requests per second
    * @param timeShare its part of the time that all requests took together, 0 to 1
-   * @param p50Millis half of the requests took at most so long, within 1 %
-   * @param failed requests that were answered with an error: with ENOENT of a name, not with ENOSYS
+   * @param p50Millis half of the requests took at most this long, within 1 %
+   * @param failed requests answered with an error; includes ENOENT for a name, but not ENOSYS
    */
   public record Row(
       String key,
@@ -107,17 +107,17 @@ public final class Profile {
       long failed) {}
 
   /**
-   * All of it, in {@code pmfs profile --json}.
+   * The whole profile, in {@code pmfs profile --json}.
    *
-   * @param by what requests are added up by
-   * @param isTotal whether it is about all the time, not an interval
-   * @param seconds the time that it is about
+   * @param by the property that is the key
+   * @param isTotal whether it covers the whole time, not an interval
+   * @param seconds the time covered
    * @param missing requests that had no line
-   * @param unreadable lines that are none
-   * @param rows those that took the most time first
-   * @param others what is in no row; null if that is nothing
-   * @param otherKeys how many keys these are at most
-   * @param all everything; its key is {@code all}
+   * @param unreadable malformed lines
+   * @param rows the keys that took the most time, in descending order
+   * @param others the sum of all other keys; null if there are none
+   * @param otherKeys an upper bound for the number of other keys
+   * @param all the sum of all requests; its key is {@code all}
    */
   public record Report(
       String by,
@@ -143,7 +143,7 @@ public final class Profile {
     this.mostKeys = mostKeys;
   }
 
-  /** Adds a line of an access log; null for one that is none. */
+  /** Adds a line of an access log; null for a malformed line. */
   public synchronized void add(@Nullable LogLine line) {
     if (line instanceof LogLine.Request request) {
       add(request);
@@ -181,7 +181,7 @@ public final class Profile {
     }
   }
 
-  /** From the first request to the end of the last one, as the lines have it. */
+  /** The time from the first request to the end of the last one, according to the lines. */
   public synchronized double seconds() {
     return first == null || last == null
         ? 0
@@ -189,11 +189,11 @@ public final class Profile {
   }
 
   /**
-   * What was added since the start, or the last {@link #drain}.
+   * The requests added since the start, or since the last {@link #drain}.
    *
-   * @param isTotal whether that is all the time
-   * @param seconds how long that is
-   * @param top how many rows at most
+   * @param isTotal whether that is the whole time
+   * @param seconds the length of that time
+   * @param top the largest number of rows
    */
   public synchronized Report report(boolean isTotal, double seconds, int top) {
     long allMicros = others.micros + sums.values().stream().mapToLong(sum -> sum.micros).sum();
@@ -229,7 +229,7 @@ public final class Profile {
         all.row("all", allMicros, seconds));
   }
 
-  /** The same of an interval, after which it begins anew. */
+  /** The same for an interval; then resets the sums. */
   public synchronized Report drain(double seconds, int top) {
     Report report = report(false, seconds, top);
     sums.clear();

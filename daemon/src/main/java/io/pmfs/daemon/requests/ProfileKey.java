@@ -2,7 +2,7 @@ package io.pmfs.daemon.requests;
 
 import java.util.Locale;
 
-/** What a profile adds up requests by. */
+/** The property by which a profile sums requests. */
 public enum ProfileKey {
   OPERATION,
   PATH,
@@ -10,12 +10,12 @@ public enum ProfileKey {
   PID,
   UID;
 
-  /** How users write it. */
+  /** The word on the command line. */
   public String word() {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** What a request counts to. */
+  /** The key of a request. */
   String of(Call call) {
     return switch (this) {
       case OPERATION -> call.operation();

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.LongFunction;
 
-/** A {@link Profile.Report} for people. */
+/** A {@link Profile.Report} as a table for people. */
 public final class ProfileTable {
   private static final int LEAST_KEY_WIDTH = 14;
 
@@ -14,7 +14,7 @@ public final class ProfileTable {
   /**
    * The lines of the table.
    *
-   * @param size what a number of bytes is for people
+   * @param size formats a number of bytes
    */
   public static List<String> of(Profile.Report report, LongFunction<String> size) {
     List<String> lines = new ArrayList<>();
@@ -31,7 +31,7 @@ public final class ProfileTable {
     int width =
         Math.max(
             LEAST_KEY_WIDTH, rows.stream().mapToInt(row -> row.key().length()).max().orElse(0));
-    // The key comes last where it may be long: numbers stay in sight.
+    // Long keys come last, so that the numbers stay visible.
     boolean isShort = width <= LEAST_KEY_WIDTH;
     lines.add(line(isShort, report.by(), HEADS));
     for (Profile.Row row : rows) {
@@ -48,7 +48,8 @@ public final class ProfileTable {
     }
     if (report.unreadable() > 0) {
       lines.add(
-          String.format(Locale.ROOT, "%,d lines are none of an access log", report.unreadable()));
+          String.format(
+              Locale.ROOT, "%,d lines are not lines of an access log", report.unreadable()));
     }
     return lines;
   }

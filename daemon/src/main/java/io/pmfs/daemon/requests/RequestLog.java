@@ -22,14 +22,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes lines of requests that were answered, for an access log, for those who listen, and of slow
- * ones for the daemon's log. A request only puts itself into a queue, without a lock; a thread of
- * our own takes it from there. If that falls behind, requests are counted instead, and the lines
- * say how many. While nobody wants lines, only slow requests are told. The same thread looks each
- * second for requests that should have been answered long ago. Safe for use by many threads.
+ * Makes a line of each answered request for the access log and for readers, and of slow requests
+ * for the daemon's log. Requests enter a queue without a lock; one thread takes them from there. If
+ * it falls behind, further requests are only counted, and a line says how many. Without an access
+ * log and readers, only slow requests enter the queue. The same thread checks each second for
+ * requests that have waited too long. Safe for use by many threads.
  */
 public final class RequestLog implements RequestListener, AutoCloseable {
-  /** How many may listen at a time. */
+  /** The largest number of readers at a time. */
   public static final int MOST_READERS = 4;
 
   /** About 200 bytes each. */
@@ -37,12 +37,12 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   private static final Logger log = LoggerFactory.getLogger(RequestLog.class);
 
-  /** How many become lines before these are handed on. */
+  /** How many requests become lines before these are passed on. */
   private static final int BATCH = 512;
 
   private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
 
-  /** So many pauses without a request, and the thread waits to be woken. */
+  /** After this many pauses without a request the thread waits to be woken. */
   private static final int QUIET_PAUSES = 5;
 
   private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
@@ -59,20 +59,20 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
   private final Thread writer = new Thread(this::run, "requests");
-  private long told; // of those dropped, by the writer
-  private long looked = System.nanoTime(); // for requests that wait, by the writer
+  private long told; // dropped requests that lines mention; only for the writer
+  private long looked = System.nanoTime(); // the last look for waiting requests; for the writer
   private volatile long leastNanos;
   private volatile boolean isWaiting;
   private volatile boolean isClosed;
 
   /**
-   * A log that {@link #start}s later.
+   * A log that starts with {@link #start}.
    *
-   * @param paths the path of an inode below the root; null if there is none, or an exception once
-   *     nobody knows any more
-   * @param inProgress requests that began so many nanoseconds ago and have no answer yet, the
-   *     longest first
-   * @param file takes all lines; null if there is none. It is closed with this
+   * @param paths returns the path of an inode below the root, or null if there is none; throws once
+   *     the namespace is closed
+   * @param inProgress requests without an answer that began at least so many nanoseconds ago, the
+   *     oldest first
+   * @param file gets all lines and is closed with this log; null if there is none
    */
   public RequestLog(
       LongFunction<@Nullable FileName> paths,
@@ -99,7 +99,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     decideWhatToTell();
   }
 
-  /** Begins to make lines. */
+  /** Starts making lines. */
   public RequestLog start() {
     writer.setDaemon(true);
     writer.start();
@@ -115,13 +115,13 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     return file;
   }
 
-  /** How many requests have no line in the access log, so far. */
+  /** How many requests have no line in the access log so far. */
   public long missing() {
     AccessLogFile to = file;
     return dropped.sum() + (to == null ? 0 : to.missing());
   }
 
-  /** Requests that have waited so long and have no answer yet, the longest first. */
+  /** Requests that have waited at least this long for an answer, the oldest first. */
   public List<WaitingRequest> waiting(Duration least) {
     return waiting(least.toNanos());
   }
@@ -134,7 +134,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
         .toList();
   }
 
-  /** Has somebody take every line from now on; says whether there was room for one more. */
+  /** Adds a reader, which gets every line from now on; false if there are too many. */
   public synchronized boolean add(LineReader reader) {
     if (readers.size() >= MOST_READERS || isClosed) {
       return false;
@@ -166,8 +166,8 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     } else {
       queue.add(request);
     }
-    // Looked at after it was added: either this thread sees that the writer waits, or that one sees
-    // the request. A writer that pauses goes on early when half of the queue is taken.
+    // Checked after adding: either this thread sees that the writer waits, or the writer sees the
+    // request. A pausing writer is woken early when half of the queue is full.
     if (isWaiting || length == queueLength / 2) {
       isWaiting = false;
       LockSupport.unpark(writer);
@@ -194,7 +194,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     }
   }
 
-  /** Nobody tells of a request that has no answer: so this looks now and then. */
+  /** Nothing reports a request without an answer, so this looks for them periodically. */
   private void lookForWaiting() {
     long now = System.nanoTime();
     if (slow.isOn() && now - looked >= LONGEST_PAUSE_NANOS) {
@@ -203,7 +203,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     }
   }
 
-  /** To wake a thread costs a request more than to put itself into a queue: so only when idle. */
+  /** Waking a thread costs a request more than entering the queue, so it happens only when idle. */
   private void waitForMore() {
     isWaiting = true;
     if (queue.isEmpty() && told == dropped.sum() && !isClosed) {
@@ -216,7 +216,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     isWaiting = false;
   }
 
-  /** Says whether there was anything. */
+  /** Writes a batch; false if the queue was empty. */
   private boolean writeSome() {
     List<AnsweredRequest> batch = new ArrayList<>();
     AnsweredRequest next;
@@ -257,7 +257,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
       }
     }
     if (missing > 0) {
-      String reason = "they came faster than lines are made";
+      String reason = "they came faster than lines can be written";
       text.append(new LogLine.Missing(now, missing, reason).text()).append('\n');
     }
     int requests = (int) Math.min(Integer.MAX_VALUE, batch.size() + missing);
@@ -279,7 +279,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
         request.nanos() / 1000);
   }
 
-  /** Writes what waits, for two seconds at most, and closes the file. Idempotent. */
+  /** Writes the queued requests, for two seconds at most, and closes the file. Idempotent. */
   @Override
   public void close() {
     synchronized (this) {

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Puts paths in the place of inodes, whose paths stay while a dataset is mounted. Safe for use by
+ * Replaces inodes by their paths, which do not change while a dataset is mounted. Safe for use by
  * many threads.
  */
 final class RequestPaths {
@@ -21,23 +21,23 @@ final class RequestPaths {
   private final LongFunction<@Nullable FileName> namespace;
 
   /**
-   * Each inode has one place. A look-up must cost less than the rest of a line, which that in a
-   * cache with an order of use did not.
+   * Each inode has one slot. A lookup must cost less than the rest of a line; in an LRU cache it
+   * did not.
    */
   private final AtomicReferenceArray<@Nullable Known> known = new AtomicReferenceArray<>(SLOTS);
 
   private record Known(long inode, FileName path) {}
 
   /**
-   * Paths that somebody else knows.
+   * A cache of the paths that a namespace knows.
    *
-   * @param namespace the path of an inode below the root; null if there is none
+   * @param namespace returns the path of an inode below the root; null if there is none
    */
   RequestPaths(LongFunction<@Nullable FileName> namespace) {
     this.namespace = namespace;
   }
 
-  /** What a request asks for, by its path if there is one. */
+  /** The call of a request, with its path if there is one. */
   Call call(AskedRequest asked) {
     FileName path = asked.path();
     FileName name = asked.name();

@@ -12,9 +12,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A line for each request that takes long, and for each that took long, but only so many in a
- * minute: when the source is dead all of them do. How many more there were is said when the minute
- * is over. For one thread.
+ * Makes a line for each request that has waited long, and for each that took long. The lines are
+ * limited to so many a minute, because all requests are slow when the source is dead. At the end of
+ * the minute a line says how many more there were. For one thread.
  */
 public final class SlowRequests {
   static final int MOST_LINES = 10;
@@ -27,13 +27,13 @@ public final class SlowRequests {
   private int said;
   private long unsaid;
   private long unsaidWaiting;
-  private Set<AskedRequest> waiting = Set.of(); // that were told of
+  private Set<AskedRequest> waiting = Set.of(); // already reported
 
   /**
-   * Nothing was slow yet.
+   * Starts without slow requests.
    *
-   * @param limit what takes at least so long is slow; zero if nothing is
-   * @param lines takes what is to be said
+   * @param limit requests that take at least this long are slow; zero turns this off
+   * @param lines takes the lines
    */
   public SlowRequests(Duration limit, InstantSource clock, Consumer<String> lines) {
     this.limit = limit;
@@ -41,17 +41,17 @@ public final class SlowRequests {
     this.lines = lines;
   }
 
-  /** How many nanoseconds are slow. */
+  /** The limit in nanoseconds. */
   long leastNanos() {
     return limit.isZero() ? Long.MAX_VALUE : limit.toNanos();
   }
 
-  /** Whether anything is. */
+  /** Whether there is a limit. */
   boolean isOn() {
     return !limit.isZero();
   }
 
-  /** Says that a request was slow, unless enough was said. */
+  /** Reports a slow request, unless there were enough lines. */
   void tell(LogLine.Request request) {
     String outcome =
         String.format(Locale.ROOT, "took %.3f s: %s", request.micros() / 1e6, request.outcome());
@@ -60,7 +60,7 @@ public final class SlowRequests {
     }
   }
 
-  /** Says of those that are slow already and have no answer, once of each. */
+  /** Reports slow requests that still have no answer, each of them once. */
   void tell(List<WaitingRequest> requests) {
     for (WaitingRequest request : requests) {
       String outcome =
@@ -86,7 +86,7 @@ public final class SlowRequests {
     return true;
   }
 
-  /** Says what was left unsaid, once the minute is over. */
+  /** Reports how many requests had no line, once the minute is over. */
   void settle() {
     Instant end = windowEnd;
     if (end != null && !clock.instant().isBefore(end)) {

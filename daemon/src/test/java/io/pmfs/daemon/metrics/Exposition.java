@@ -11,13 +11,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** Prometheus's text format, as far as it is needed to look something up in it. */
+/** A parser for the part of Prometheus's text format that tests need. */
 final class Exposition {
   private static final Pattern TYPE = Pattern.compile("# TYPE (\\S+) (\\S+)");
   private static final Pattern HELP = Pattern.compile("# HELP (\\S+) (.*)");
   private static final Pattern LABEL = Pattern.compile("[{,](\\w+)=\"");
 
-  /** Those that all metrics have, and those of the parts of a histogram or summary. */
+  /** Labels of all metrics, and those of the parts of a histogram or summary. */
   private static final Set<String> USUAL = Set.of("dataset", "mountpoint", "le", "quantile");
 
   /** The repository, where docs/ is; tests run in a module of it. */
@@ -67,7 +67,7 @@ final class Exposition {
         .collect(Collectors.joining(", "));
   }
 
-  /** The value of the one sample that begins so and has all these labels. */
+  /** The value of the only sample that begins with this text and has all these labels. */
   double value(String name, String... labels) {
     return Double.parseDouble(
         text.lines()

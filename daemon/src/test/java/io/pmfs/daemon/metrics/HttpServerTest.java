@@ -90,7 +90,7 @@ final class HttpServerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "GET /nothing HTTP/1.1, 404, 'not here: try /, /bug, /hold'",
+    "GET /nothing HTTP/1.1, 404, 'not found: try /, /bug, /hold'",
     "GET /../etc/passwd HTTP/1.1, 404, not here",
     "POST / HTTP/1.1, 405, only GET",
     "DELETE / HTTP/1.1, 405, only GET",
@@ -130,7 +130,7 @@ final class HttpServerTest {
     assertThat(ask("GET / HTTP/1.1\r\nX: " + "a".repeat(1_000_000) + "\r\n\r\n"))
         .doesNotContain(" 200 ");
     assertThat(ask("GET / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"))
-        .as("what is said to follow is not waited for")
+        .as("an announced body is not waited for")
         .startsWith("HTTP/1.1 200 ");
   }
 
@@ -175,7 +175,7 @@ final class HttpServerTest {
 
   @Test
   void requests_tooManyAtOnce_areTurnedAway() throws Exception {
-    int taken = 1 + 32; // one in work, the others wait
+    int taken = 1 + 32; // one in progress, the others wait
     int tooMany = 7;
     List<Socket> sockets = new ArrayList<>();
     try {
@@ -240,7 +240,7 @@ final class HttpServerTest {
       try {
         socket.getOutputStream().write(request.getBytes(ISO_8859_1));
       } catch (SocketException e) {
-        // It has heard enough.
+        // The server has stopped reading.
       }
       return rest(socket);
     }
@@ -250,7 +250,7 @@ final class HttpServerTest {
     try {
       return new String(socket.getInputStream().readAllBytes(), UTF_8);
     } catch (SocketException e) {
-      return ""; // closed with some of what was sent unread
+      return ""; // closed before the server had read everything
     }
   }
 }

@@ -36,7 +36,7 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A dataset with two tiers and a file {@code f} of 5,000 bytes, served to nobody but a test. */
+/** A dataset with two tiers and a file {@code f} of 5,000 bytes, served only to a test. */
 public final class MeasuredDataset implements AutoCloseable {
   public static final int SIZE = 5000;
 
@@ -66,7 +66,7 @@ public final class MeasuredDataset implements AutoCloseable {
     return new DirectoryTier(settings, Tier.Usage.NONE);
   }
 
-  /** Reads so many bytes of the file, in one request; returns once nothing is being copied. */
+  /** Reads so many bytes of the file in one request; returns once no copy is in progress. */
   public void read(int bytes) throws Exception {
     ByteBuffer buffer = ByteBuffer.allocateDirect(bytes);
     long inode = fileSystem.find(PmfsFileSystem.ROOT, FileName.of("f")).inode();
@@ -90,7 +90,7 @@ public final class MeasuredDataset implements AutoCloseable {
     }
   }
 
-  /** What it counts. */
+  /** Its counts. */
   public Snapshot snapshot(boolean inCluster) {
     ReadOrigins origins = stager.readOrigins();
     return new Snapshot(
@@ -100,7 +100,7 @@ public final class MeasuredDataset implements AutoCloseable {
         store.errors());
   }
 
-  /** The same of what everybody may ask. */
+  /** Only its status. */
   public StatusReport status(boolean inCluster) {
     return status(stager.readOrigins(), inCluster);
   }
@@ -120,8 +120,8 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         null,
         List.of(
-            StatusReport.TierStatus.of(0, origins, copies, stager),
-            StatusReport.TierStatus.of(1, origins, copies, stager)),
+            StatusReport.TierReport.of(0, origins, copies, stager),
+            StatusReport.TierReport.of(1, origins, copies, stager)),
         StatusReport.Reads.of(fileSystem.readStatistics(), origins, 0),
         StatusReport.Staging.of(stager.status(), copies),
         StatusReport.SourceOperations.of(store.operations()),

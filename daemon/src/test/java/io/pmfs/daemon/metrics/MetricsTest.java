@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 final class MetricsTest {
-  /** What depends on the collector that the JVM runs with. */
+  /** Metrics that depend on the JVM's garbage collector. */
   private static final String OF_SOME_JVMS = "jvm_gc_concurrent_phase_time_seconds.*";
 
   @TempDir private Path directory;
@@ -67,7 +67,7 @@ final class MetricsTest {
     assertThat(text.value("pmfs_staging_completed_total")).isEqualTo(1);
   }
 
-  /** Dashboards ask for these names, labels and values. */
+  /** Dashboards query these names, labels and values. */
   @Test
   void text_afterReads_hasWhatWasRecorded() throws Exception {
     dataset.read(MeasuredDataset.SIZE);
@@ -127,7 +127,7 @@ final class MetricsTest {
             });
   }
 
-  /** There are figures of collections only after one, of which the JVM tells later. */
+  /** These metrics exist only after a garbage collection, which the JVM reports with a delay. */
   private void awaitCollection() {
     System.gc();
     long end = System.nanoTime() + 30_000_000_000L;
@@ -157,7 +157,7 @@ final class MetricsTest {
     assertThat(documented).containsExactlyInAnyOrderElementsOf(existing);
   }
 
-  /** The document says in its own words what those of the JVM mean. */
+  /** The document describes the metrics of the JVM in its own words. */
   private static String comparable(String row) {
     return row.startsWith("pmfs_") ? row : row.substring(0, row.lastIndexOf(" | "));
   }

@@ -16,12 +16,12 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 final class WebPageTest {
-  /** How the script calls parts of the status. */
+  /** The script's names for parts of the status. */
   private static final Map<String, Class<?>> PARTS =
       Map.of(
           "s", StatusReport.class,
           "then", StatusReport.class,
-          "t", StatusReport.TierStatus.class,
+          "t", StatusReport.TierReport.class,
           "g", StatusReport.Staging.class,
           "w", StatusReport.Waiting.class,
           "c", ClusterReport.class,
@@ -30,13 +30,13 @@ final class WebPageTest {
 
   private static final Pattern USE = Pattern.compile("\\b([a-z]+)((?:\\??\\.[a-zA-Z0-9]+)+)");
 
-  /** The script's own; a list ends a path. */
+  /** Names of the script itself; a list ends a path. */
   private static final Set<String> OWN = Set.of("at", "map", "find", "length");
 
   @Test
   void script_showsOnlyFiguresOfTheStatus() throws Exception {
     String page = WebPage.content().body().call();
-    String script = page.substring(page.indexOf("// What is now"));
+    String script = page.substring(page.indexOf("// The present values"));
     List<MatchResult> uses =
         USE.matcher(script).results().filter(use -> PARTS.containsKey(use.group(1))).toList();
 
@@ -55,7 +55,7 @@ final class WebPageTest {
     return type != Void.class;
   }
 
-  /** Void if there is no such figure. */
+  /** The type of a figure; Void if there is none. */
   private static Class<?> typeOf(String name, Class<?> part) {
     return !part.isRecord()
         ? Void.class

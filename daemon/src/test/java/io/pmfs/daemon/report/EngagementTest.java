@@ -8,8 +8,8 @@ import org.junit.jupiter.api.Test;
 final class EngagementTest {
   private static final StatusReport.Staging IDLE = staging(0, 0, 0);
 
-  private static StatusReport.TierStatus tier(String state) {
-    return new StatusReport.TierStatus(
+  private static StatusReport.TierReport tier(String state) {
+    return new StatusReport.TierReport(
         "t",
         "ssd",
         "/local",
@@ -38,7 +38,7 @@ final class EngagementTest {
   }
 
   private static Engagement engagement(
-      List<StatusReport.TierStatus> tiers,
+      List<StatusReport.TierReport> tiers,
       StatusReport.Staging staging,
       RecentReads.Counts recent) {
     Engagement engagement = Engagement.of(tiers, reads(recent.bytes()), staging, recent);
@@ -52,7 +52,7 @@ final class EngagementTest {
     return engagement(List.of(tier(tier)), staging, recent).state();
   }
 
-  /** Of which none is the second of a file, and none was evicted. */
+  /** First copies of their files, none of them evicted. */
   private static RecentReads.Counts recent(long bytes, long sourceBytes, long copied) {
     return new RecentReads.Counts(bytes, sourceBytes, copied, 0, 0);
   }
@@ -78,7 +78,7 @@ final class EngagementTest {
     assertThat(state("on", staging(1, 0, 0), recent(18, 18, 0))).isEqualTo("filling");
     assertThat(state("on", IDLE, recent(18, 18, 9))).isEqualTo("filling");
     assertThat(state("on", staging(0, 4, 0), recent(18, 18, 5)))
-        .as("what found room will be read from there in the second epoch")
+        .as("the second epoch will read the copies that found room")
         .isEqualTo("filling");
     assertThat(state("recovering", IDLE, recent(18, 18, 0))).isEqualTo("filling");
   }
@@ -100,7 +100,7 @@ final class EngagementTest {
     assertThat(state("full", staging(0, 9, 0), recent(18, 9, 0))).isEqualTo("engaged");
   }
 
-  /** As was measured: 18 MB, read three times through a tier of 7 MB. */
+  /** A measured case: 18 MB, read three times through a tier of 7 MB. */
   @Test
   void of_copiesEvictedBeforeTheyAreReadAgain_isSourceOnly() {
     assertThat(state("on", IDLE, new RecentReads.Counts(54_000, 57_400, 27, 18, 24)))
@@ -108,7 +108,7 @@ final class EngagementTest {
     assertThat(state("on", IDLE, new RecentReads.Counts(100, 91, 27, 18, 24)))
         .isEqualTo("source-only");
     assertThat(state("on", IDLE, new RecentReads.Counts(100, 90, 27, 18, 24)))
-        .as("a tenth of what is read is spared")
+        .as("a tenth of the bytes did not come from the source")
         .isEqualTo("engaged");
   }
 

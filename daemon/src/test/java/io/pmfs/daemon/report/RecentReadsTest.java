@@ -6,7 +6,7 @@ import io.pmfs.daemon.report.RecentReads.Counts;
 import org.junit.jupiter.api.Test;
 
 final class RecentReadsTest {
-  /** So many samples are remembered. */
+  /** The number of samples that are kept. */
   private static final int SAMPLES = 60;
 
   private Counts present = Counts.NONE;

@@ -10,7 +10,7 @@ import io.pmfs.daemon.FakeDataset;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Programs read {@code status --json}: what was once recorded of it stays, in its order. */
+/** Programs read {@code status --json}: recorded fields stay, in their order. */
 final class RecordedStatusTest {
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();

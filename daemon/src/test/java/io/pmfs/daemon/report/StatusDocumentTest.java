@@ -11,7 +11,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** The table of docs/status.md is that of the figures: none goes, and none comes unsaid. */
+/** The table of docs/status.md is that of the figures: no figure disappears or is undocumented. */
 final class StatusDocumentTest {
   private static final Path PAGE = Path.of("..", "docs", "status.md");
   private static final String COMMAND =
@@ -37,7 +37,7 @@ final class StatusDocumentTest {
     assertThat(Files.readString(PAGE, UTF_8)).contains(COMMAND);
   }
 
-  /** A row for each figure in the order of JSON; a part needs none, but may have one. */
+  /** A row for each figure in the order of JSON; rows for parts are optional. */
   private static void append(Class<?> type, String prefix, StringBuilder rows) {
     for (RecordComponent component : type.getRecordComponents()) {
       String path = prefix + component.getName();

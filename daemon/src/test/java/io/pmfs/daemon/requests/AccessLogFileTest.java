@@ -123,7 +123,7 @@ final class AccessLogFileTest {
     assertThat(file.missing()).isZero();
   }
 
-  /** Directories where the older files are to be: nobody can rename to there, root neither. */
+  /** Directories in place of the older files: not even root can rename a file to them. */
   @Test
   void take_cannotBeWritten_countsAndSaysSoOnceItCan() throws IOException {
     file.open();
@@ -146,7 +146,7 @@ final class AccessLogFileTest {
     assertThat(lines.subList(1, 3)).containsExactly("kept", "too");
   }
 
-  /** A failing rotation moves nothing: the older files stay what they are. */
+  /** A failing rotation moves nothing: the older files are unchanged. */
   @Test
   void take_directoryGone_losesNoOlderFile() throws IOException {
     file.open();

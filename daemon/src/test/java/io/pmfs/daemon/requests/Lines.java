@@ -17,7 +17,7 @@ final class Lines {
     return new LogLine.Request(TIME, call, result, -1, 7);
   }
 
-  /** A read that began at a second and took so many microseconds. */
+  /** A read that began at the given second and took so many microseconds. */
   static LogLine.Request read(String path, long second, long pid, long bytes, long micros) {
     Call call = new Call(1000, 100, pid, "read", FileName.of(path), -1, null, 131072, 0);
     return new LogLine.Request(TIME.plusSeconds(second), call, "OK", bytes, micros);
@@ -34,7 +34,7 @@ final class Lines {
     return new AnsweredRequest(asked(inode, nanos), 0, 1000, nanos);
   }
 
-  /** A name that was looked up. */
+  /** A lookup of a name. */
   static AnsweredRequest lookup(long directory, String name, int errno) {
     AskedRequest asked =
         new AskedRequest(

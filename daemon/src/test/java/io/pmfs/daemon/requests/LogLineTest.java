@@ -59,7 +59,7 @@ final class LogLineTest {
         "2026-11-22T02:26:04.100000Z [uid:0,gid:0,pid:1] lseek (\"/a\",-,4096): OK <0.000001>",
         "2026-11-22T02:26:04.100000Z [uid:4294967295,gid:0,pid:1] readdirplus (\"/\",4096,9223372036854775807): OK (0) <0.000001>",
         "2026-11-22T02:26:04.100000Z ... 1234 requests are missing here: the file could not be written",
-        "2026-11-22T02:26:04.100000Z ... 1 request is missing here: they were taken too slowly"
+        "2026-11-22T02:26:04.100000Z ... 1 request is missing here: the reader was too slow"
       })
   void parse_lines_giveTheSameTextAgain(String line) {
     LogLine parsed = Objects.requireNonNull(LogLine.parse(line), line);
@@ -147,7 +147,7 @@ final class LogLineTest {
     }
   }
 
-  /** Bytes of a line changed: it is another line, or none, and nothing is thrown. */
+  /** A line with changed bytes is another line or malformed; parsing throws nothing. */
   @Test
   void parse_damagedLines_isALineOrNull() {
     long seed = new Random().nextLong();

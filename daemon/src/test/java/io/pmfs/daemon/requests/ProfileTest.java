@@ -154,7 +154,8 @@ final class ProfileTest {
     assertThat(lines.get(4)).startsWith("others (2)             2 ");
     assertThat(lines.subList(5, 7))
         .containsExactly(
-            "41 requests had no line: they are missing here", "1 lines are none of an access log");
+            "41 requests had no line: they are missing here",
+            "1 lines are not lines of an access log");
   }
 
   @Test

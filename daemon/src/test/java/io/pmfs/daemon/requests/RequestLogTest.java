@@ -176,7 +176,7 @@ final class RequestLogTest {
       while (slowLines.isEmpty()) {
         LockSupport.parkNanos(1_000_000);
       }
-      // After the writer went to sleep it is woken.
+      // The writer sleeps by now and must be woken.
       LockSupport.parkNanos(SECOND);
       log.answered(Lines.answered(3, 13 * SECOND));
       while (slowLines.size() < 2) {
@@ -200,7 +200,7 @@ final class RequestLogTest {
     }
   }
 
-  /** Nobody wakes the writer for it. */
+  /** Nothing wakes the writer for it. */
   @Test
   void start_requestThatWaits_isSaidWithinASecondOrTwo() {
     inProgress.add(Lines.asked(3, 12 * SECOND));
