@@ -265,7 +265,7 @@ final class DirectoryTierTest extends TierContract {
 
     assertThatThrownBy(() -> tier.has(7, null, 10))
         .isInstanceOf(IOException.class)
-        .hasMessageContaining(again ? "another directory" : "no longer exists");
+        .hasMessageContaining(again ? "not the same directory" : "no longer exists");
     assertThat(tier.hasFailed()).isTrue();
     assertThat(tier.create(8, 10)).isNull();
   }
@@ -278,7 +278,7 @@ final class DirectoryTierTest extends TierContract {
       assertThat(disk).isNotNull();
       assertThat(tier.create(8, 10)).isNull();
       assertThat(tier.status().state()).isEqualTo(TierStatus.State.FAILED);
-      assertThat(tier.status().reason()).contains("another directory", "unmounted");
+      assertThat(tier.status().reason()).contains("not the same directory", "unmounted");
       assertThat(files()).isEmpty();
     }
   }

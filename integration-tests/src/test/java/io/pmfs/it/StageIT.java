@@ -271,7 +271,7 @@ final class StageIT {
       Files.createDirectory(own);
 
       Command staged = stage(mount).expect(4);
-      assertThat(staged.err()).contains("another directory than before");
+      assertThat(staged.err()).contains("not the same directory");
       assertThat(mount.status().text("tiers.0.state")).isEqualTo("failed");
       assertThat(Installation.files(own)).isEmpty();
       assertThat(stage(mount, "--check").expect(4).out()).contains("40 files missing or stale");
