@@ -244,9 +244,9 @@ final class SessionIT {
       replace(mount);
       assertStagedIsServed(mount);
       assertThat(readUnread(mount).err()).contains("Input/output error");
-      assertThat(mount.status().text("sourceAbsence")).contains("another directory");
+      assertThat(mount.status().text("sourceAbsence")).contains("not the directory that was mounted");
       assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
-          .contains("another directory");
+          .contains("not the directory that was mounted");
 
       Files.move(source(), source().resolveSibling("other"));
       Files.move(aside(), source(), StandardCopyOption.ATOMIC_MOVE);
