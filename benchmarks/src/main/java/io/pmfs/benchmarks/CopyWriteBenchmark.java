@@ -1,6 +1,6 @@
 package io.pmfs.benchmarks;
 
-import io.pmfs.fuse.LinuxDaxFiles;
+import io.pmfs.fuse.system.LinuxDaxFiles;
 import io.pmfs.tier.DaxFiles;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -4,7 +4,7 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.Supervision;
 import io.pmfs.daemon.Wiring;
 import io.pmfs.fuse.KernelBridge;
-import io.pmfs.fuse.StandardStreams;
+import io.pmfs.fuse.system.StandardStreams;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.NativeText;
 import io.pmfs.settings.Surroundings;

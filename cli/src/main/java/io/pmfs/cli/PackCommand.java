@@ -2,7 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.Version;
-import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.pack.PackCheck;
 import io.pmfs.pack.PackCompression;
 import io.pmfs.pack.PackException;

@@ -3,9 +3,9 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.Gson;
-import io.pmfs.cluster.Member;
-import io.pmfs.cluster.NodeRequests;
-import io.pmfs.cluster.Peers;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.Peers;
 import io.pmfs.daemon.FakeNodes;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;

@@ -1,5 +1,8 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerServerStatistics;
+import io.pmfs.cluster.peers.PeerStatistics;
 import java.util.List;
 
 /**

@@ -1,6 +1,8 @@
 package io.pmfs.cluster;
 
 import com.google.common.base.Suppliers;
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.PeerService;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.Checksums;

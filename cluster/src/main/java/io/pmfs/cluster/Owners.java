@@ -1,6 +1,8 @@
 package io.pmfs.cluster;
 
 import com.google.common.base.Suppliers;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
 import io.pmfs.metadata.FileName;
 import java.util.ArrayList;
 import java.util.HashSet;

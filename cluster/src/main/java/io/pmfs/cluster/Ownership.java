@@ -2,6 +2,8 @@ package io.pmfs.cluster;
 
 import com.google.common.hash.HashFunction;
 import com.google.common.hash.Hashing;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
 import io.pmfs.metadata.FileName;
 import java.util.HashMap;
 import java.util.List;

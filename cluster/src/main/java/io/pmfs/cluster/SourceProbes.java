@@ -1,5 +1,6 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.members.Member;
 import io.pmfs.tier.FsException;
 import java.time.Duration;
 import java.util.Map;

@@ -1,5 +1,6 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.members.Member;
 import java.time.Duration;
 import java.util.Set;
 import java.util.UUID;

@@ -3,20 +3,23 @@
  * between nodes.
  *
  * <p><b>Start reading</b> at {@link Cluster}, which puts the parts together, and {@link PeerStore},
- * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link HttpPeerClient}
- * asks, {@link PeerServer} and {@link DatasetService} answer, {@link InfinispanMembership} knows
- * who is there.
+ * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link
+ * io.pmfs.cluster.peers.HttpPeerClient HttpPeerClient} asks, {@link
+ * io.pmfs.cluster.peers.PeerServer PeerServer} and {@link DatasetService} answer, {@link
+ * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there.
  *
  * <p><b>Threads.</b> {@link Cluster#open} starts the server and the membership; {@link
  * Cluster#close} ends them, and the client.
  *
  * <ul>
- *   <li>Asking: the caller's thread waits in {@link PeerExchange}; two event loops {@code
- *       pmfs-peer-client} copy what arrives.
- *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link Workers}:
- *       {@code names}, {@code data} and {@code copies}. {@link PeerLimits} has their numbers;
- *       {@code copies} has a quarter of those of {@code data}. They end after 30 s without work.
- *       {@link PeerServer#close} waits up to 30 s for each group and does not interrupt it.
+ *   <li>Asking: the caller's thread waits in {@link io.pmfs.cluster.peers.PeerExchange
+ *       PeerExchange}; two event loops {@code pmfs-peer-client} copy what arrives.
+ *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link
+ *       io.pmfs.cluster.peers.Workers Workers}: {@code names}, {@code data} and {@code copies}.
+ *       {@link io.pmfs.cluster.peers.PeerLimits PeerLimits} has their numbers; {@code copies} has a
+ *       quarter of those of {@code data}. They end after 30 s without work. {@link
+ *       io.pmfs.cluster.peers.PeerServer#close PeerServer.close} waits up to 30 s for each group
+ *       and does not interrupt it.
  *   <li>{@code members}, one: joins, looks who is there, and calls {@link Cluster} with each new
  *       view. The other threads of the group are JGroups' and Infinispan's.
  *   <li>{@code pmfs-group-accept}, and {@code pmfs-group-handshake} for each TLS handshake ({@link
@@ -39,7 +42,8 @@
  *       block, and other requests to this node may need them.
  *   <li>No monitor of this package is held while a peer is asked. That of a {@code PeerFile}, of
  *       {@link PeerStore}, is held while the source opens the file.
- *   <li>An event loop never waits: it must not call the source, a tier or {@link PeerAnswer#send}.
+ *   <li>An event loop never waits: it must not call the source, a tier or {@link
+ *       io.pmfs.cluster.peers.PeerAnswer#send PeerAnswer.send}.
  * </ul>
  *
  * <p><b>Known deadlocks</b>
@@ -52,23 +56,27 @@
  *       Cure: {@link PeerStore#asksElsewhere}; {@link DatasetService} refuses, and the asker goes
  *       to the source.
  *   <li>Workers for names wait for each other's workers. Cure: such requests are refused instead of
- *       queued ({@link PeerServer}), and a caller waits only briefly for a connection.
+ *       queued ({@link io.pmfs.cluster.peers.PeerServer PeerServer}), and a caller waits only
+ *       briefly for a connection.
  *   <li>Requests for copies only wait behind reads that wait for such requests. Cure: connections
- *       ({@link PeerConnections}), batches ({@link PeerLink}) and workers of their own, which wait
- *       for no other node.
+ *       ({@link io.pmfs.cluster.peers.PeerConnections PeerConnections}), batches ({@link
+ *       io.pmfs.cluster.peers.PeerLink PeerLink}) and workers of their own, which wait for no other
+ *       node.
  *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
  *       from copies of other nodes and from the source.
  *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
  *       that own the file (replicas) and do not agree which is first. Nothing prevents it. It ends
  *       after 15 to 20 s if {@link SourceProbes} finds that the source answers.
- *   <li>Slow peers occupy all workers. Cure: {@link Workers#await} gives the place away, and the
- *       thread continues without waiting for a place.
+ *   <li>Slow peers occupy all workers. Cure: {@link io.pmfs.cluster.peers.Workers#await
+ *       Workers.await} gives the place away, and the thread continues without waiting for a place.
  *   <li>A batch waits for helpers that never start, or for memory that it holds. Cure: {@link
  *       BatchAnswer} waits only for files that are being read, and never for memory.
  *   <li>A small read waits without a limit for the thread that sends it. Cure: that thread ends
- *       every read and passes its turn on in any case ({@link SmallReads}).
+ *       every read and passes its turn on in any case ({@link io.pmfs.cluster.peers.SmallReads
+ *       SmallReads}).
  *   <li>A peer waits for its source without end. Cure: {@link SourceProbes}.
- *   <li>A silent client keeps members from connecting. Cure: {@link ProvenServerSocket}.
+ *   <li>A silent client keeps members from connecting. Cure: {@link
+ *       io.pmfs.cluster.members.ProvenServerSocket ProvenServerSocket}.
  * </ol>
  *
  * <p><b>What may be forgotten.</b>
@@ -77,7 +85,8 @@
  *   <li>The source is authoritative. A peer that fails, refuses or is late is a miss.
  *   <li>The latest view decides who owns what; nodes may see different ones. {@link Owners} keeps
  *       earlier views only to find copies.
- *   <li>A node's id is kept on its disk ({@link NodeId}), because it decides what the node owns.
+ *   <li>A node's id is kept on its disk ({@link io.pmfs.cluster.members.NodeId NodeId}), because it
+ *       decides what the node owns.
  *   <li>{@link HolderHints}, {@link Suspects} and the paths in {@link PeerStore} that were listed
  *       or read here are hints.
  * </ul>

@@ -3,6 +3,12 @@ package io.pmfs.cluster;
 import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
+import io.pmfs.cluster.peers.FakeService;
+import io.pmfs.cluster.peers.HttpPeerClient;
+import io.pmfs.cluster.peers.PeerClient;
+import io.pmfs.cluster.peers.PeerLimits;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
@@ -41,7 +47,7 @@ final class CircularWaitsTest {
   private static final int READERS = 2;
 
   private final HttpPeerClient http =
-      new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
+      new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT);
   private final List<HttpPeerClient> clients = new ArrayList<>();
 
   /** Nodes wait here before they ask for anything. */
@@ -97,7 +103,7 @@ final class CircularWaitsTest {
 
   /** Waits at the barriers, then asks over HTTP. */
   private PeerClient waiting() {
-    HttpPeerClient client = new HttpPeerClient(FakeService.KEY, null, FakeService.PATIENT);
+    HttpPeerClient client = new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT);
     clients.add(client);
     return (PeerClient)
         Proxy.newProxyInstance(

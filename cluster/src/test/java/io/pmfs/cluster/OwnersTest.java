@@ -2,6 +2,8 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
 import io.pmfs.metadata.FileName;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
 import io.pmfs.metadata.FileName;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -2,6 +2,8 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.PeerService;
 import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;

@@ -8,6 +8,12 @@ import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static io.pmfs.tier.FaultyStore.Operation.XATTRS;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
+import io.pmfs.cluster.peers.FakeService;
+import io.pmfs.cluster.peers.HttpPeerClient;
+import io.pmfs.cluster.peers.PeerClient;
+import io.pmfs.cluster.peers.PeerLimits;
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.Await;
@@ -75,7 +81,7 @@ final class SlowSourceTest {
     Suspects withoutSource = ((TestNodes.Node) direct).withoutSource;
     HttpPeerClient client =
         new HttpPeerClient(
-            FakeService.KEY, null, FakeService.PATIENT, 2, withoutSource::isSuspected, null);
+            FakeService.key(), null, FakeService.PATIENT, 2, withoutSource::isSuspected, null);
     clients.add(client);
     return client;
   }

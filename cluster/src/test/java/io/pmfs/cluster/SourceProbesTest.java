@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.members.Member;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;

@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.members.Member;
 import java.time.Duration;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;

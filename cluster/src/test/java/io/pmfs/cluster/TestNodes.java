@@ -1,5 +1,14 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.View;
+import io.pmfs.cluster.peers.FakeService;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.PeerClient;
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.PeerLimits;
+import io.pmfs.cluster.peers.PeerServer;
+import io.pmfs.cluster.peers.PeerService;
 import io.pmfs.fs.DatasetTasks;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fs.ScratchFiles;
@@ -120,7 +129,7 @@ final class TestNodes implements AutoCloseable {
         new PeerServer(
             "127.0.0.1",
             0,
-            FakeService.KEY,
+            FakeService.key(),
             null,
             member.instance(),
             limits,

@@ -1,6 +1,6 @@
 package io.pmfs.daemon;
 
-import io.pmfs.fuse.DirectoryStore;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.settings.SourceIdentity;
 import io.pmfs.settings.SourceIdentity.Form;

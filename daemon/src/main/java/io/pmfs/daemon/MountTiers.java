@@ -3,8 +3,8 @@ package io.pmfs.daemon;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.hash.Hashing;
-import io.pmfs.fuse.Priority;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.system.Priority;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;

@@ -9,7 +9,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.QueryStringDecoder;
-import io.pmfs.cluster.NodeRequests;
+import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.daemon.report.StatusReport;
 import java.util.function.Supplier;
 

@@ -1,7 +1,7 @@
 package io.pmfs.daemon;
 
-import io.pmfs.cluster.Member;
-import io.pmfs.cluster.PeerException;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.daemon.report.PeerReason;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.fs.Findings;

@@ -2,9 +2,9 @@ package io.pmfs.daemon;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.fuse.Mounter;
 import io.pmfs.fuse.ReadMode;
-import io.pmfs.fuse.SharedSession;
+import io.pmfs.fuse.mounting.Mounter;
+import io.pmfs.fuse.mounting.SharedSession;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;

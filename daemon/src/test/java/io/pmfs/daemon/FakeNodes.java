@@ -1,9 +1,9 @@
 package io.pmfs.daemon;
 
-import io.pmfs.cluster.Member;
-import io.pmfs.cluster.NodeRequests;
-import io.pmfs.cluster.PeerException;
-import io.pmfs.cluster.Peers;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.Peers;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.fs.ScratchFiles;
 import java.nio.charset.StandardCharsets;

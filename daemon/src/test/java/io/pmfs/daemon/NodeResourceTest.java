@@ -2,7 +2,7 @@ package io.pmfs.daemon;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.cluster.NodeRequests;
+import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;

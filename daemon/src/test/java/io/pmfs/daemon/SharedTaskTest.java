@@ -3,8 +3,8 @@ package io.pmfs.daemon;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.cluster.NodeRequests;
-import io.pmfs.cluster.PeerException;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.daemon.report.PeerReason;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;

@@ -1,5 +1,9 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.time.Duration;

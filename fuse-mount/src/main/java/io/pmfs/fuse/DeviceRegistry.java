@@ -1,5 +1,7 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.FsException;

@@ -4,7 +4,14 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.mounting.ReadAhead;
+import io.pmfs.fuse.mounting.SessionMount;
+import io.pmfs.fuse.mounting.Unmount;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.nio.charset.Charset;

@@ -1,7 +1,16 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.mounting.Mounting;
+import io.pmfs.fuse.mounting.SessionMount;
+import io.pmfs.fuse.mounting.SharedSession;
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestListener;
+import io.pmfs.fuse.system.LibC;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.io.IOException;

@@ -1,5 +1,8 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.lang.ref.Reference;

@@ -3,6 +3,13 @@ package io.pmfs.fuse;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.KernelReply;
+import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestListener;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;

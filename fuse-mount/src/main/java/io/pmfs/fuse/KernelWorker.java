@@ -1,5 +1,9 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelReply;
+import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;

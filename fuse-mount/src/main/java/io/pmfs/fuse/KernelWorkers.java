@@ -1,5 +1,9 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,6 +1,7 @@
 package io.pmfs.fuse;
 
-import io.pmfs.fuse.MountException.Reason;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.MountException.Reason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

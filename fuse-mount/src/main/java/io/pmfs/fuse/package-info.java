@@ -5,9 +5,11 @@
  * <p><b>Start reading</b> at {@link Bridge}. {@link KernelBridge} speaks the kernel's protocol:
  * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
  * KernelOperations} knows what requests mean, and {@link BackingFiles} are the files that the
- * kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link Mounting}
- * has the three ways to mount. {@link DirectoryStore} reads the source; {@link LinuxDaxFiles} and
- * {@link PoolFile} map persistent memory.
+ * kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link
+ * io.pmfs.fuse.mounting.Mounting Mounting} has the three ways to mount. {@link
+ * io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
+ * io.pmfs.fuse.system.LinuxDaxFiles LinuxDaxFiles} and {@link io.pmfs.fuse.system.PoolFile
+ * PoolFile} map persistent memory.
  *
  * <p><b>Threads</b>
  *
@@ -21,7 +23,8 @@
  *       to another process if the kernel cannot resend requests.
  *   <li>{@link JnrBridge} starts {@code fuse}, which calls libfuse's loop until the session ends.
  *       The other threads are libfuse's.
- *   <li>{@link StaleMountGuard} is a process. It survives the daemon.
+ *   <li>{@link io.pmfs.fuse.mounting.StaleMountGuard StaleMountGuard} is a process. It survives the
+ *       daemon.
  * </ul>
  *
  * <p><b>Lock order</b>, outermost first. A lock without a name is the monitor of its object; locks
@@ -77,7 +80,8 @@
  *       passes them to the next daemon. Registrations that are not open may go at any time.
  *   <li>Page-cache mode cannot be taken back: see {@link ReadModeChoice}. What it counted until
  *       then may be lost.
- *   <li>The device number identifies the mount, the path does not: {@link SessionMount}.
+ *   <li>The device number identifies the mount, the path does not: {@link
+ *       io.pmfs.fuse.mounting.SessionMount SessionMount}.
  * </ul>
  */
 @NullMarked

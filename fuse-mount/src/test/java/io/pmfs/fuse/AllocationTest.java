@@ -3,6 +3,12 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.NativeMemory;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.FsException;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;

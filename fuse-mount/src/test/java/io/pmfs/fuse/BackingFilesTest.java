@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.KernelSession.Answer;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;

@@ -1,6 +1,9 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.system.DirectoryStore;
+import io.pmfs.fuse.system.Shell;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;

@@ -3,6 +3,8 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.KernelSession.Answer;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;

@@ -3,6 +3,9 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.system.Shell;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.fuse.KernelSession.Answer;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;

@@ -1,5 +1,12 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.NativeMemory;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;

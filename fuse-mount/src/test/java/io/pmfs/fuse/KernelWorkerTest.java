@@ -2,6 +2,8 @@ package io.pmfs.fuse;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;

@@ -6,6 +6,8 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.fuse.system.LinuxDaxFiles;
+import io.pmfs.fuse.system.Shell;
 import io.pmfs.tier.DaxFiles.FileMapping;
 import java.io.IOException;
 import java.nio.ByteBuffer;

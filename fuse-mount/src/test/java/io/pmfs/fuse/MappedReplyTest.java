@@ -6,6 +6,12 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.KernelReply;
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.LinuxDaxFiles;
+import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.DaxFiles.FileMapping;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;

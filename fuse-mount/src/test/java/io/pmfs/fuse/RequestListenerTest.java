@@ -3,6 +3,10 @@ package io.pmfs.fuse;
 import static io.pmfs.fs.PmfsFileSystem.ROOT;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.AnsweredRequest;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import java.nio.file.Path;

@@ -4,6 +4,13 @@ import static io.pmfs.fs.PmfsFileSystem.ROOT;
 import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
+import io.pmfs.fuse.system.NativeMemory;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Hold;
 import java.nio.ByteBuffer;

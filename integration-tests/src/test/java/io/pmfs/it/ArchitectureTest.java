@@ -47,23 +47,28 @@ final class ArchitectureTest {
    */
   private static final String TABLE =
       """
-      it              -> cli daemon.requests cluster fuse fs stage tier metadata compression
+      it              -> cli daemon.requests cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage tier metadata compression
       distribution    -> cli
-      benchmarks      -> fuse tier compression
-      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings pack fuse fs tier metadata
-      cli.doctor      -> cli.control daemon daemon.report settings cluster tier
+      benchmarks      -> fuse.system tier compression
+      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings pack fuse fuse.system fs tier metadata
+      cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster fuse fs stage tier metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system fs stage tier metadata
       daemon.metrics  -> daemon.report daemon.http
-      daemon.report   -> daemon.requests settings cluster fuse fs stage tier metadata
-      daemon.requests -> fuse tier metadata
+      daemon.report   -> daemon.requests settings cluster cluster.peers cluster.members fuse fuse.protocol fs stage tier metadata
+      daemon.requests -> fuse.protocol tier metadata
       daemon.http     -> nothing
-      settings        -> cluster fuse stage tier
+      settings        -> cluster cluster.peers cluster.members fuse fuse.system stage tier
       pack            -> shards tier metadata compression
       shards          -> tier metadata compression
-      cluster         -> fs stage tier metadata
-      fuse            -> fs tier metadata
+      cluster         -> cluster.peers cluster.members fs stage tier metadata
+      cluster.peers   -> cluster.members stage tier metadata
+      cluster.members -> nothing
+      fuse            -> fuse.mounting fuse.protocol fuse.system fs tier metadata
+      fuse.mounting   -> fuse.protocol fuse.system tier
+      fuse.protocol   -> fuse.system tier metadata
+      fuse.system     -> tier metadata
       fs              -> stage tier metadata
       stage           -> tier metadata compression
       tier            -> metadata
@@ -271,7 +276,7 @@ final class ArchitectureTest {
             "io.pmfs.daemon.http",
             "io.pmfs.daemon.metrics",
             "io.pmfs.daemon.report",
-            "io.pmfs.cluster")
+            "io.pmfs.cluster..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.netty..")

@@ -1,10 +1,10 @@
 package io.pmfs.it;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.KernelBridge;
-import io.pmfs.fuse.MountSpec;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.RocksNamespace;

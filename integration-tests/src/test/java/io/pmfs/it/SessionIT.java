@@ -244,7 +244,8 @@ final class SessionIT {
       replace(mount);
       assertStagedIsServed(mount);
       assertThat(readUnread(mount).err()).contains("Input/output error");
-      assertThat(mount.status().text("sourceAbsence")).contains("not the directory that was mounted");
+      assertThat(mount.status().text("sourceAbsence"))
+          .contains("not the directory that was mounted");
       assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
           .contains("not the directory that was mounted");
 

@@ -1,12 +1,12 @@
 package io.pmfs.settings;
 
 import io.pmfs.cluster.Cluster;
-import io.pmfs.cluster.ClusterSecret;
-import io.pmfs.cluster.ClusterSettings;
-import io.pmfs.cluster.LocalAddress;
-import io.pmfs.cluster.NodeList;
-import io.pmfs.cluster.PeerTimeouts;
-import io.pmfs.cluster.PeerTls;
+import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.cluster.members.ClusterSettings;
+import io.pmfs.cluster.members.LocalAddress;
+import io.pmfs.cluster.members.NodeList;
+import io.pmfs.cluster.peers.PeerTimeouts;
+import io.pmfs.cluster.peers.PeerTls;
 import io.pmfs.stage.RemoteCopies;
 import java.io.IOException;
 import java.net.InetAddress;

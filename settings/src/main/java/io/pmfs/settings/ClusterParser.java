@@ -1,8 +1,8 @@
 package io.pmfs.settings;
 
-import io.pmfs.cluster.ClusterSecret;
-import io.pmfs.cluster.NodeList;
-import io.pmfs.cluster.PeerTimeouts;
+import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.cluster.members.NodeList;
+import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.stage.RemoteCopies;
 import java.nio.file.Path;
 import java.time.Duration;

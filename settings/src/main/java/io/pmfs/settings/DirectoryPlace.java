@@ -2,7 +2,7 @@ package io.pmfs.settings;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
-import io.pmfs.fuse.LinuxDaxFiles;
+import io.pmfs.fuse.system.LinuxDaxFiles;
 import io.pmfs.tier.DaxFiles;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Tier;

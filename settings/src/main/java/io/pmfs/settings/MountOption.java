@@ -8,9 +8,9 @@ import static io.pmfs.settings.Declaration.path;
 import static io.pmfs.settings.Declaration.read;
 import static io.pmfs.settings.Declaration.value;
 
-import io.pmfs.cluster.ClusterSecret;
-import io.pmfs.cluster.NodeList;
-import io.pmfs.cluster.PeerTimeouts;
+import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.cluster.members.NodeList;
+import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.stage.Compression;
 import io.pmfs.stage.RemoteCopies;
 import java.nio.file.Path;

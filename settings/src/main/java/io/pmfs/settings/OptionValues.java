@@ -1,6 +1,6 @@
 package io.pmfs.settings;
 
-import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.members.ClusterSecret;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package io.pmfs.settings;
 
-import io.pmfs.fuse.PoolFile;
+import io.pmfs.fuse.system.PoolFile;
 import io.pmfs.tier.MappedMemory;
 import io.pmfs.tier.PoolException;
 import io.pmfs.tier.PoolTier;

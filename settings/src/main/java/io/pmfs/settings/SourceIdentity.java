@@ -6,7 +6,8 @@ import org.jspecify.annotations.Nullable;
  * The identity of the source that a mount began with, even if its path leads elsewhere later.
  *
  * @param form how it is shown
- * @param root the identity of the source's directory, {@link io.pmfs.fuse.DirectoryStore#identity}
+ * @param root the identity of the source's directory, {@link
+ *     io.pmfs.fuse.system.DirectoryStore#identity}
  * @param shards the fingerprint of the shown tar files, {@code
  *     io.pmfs.shards.ShardStore#fingerprint}; null if there are none
  */

@@ -3,8 +3,8 @@ package io.pmfs.settings;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.cluster.ClusterSecret;
-import io.pmfs.cluster.PeerTimeouts;
+import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.stage.RemoteCopies;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.pmfs.cluster.ClusterSecret;
+import io.pmfs.cluster.members.ClusterSecret;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.pmfs.cli.doctor;
 
-import io.pmfs.cluster.ClusterPorts;
+import io.pmfs.cluster.members.ClusterPorts;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.MountFailure;

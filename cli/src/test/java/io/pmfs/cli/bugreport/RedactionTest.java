@@ -46,7 +46,7 @@ final class RedactionTest {
   @ValueSource(
       strings = {
         "2026-11-22 INFO /lustre/imagenet mounted on /mnt/dataset",
-        "    at io.pmfs.cluster.ClusterSecret.ofFile(ClusterSecret.java:57)",
+        "    at io.pmfs.cluster.members.ClusterSecret.ofFile(ClusterSecret.java:57)",
         "give all nodes the same --cluster-secret-file",
         "{\"copies\":12,\"path\":\"/local/pmfs\"}",
         "29 1 0:25 / /mnt ro,nosuid - fuse.pmfs /lustre/x ro,user_id=0",

@@ -1,7 +1,7 @@
 package io.pmfs.daemon.report;
 
 import io.pmfs.cluster.ClusterStatus;
-import io.pmfs.cluster.Member;
+import io.pmfs.cluster.members.Member;
 import java.util.List;
 import java.util.Map;
 

@@ -2,7 +2,7 @@ package io.pmfs.daemon.report;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
-import io.pmfs.cluster.PeerException;
+import io.pmfs.cluster.peers.PeerException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 

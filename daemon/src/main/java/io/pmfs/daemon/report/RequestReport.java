@@ -1,6 +1,6 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.fuse.RequestLatencies;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,8 +1,8 @@
 package io.pmfs.daemon.requests;
 
-import io.pmfs.fuse.AnsweredRequest;
-import io.pmfs.fuse.AskedRequest;
-import io.pmfs.fuse.RequestListener;
+import io.pmfs.fuse.protocol.AnsweredRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import java.time.Duration;

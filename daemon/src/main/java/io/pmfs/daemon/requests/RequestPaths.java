@@ -1,6 +1,6 @@
 package io.pmfs.daemon.requests;
 
-import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongFunction;

@@ -1,6 +1,6 @@
 package io.pmfs.daemon.requests;
 
-import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;

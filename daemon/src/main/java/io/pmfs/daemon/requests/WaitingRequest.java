@@ -1,6 +1,6 @@
 package io.pmfs.daemon.requests;
 
-import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
 
 /**
  * A request of the kernel that has no answer yet.

@@ -1,17 +1,17 @@
 package io.pmfs.daemon.metrics;
 
 import io.pmfs.cluster.ClusterStatus;
-import io.pmfs.cluster.Member;
-import io.pmfs.cluster.PeerServerStatistics;
-import io.pmfs.cluster.PeerStatistics;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerServerStatistics;
+import io.pmfs.cluster.peers.PeerStatistics;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.DirectoryStore;
 import io.pmfs.fuse.ReadMode;
-import io.pmfs.fuse.RecordedLatencies;
+import io.pmfs.fuse.protocol.RecordedLatencies;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;

@@ -1,7 +1,7 @@
 package io.pmfs.daemon.requests;
 
-import io.pmfs.fuse.AnsweredRequest;
-import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.protocol.AnsweredRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;

@@ -2,7 +2,7 @@ package io.pmfs.daemon.requests;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.fuse.AskedRequest;
+import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.metadata.FileName;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,0 +1,314 @@
+package io.pmfs.cluster.members;
+
+import java.io.ObjectInputFilter;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.infinispan.AdvancedCache;
+import org.infinispan.configuration.cache.CacheMode;
+import org.infinispan.configuration.cache.ConfigurationBuilder;
+import org.infinispan.configuration.global.GlobalConfigurationBuilder;
+import org.infinispan.configuration.global.ShutdownHookBehavior;
+import org.infinispan.factories.GlobalComponentRegistry;
+import org.infinispan.manager.DefaultCacheManager;
+import org.infinispan.partitionhandling.PartitionHandling;
+import org.infinispan.remoting.transport.Address;
+import org.infinispan.remoting.transport.Transport;
+import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
+import org.jgroups.JChannel;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Membership by a JGroups group in which an Infinispan cache, replicated on every member, holds the
+ * members' announcements. The view contains the nodes that are in the group and have announced
+ * themselves.
+ */
+public final class InfinispanMembership implements Membership {
+  private static final Logger log = LoggerFactory.getLogger(InfinispanMembership.class);
+
+  private static final String CACHE = "members";
+  private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
+  private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
+
+  private final ClusterSettings settings;
+  private final Member self;
+  private final List<Consumer<View>> listeners = new CopyOnWriteArrayList<>();
+
+  /** Joins the group, updates the view and calls the listeners, one after another. */
+  private final ScheduledThreadPoolExecutor worker;
+
+  private final CountDownLatch joined = new CountDownLatch(1);
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile View view;
+
+  // Only the worker uses these.
+  private @Nullable JChannel channel;
+  private @Nullable DefaultCacheManager manager;
+  private @Nullable Announcements announcements;
+
+  private InfinispanMembership(ClusterSettings settings, Member self) {
+    this.settings = settings;
+    this.self = self;
+    view = new View(List.of(self));
+    worker =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread thread = new Thread(task, "members");
+              thread.setDaemon(true);
+              return thread;
+            });
+  }
+
+  /**
+   * Joins the cluster, or becomes its first member. From then on the whole process refuses
+   * serialized Java objects, unless it already has a filter for them.
+   *
+   * @param patience how long to wait until this node is in the group and knows the other members;
+   *     joining continues in the background
+   * @throws IllegalArgumentException with a one-line message, if the settings can never work
+   */
+  public static InfinispanMembership join(ClusterSettings settings, Member self, Duration patience)
+      throws InterruptedException {
+    if (!GroupChannel.isThisMachines(settings.address())) {
+      throw new IllegalArgumentException(
+          "cluster "
+              + settings.name()
+              + ": "
+              + settings.address().getHostAddress()
+              + " is not an address of this machine");
+    }
+    refuseSerializedObjects();
+    InfinispanMembership membership = new InfinispanMembership(settings, self);
+    membership.worker.execute(() -> membership.start(Duration.ofSeconds(1)));
+    if (!membership.joined.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+      log.warn("cluster {}: not joined yet; still trying in the background", settings.name());
+    }
+    return membership;
+  }
+
+  /** No pmfs node sends serialized objects, but JGroups would read them. */
+  private static void refuseSerializedObjects() {
+    try {
+      if (ObjectInputFilter.Config.getSerialFilter() == null) {
+        ObjectInputFilter.Config.setSerialFilter(ObjectInputFilter.Config.createFilter("!*"));
+      }
+    } catch (IllegalStateException e) {
+      log.debug("another filter for serialized objects has just been set", e);
+    }
+  }
+
+  private void start(Duration retryDelay) {
+    DefaultCacheManager starting = null;
+    try {
+      starting = startManager();
+      AdvancedCache<String, String> cache = startCache(starting);
+      announcements =
+          new Announcements(
+              cache,
+              starting.getAddress(),
+              self,
+              settings.timings().look(),
+              task -> later(task, Duration.ZERO));
+      ChangeListener events = new ChangeListener(this::lookSoon);
+      starting.addListener(events);
+      cache.addListener(events);
+      if (closed.get()) {
+        stop(starting);
+        return;
+      }
+      manager = starting;
+    } catch (Exception e) {
+      log.warn(
+          "cluster {}: cannot join, trying again in {} s: {}",
+          settings.name(),
+          retryDelay.toSeconds(),
+          rootCause(e).toString());
+      log.debug("cluster {}", settings.name(), e);
+      stop(starting);
+      Duration doubled = retryDelay.multipliedBy(2);
+      Duration next = doubled.compareTo(MAX_RETRY_DELAY) < 0 ? doubled : MAX_RETRY_DELAY;
+      later(() -> start(next), retryDelay);
+      return;
+    }
+    look();
+    later(this::lookAgain, settings.timings().look());
+  }
+
+  private DefaultCacheManager startManager() throws Exception {
+    JChannel unconnected = GroupChannel.create(settings);
+    channel = unconnected;
+    try {
+      unconnected.setName(self.name());
+      GlobalConfigurationBuilder global = new GlobalConfigurationBuilder();
+      global
+          .transport()
+          .defaultTransport()
+          .addProperty(JGroupsTransport.CHANNEL_CONFIGURATOR, new OneChannel(unconnected))
+          .clusterName(GroupChannel.groupName(settings.name()))
+          .distributedSyncTimeout(TOPOLOGY_TIMEOUT.toMillis());
+      global.jmx().disable();
+      global.metrics().gauges(false).histograms(false);
+      global.globalState().disable();
+      global.shutdown().hookBehavior(ShutdownHookBehavior.DONT_REGISTER);
+      return new DefaultCacheManager(global.build(), true);
+    } catch (Exception e) {
+      GroupChannel.expectClosing(unconnected);
+      unconnected.close();
+      throw e;
+    }
+  }
+
+  private static AdvancedCache<String, String> startCache(DefaultCacheManager manager) {
+    ConfigurationBuilder replicated = new ConfigurationBuilder();
+    replicated
+        .clustering()
+        .cacheMode(CacheMode.REPL_SYNC)
+        .remoteTimeout(CACHE_TIMEOUT.toMillis())
+        .partitionHandling()
+        .whenSplit(PartitionHandling.ALLOW_READ_WRITES);
+    // Members repeat their announcements, so no node needs to wait for the state of the others.
+    replicated
+        .clustering()
+        .stateTransfer()
+        .awaitInitialTransfer(false)
+        .timeout(CACHE_TIMEOUT.toMillis());
+    replicated.statistics().disable();
+    manager.defineConfiguration(CACHE, replicated.build());
+    return manager.<String, String>getCache(CACHE).getAdvancedCache();
+  }
+
+  private static Throwable rootCause(Throwable e) {
+    Throwable cause = e;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return cause;
+  }
+
+  private void lookSoon() {
+    later(this::look, Duration.ZERO);
+  }
+
+  private void lookAgain() {
+    look();
+    later(this::lookAgain, settings.timings().look());
+  }
+
+  private void later(Runnable task, Duration delay) {
+    try {
+      Future<?> unused = worker.schedule(task, delay.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (RejectedExecutionException e) {
+      log.trace("closed", e);
+    }
+  }
+
+  /** Updates the view from the group and the announcements. */
+  private void look() {
+    DefaultCacheManager group = manager;
+    Announcements said = announcements;
+    if (group == null || said == null) {
+      return;
+    }
+    try {
+      List<Address> present = group.getMembers();
+      if (present == null) {
+        return;
+      }
+      Transport transport = GlobalComponentRegistry.componentOf(group, Transport.class);
+      said.say(transport.getViewId(), present.size());
+      said.forget(present, group.isCoordinator());
+      View seen = view(said.of(present));
+      tell(seen);
+      if (seen.members().size() >= present.size()) {
+        joined.countDown();
+      }
+    } catch (RuntimeException e) {
+      log.warn(
+          "cluster {}: cannot determine the members: {}", settings.name(), rootCause(e).toString());
+      log.debug("cluster {}", settings.name(), e);
+    }
+  }
+
+  private View view(List<Member> present) {
+    Map<UUID, Member> members = new LinkedHashMap<>();
+    // Present members are ordered by age: of two with the same id, the younger one counts.
+    present.forEach(member -> members.put(member.id(), member));
+    members.put(self.id(), self);
+    return new View(List.copyOf(members.values()));
+  }
+
+  private void tell(View now) {
+    if (now.equals(view)) {
+      return;
+    }
+    view = now;
+    log.info("cluster {}: {} members: {}", settings.name(), now.members().size(), now.members());
+    for (Consumer<View> listener : listeners) {
+      listener.accept(now);
+    }
+  }
+
+  @Override
+  public Member self() {
+    return self;
+  }
+
+  @Override
+  public View view() {
+    return view;
+  }
+
+  @Override
+  public void onChange(Consumer<View> listener) {
+    listeners.add(listener);
+  }
+
+  @Override
+  public void close() {
+    if (closed.getAndSet(true)) {
+      return;
+    }
+    Future<?> left = worker.submit(() -> stop(manager));
+    try {
+      left.get(LEAVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException | TimeoutException e) {
+      log.warn("cluster {}: leaving takes too long; not waiting for it", settings.name());
+    } finally {
+      worker.shutdownNow();
+    }
+  }
+
+  private void stop(@Nullable DefaultCacheManager stopping) {
+    manager = null;
+    announcements = null;
+    if (channel != null) {
+      GroupChannel.expectClosing(channel);
+    }
+    if (stopping != null) {
+      try {
+        stopping.close();
+      } catch (Exception e) {
+        log.debug("cluster {}: cannot leave cleanly", settings.name(), e);
+      }
+    }
+  }
+}

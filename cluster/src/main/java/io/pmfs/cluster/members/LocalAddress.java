@@ -1,0 +1,126 @@
+package io.pmfs.cluster.members;
+
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Chooses which of this machine's addresses its peers should use. */
+public final class LocalAddress {
+  /** The facts about a machine on which the choice depends. */
+  interface Machine {
+    String hostName();
+
+    /** Addresses of the interfaces that are up. */
+    List<InetAddress> addresses();
+
+    InetAddress[] resolve(String host) throws UnknownHostException;
+  }
+
+  private LocalAddress() {}
+
+  /**
+   * Returns the given address; without one, the address by which the list of nodes names this
+   * machine; else the first private address.
+   *
+   * @param given a name or a literal address
+   * @param nodes as {@link NodeList} returns them; may be empty
+   * @throws IllegalArgumentException with a one-line message, if none of these is an address of
+   *     this machine
+   */
+  public static InetAddress choose(@Nullable String given, List<String> nodes) {
+    return choose(given, nodes, new ThisMachine());
+  }
+
+  static InetAddress choose(@Nullable String given, List<String> nodes, Machine machine) {
+    List<InetAddress> local = machine.addresses();
+    if (given != null) {
+      return named(given, local, machine)
+          .orElseThrow(
+              () -> new IllegalArgumentException(given + ": is not an address of this machine"));
+    }
+    Optional<InetAddress> listed =
+        nodes.stream()
+            .sorted(Comparator.comparing(node -> !isSameHost(node, machine.hostName())))
+            .flatMap(node -> named(node, local, machine).stream())
+            // This machine's name may map to 127.0.1.1, where other nodes cannot reach it.
+            .filter(address -> !address.isLoopbackAddress() || nodes.size() == 1)
+            .findFirst();
+    if (listed.isPresent()) {
+      return listed.get();
+    }
+    return local.stream()
+        .filter(InetAddress::isSiteLocalAddress)
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException(
+                    "none of the nodes is this machine, and it has no private address; give the"
+                        + " address that its peers should use"));
+  }
+
+  /** Whether two host names are equal apart from their domains. */
+  private static boolean isSameHost(String a, String b) {
+    return firstLabel(a).equalsIgnoreCase(firstLabel(b));
+  }
+
+  private static String firstLabel(String name) {
+    int dot = name.indexOf('.');
+    return dot < 0 ? name : name.substring(0, dot);
+  }
+
+  private static Optional<InetAddress> named(
+      String host, List<InetAddress> local, Machine machine) {
+    try {
+      for (InetAddress address : machine.resolve(host)) {
+        // All of 127.0.0.0/8 is this machine, but the interface lists only one of these addresses.
+        if (address.isLoopbackAddress() || local.contains(address)) {
+          return Optional.of(address);
+        }
+      }
+      return Optional.empty();
+    } catch (UnknownHostException e) {
+      return Optional.empty();
+    }
+  }
+
+  private static final class ThisMachine implements Machine {
+    @Override
+    public String hostName() {
+      try {
+        return InetAddress.getLocalHost().getHostName();
+      } catch (UnknownHostException e) {
+        return "";
+      }
+    }
+
+    @Override
+    public List<InetAddress> addresses() {
+      try {
+        return NetworkInterface.networkInterfaces()
+            .filter(ThisMachine::isUp)
+            .flatMap(NetworkInterface::inetAddresses)
+            .toList();
+      } catch (SocketException e) {
+        return List.of();
+      }
+    }
+
+    private static boolean isUp(NetworkInterface network) {
+      try {
+        return network.isUp();
+      } catch (SocketException e) {
+        return false;
+      }
+    }
+
+    @Override
+    public InetAddress[] resolve(String host) throws UnknownHostException {
+      return InetAddress.getAllByName(host);
+    }
+  }
+}

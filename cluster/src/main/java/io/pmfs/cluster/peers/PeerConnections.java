@@ -1,0 +1,167 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.util.AttributeKey;
+import io.pmfs.cluster.members.Member;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Open connections to one peer; the one used last is reused first. Safe for use by many threads.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // nothing waits for a close
+final class PeerConnections {
+  /**
+   * Shorter than the time for which a pmfs server keeps an idle connection (PeerLimits.DEFAULTS).
+   */
+  private static final long MAX_IDLE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private static final AttributeKey<Long> RELEASED =
+      AttributeKey.valueOf(PeerConnections.class, "released");
+
+  private final Member peer;
+  private final Bootstrap bootstrap;
+  private final PeerTimeouts timeouts;
+  private final Map<Use, Semaphore> permits = new EnumMap<>(Use.class);
+  private final ArrayDeque<Channel> idle = new ArrayDeque<>(); // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
+
+  /** What a connection is used for. */
+  enum Use {
+    /**
+     * Names and attributes. Callers do not wait long for a connection: those in use may be waiting
+     * for this node.
+     */
+    NAMES,
+    /**
+     * Content. Waiting for a connection is better than asking the source, for which the connections
+     * in use are waiting.
+     */
+    DATA,
+    /** Content of copies only: a request on such a connection waits for no other node. */
+    COPIES
+  }
+
+  /**
+   * Starts without connections.
+   *
+   * @param max the most connections at once, for each use
+   */
+  PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
+    this.peer = peer;
+    this.bootstrap = bootstrap;
+    this.timeouts = timeouts;
+    for (Use use : Use.values()) {
+      permits.put(use, new Semaphore(max, true));
+    }
+  }
+
+  private Semaphore permits(Use use) {
+    return Objects.requireNonNull(permits.get(use));
+  }
+
+  /**
+   * Waits for a permit to use a connection; {@link #leave} returns it.
+   *
+   * @param isWorthWaiting whether the connections in use are waiting because the peer itself waits:
+   *     then a caller that wants data waits for as long as that lasts
+   */
+  void enter(Use use, BooleanSupplier isWorthWaiting) throws PeerException {
+    Duration patience = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
+    try {
+      if (permits(use).tryAcquire()) {
+        return;
+      }
+      do {
+        if (permits(use).tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+          return;
+        }
+      } while (use == Use.DATA && isWorthWaiting.getAsBoolean());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    throw new PeerException(
+        PeerException.Kind.REFUSED, "all connections to " + peer + " are in use");
+  }
+
+  void leave(Use use) {
+    permits(use).release();
+  }
+
+  private long millis() {
+    return timeouts.connect().toMillis();
+  }
+
+  /** An idle connection; null if there is none. */
+  @Nullable Channel reuse() {
+    long now = System.nanoTime();
+    while (true) {
+      Channel channel;
+      synchronized (this) {
+        channel = idle.pollFirst();
+      }
+      if (channel == null) {
+        return null;
+      }
+      Long released = channel.attr(RELEASED).get();
+      boolean isFresh = released != null && now - released < MAX_IDLE_NANOS;
+      if (isFresh && channel.isActive()) {
+        return channel;
+      }
+      channel.close();
+    }
+  }
+
+  /** Opens a connection. */
+  Channel connect() throws PeerException {
+    ChannelFuture connecting =
+        bootstrap.connect(InetSocketAddress.createUnresolved(peer.host(), peer.port()));
+    boolean isDone;
+    try {
+      isDone = connecting.await(millis() + 100);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      connecting.cancel(true);
+      connecting.channel().close();
+      throw new PeerException(
+          PeerException.Kind.FAILED, peer + " was not reached: the reader was interrupted");
+    }
+    if (!isDone || !connecting.isSuccess()) {
+      connecting.cancel(true);
+      connecting.channel().close();
+      Throwable cause = connecting.cause();
+      String why = isDone && cause != null ? ": " + cause.getMessage() : " in time";
+      throw new PeerException(PeerException.Kind.UNREACHABLE, peer + " was not reached" + why);
+    }
+    return connecting.channel();
+  }
+
+  /** Keeps an idle connection for reuse. */
+  void keep(Channel channel) {
+    channel.attr(RELEASED).set(System.nanoTime());
+    synchronized (this) {
+      if (!closed) {
+        idle.addFirst(channel);
+        return;
+      }
+    }
+    channel.close();
+  }
+
+  /** Closes the idle connections; those in use are closed when they are returned. */
+  synchronized void close() {
+    closed = true;
+    idle.forEach(Channel::close);
+    idle.clear();
+  }
+}

@@ -1,0 +1,228 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileIdentity;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.SourceStatus;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The only place that encodes and decodes the bodies and headers that peers exchange; the layouts
+ * are in docs/formats.md. Decoding throws IllegalArgumentException for malformed input, and nothing
+ * else.
+ */
+final class PeerFormat {
+  /** Bytes of {@link #putStatus}. */
+  static final int STATUS_BYTES = 4 * Integer.BYTES + 5 * Long.BYTES + 3 * 12;
+
+  private static final int NANOS_PER_SECOND = 1_000_000_000;
+
+  /** The most attributes of a file; Linux bounds each by XATTR_NAME_MAX and XATTR_SIZE_MAX. */
+  private static final int MAX_ATTRIBUTES = 65_536;
+
+  private PeerFormat() {}
+
+  /** One file of a batch, read whole. */
+  record BatchItem(FileName path, SourceVersion expected, boolean onlyCopies) {}
+
+  static void putStatus(ByteBuf out, SourceStatus status) {
+    Attributes attributes = status.attributes();
+    out.writeLong(status.identity().device()).writeLong(status.identity().inode());
+    out.writeInt(attributes.mode()).writeInt(attributes.linkCount());
+    out.writeInt(attributes.uid()).writeInt(attributes.gid());
+    out.writeLong(attributes.device()).writeLong(attributes.size()).writeLong(attributes.blocks());
+    putInstant(out, attributes.accessTime());
+    putInstant(out, attributes.modificationTime());
+    putInstant(out, attributes.changeTime());
+  }
+
+  static SourceStatus status(ByteBuf in) {
+    return decode(in, PeerFormat::readStatus);
+  }
+
+  private static SourceStatus readStatus(ByteBuf in) {
+    FileIdentity identity = new FileIdentity(in.readLong(), in.readLong());
+    int mode = in.readInt();
+    FileType.ofMode(mode);
+    Attributes attributes =
+        new Attributes(
+            mode,
+            in.readInt(),
+            in.readInt(),
+            in.readInt(),
+            in.readLong(),
+            size(in.readLong()),
+            in.readLong(),
+            instant(in),
+            instant(in),
+            instant(in));
+    return new SourceStatus(identity, attributes);
+  }
+
+  /** A status as one header's value. */
+  static String statusHeader(SourceStatus status) {
+    ByteBuf out = Unpooled.buffer(STATUS_BYTES, STATUS_BYTES);
+    putStatus(out, status);
+    return Base64.getEncoder().encodeToString(out.array());
+  }
+
+  static SourceStatus statusHeader(@Nullable String value) {
+    if (value == null) {
+      throw new IllegalArgumentException("attributes are missing");
+    }
+    ByteBuf in = Unpooled.wrappedBuffer(Base64.getDecoder().decode(value));
+    if (in.readableBytes() != STATUS_BYTES) {
+      throw new IllegalArgumentException("attributes have the wrong size");
+    }
+    return status(in);
+  }
+
+  static void putEntry(ByteBuf out, SourceEntry entry) {
+    out.writeShort(entry.name().size()).writeBytes(entry.name().bytes());
+    putStatus(out, new SourceStatus(entry.identity(), entry.attributes()));
+  }
+
+  static SourceEntry entry(ByteBuf in) {
+    return decode(
+        in,
+        bytes -> {
+          FileName name = FileName.of(next(bytes, bytes.readUnsignedShort()));
+          String text = name.toLatin1();
+          boolean isName = !text.isEmpty() && !text.equals(".") && !text.equals("..");
+          if (!isName || text.indexOf('/') >= 0 || text.indexOf('\0') >= 0) {
+            throw new IllegalArgumentException("a directory entry has an invalid name");
+          }
+          SourceStatus status = readStatus(bytes);
+          return new SourceEntry(name, status.identity(), status.attributes());
+        });
+  }
+
+  static void putAttributes(ByteBuf out, Map<FileName, byte[]> attributes) {
+    out.writeInt(attributes.size());
+    attributes.forEach(
+        (name, value) -> {
+          out.writeInt(name.size()).writeBytes(name.bytes());
+          out.writeInt(value.length).writeBytes(value);
+        });
+  }
+
+  static Map<FileName, byte[]> attributes(ByteBuf in) {
+    return decode(
+        in,
+        bytes -> {
+          int count = bounded(bytes.readInt(), MAX_ATTRIBUTES);
+          Map<FileName, byte[]> attributes = new LinkedHashMap<>();
+          for (int i = 0; i < count; i++) {
+            FileName name = FileName.of(next(bytes, bytes.readInt()));
+            attributes.put(name, next(bytes, bytes.readInt()));
+          }
+          return attributes;
+        });
+  }
+
+  static void putBatch(ByteBuf out, List<BatchItem> items) {
+    out.writeShort(items.size());
+    for (BatchItem item : items) {
+      out.writeByte(item.onlyCopies() ? 1 : 0);
+      out.writeLong(item.expected().size());
+      putInstant(out, item.expected().modificationTime());
+      out.writeShort(item.path().size()).writeBytes(item.path().bytes());
+    }
+  }
+
+  static List<BatchItem> batch(ByteBuf in, int maxItems) {
+    return decode(
+        in,
+        bytes -> {
+          int count = bounded(bytes.readUnsignedShort(), maxItems);
+          List<BatchItem> items = new ArrayList<>(count);
+          for (int i = 0; i < count; i++) {
+            boolean onlyCopies = bounded(bytes.readUnsignedByte(), 1) == 1;
+            SourceVersion expected = new SourceVersion(size(bytes.readLong()), instant(bytes));
+            items.add(
+                new BatchItem(
+                    FileName.of(next(bytes, bytes.readUnsignedShort())), expected, onlyCopies));
+          }
+          if (bytes.isReadable()) {
+            throw new IllegalArgumentException("bytes follow the last item");
+          }
+          return items;
+        });
+  }
+
+  /** SIZE.SECONDS.NANOS. */
+  static String version(SourceVersion version) {
+    Instant time = version.modificationTime();
+    return version.size() + "." + time.getEpochSecond() + "." + time.getNano();
+  }
+
+  static SourceVersion version(String text) {
+    String[] parts = text.split("\\.", -1);
+    if (parts.length != 3) {
+      throw new IllegalArgumentException("a version must be SIZE.SECONDS.NANOS");
+    }
+    try {
+      int nanos = bounded(Integer.parseInt(parts[2]), NANOS_PER_SECOND - 1);
+      Instant time = Instant.ofEpochSecond(Long.parseLong(parts[1]), nanos);
+      return new SourceVersion(size(Long.parseLong(parts[0])), time);
+    } catch (DateTimeException e) {
+      throw new IllegalArgumentException("the time is out of range", e);
+    }
+  }
+
+  /** A checksum in headers. */
+  static String hex(int checksum) {
+    return HexFormat.of().toHexDigits(checksum);
+  }
+
+  private static void putInstant(ByteBuf out, Instant instant) {
+    out.writeLong(instant.getEpochSecond()).writeInt(instant.getNano());
+  }
+
+  private static Instant instant(ByteBuf in) {
+    long seconds = in.readLong();
+    return Instant.ofEpochSecond(seconds, bounded(in.readInt(), NANOS_PER_SECOND - 1));
+  }
+
+  private static int bounded(int number, int limit) {
+    if (number < 0 || number > limit) {
+      throw new IllegalArgumentException("the number " + number + " is out of range");
+    }
+    return number;
+  }
+
+  private static long size(long size) {
+    if (size < 0) {
+      throw new IllegalArgumentException("the size " + size + " is negative");
+    }
+    return size;
+  }
+
+  private static byte[] next(ByteBuf in, int size) {
+    byte[] bytes = new byte[bounded(size, in.readableBytes())];
+    in.readBytes(bytes);
+    return bytes;
+  }
+
+  private static <T> T decode(ByteBuf in, Function<ByteBuf, T> body) {
+    try {
+      return body.apply(in);
+    } catch (IndexOutOfBoundsException | DateTimeException e) {
+      throw new IllegalArgumentException("the data is truncated or has invalid fields", e);
+    }
+  }
+}

@@ -1,0 +1,265 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.util.AttributeKey;
+import io.pmfs.cluster.members.Member;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Predicate;
+import org.HdrHistogram.ConcurrentHistogram;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/** A client's state for one peer: connections, signatures, counts. Safe for many threads. */
+@SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
+public final class PeerLink {
+  static final AttributeKey<PeerClientHandler> HANDLER =
+      AttributeKey.valueOf(PeerLink.class, "handler");
+
+  private static final long LONGEST_MICROS = 120_000_000;
+
+  /** A peer that is itself waiting reports that more often than this. */
+  private static final long WAIT_NANOS = 3_000_000_000L;
+
+  final Member peer;
+  final Counts counts;
+  final PeerTimeouts timeouts;
+  private final Predicate<Member> lacksSource;
+  private final PeerConnections connections;
+  private final RequestSignature signature;
+  private final SmallReads smallReads;
+
+  /** When the peer last reported that it is itself waiting. */
+  private volatile long waitedNanos = System.nanoTime() - WAIT_NANOS;
+
+  /** Reads of copies only: they need no source, so they must not wait for reads that do. */
+  private final SmallReads smallCopies;
+
+  /** Counts for a peer, over all its instances. */
+  static final class Counts {
+    final LongAdder requests = new LongAdder();
+    final LongAdder bytes = new LongAdder();
+    final LongAdder failures = new LongAdder();
+
+    /** Response times in microseconds, to two digits. */
+    final Histogram micros = new ConcurrentHistogram(LONGEST_MICROS, 2);
+
+    PeerStatistics statistics() {
+      return new PeerStatistics(
+          requests.sum(),
+          bytes.sum(),
+          failures.sum(),
+          micros.getValueAtPercentile(50) / 1000.0,
+          micros.getValueAtPercentile(99) / 1000.0);
+    }
+  }
+
+  PeerLink(
+      Member peer,
+      Counts counts,
+      Bootstrap bootstrap,
+      PeerTimeouts timeouts,
+      int maxConnections,
+      int aloneCount,
+      byte[] key,
+      Predicate<Member> lacksSource) {
+    this.peer = peer;
+    this.lacksSource = lacksSource;
+    this.counts = counts;
+    this.timeouts = timeouts;
+    this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
+    this.signature = new RequestSignature(key, peer.instance(), InstantSource.system());
+    this.smallReads = new SmallReads(aloneCount, this::send);
+    this.smallCopies = new SmallReads(aloneCount, this::send);
+  }
+
+  /** Whether the peer is known not to reach the source. */
+  boolean lacksSource() {
+    return lacksSource.test(peer);
+  }
+
+  /** The peer reports that it is itself waiting. */
+  void waits() {
+    waitedNanos = System.nanoTime();
+  }
+
+  private boolean isWorthWaiting() {
+    return System.nanoTime() - waitedNanos < WAIT_NANOS && !lacksSource();
+  }
+
+  /** Closes the connections that are not in use. */
+  void close() {
+    connections.close();
+  }
+
+  /** A call that is counted. */
+  interface Call<T> {
+    T run() throws PeerException;
+  }
+
+  <T> T counted(Call<T> call) throws PeerException {
+    long start = System.nanoTime();
+    counts.requests.increment();
+    try {
+      T result = call.run();
+      long micros = (System.nanoTime() - start) / 1000;
+      counts.micros.recordValue(Math.min(micros, LONGEST_MICROS));
+      return result;
+    } catch (PeerException e) {
+      if (e.kind() != PeerException.Kind.REFUSED) {
+        counts.failures.increment();
+      }
+      throw e;
+    }
+  }
+
+  /** Reads a small file, alone or with others; returns when the read has ended. */
+  void read(SmallRead read) {
+    (read.item().onlyCopies() ? smallCopies : smallReads).read(read);
+  }
+
+  /** Sends a request, and returns when the reader has the whole answer. */
+  void exchange(
+      HttpMethod method,
+      String target,
+      HttpHeaders headers,
+      byte[] body,
+      PeerExchange.Reader reader)
+      throws PeerException {
+    PeerConnections.Use use =
+        !target.startsWith("/v1/data")
+            ? PeerConnections.Use.NAMES
+            : headers.contains(HttpHeaderNames.CACHE_CONTROL)
+                ? PeerConnections.Use.COPIES
+                : PeerConnections.Use.DATA;
+    connections.enter(use, this::isWorthWaiting);
+    try {
+      Channel used = connections.reuse();
+      PeerExchange exchange = new PeerExchange(this, reader);
+      finish(used == null ? connections.connect() : used, exchange, method, target, headers, body);
+      if (used != null && exchange.isUnheard()) {
+        // The peer had closed the idle connection.
+        exchange = new PeerExchange(this, reader);
+        finish(connections.connect(), exchange, method, target, headers, body);
+      }
+      PeerException failure = exchange.failure();
+      if (failure != null) {
+        throw failure;
+      }
+    } finally {
+      connections.leave(use);
+    }
+  }
+
+  private void finish(
+      Channel channel,
+      PeerExchange exchange,
+      HttpMethod method,
+      String target,
+      HttpHeaders headers,
+      byte[] body) {
+    channel.attr(HANDLER).get().expect(exchange);
+    DefaultFullHttpRequest request =
+        new DefaultFullHttpRequest(
+            HttpVersion.HTTP_1_1,
+            method,
+            target,
+            Unpooled.wrappedBuffer(body),
+            headers.copy(),
+            EmptyHttpHeaders.INSTANCE);
+    request.headers().set(HttpHeaderNames.HOST, host(peer));
+    if (body.length > 0 || method.equals(HttpMethod.POST)) {
+      request.headers().set(HttpHeaderNames.CONTENT_LENGTH, body.length);
+    }
+    if (body.length > 0) {
+      request.headers().set(RequestSignature.BODY_HASH, RequestSignature.hash(body));
+    }
+    signature.sign(method.name(), target, request.headers());
+    channel
+        .writeAndFlush(request)
+        .addListener(
+            sent -> {
+              if (!sent.isSuccess()) {
+                exchange.closed("did not take the request");
+              }
+            });
+    if (exchange.await(channel)) {
+      connections.keep(channel);
+    } else {
+      channel.close();
+    }
+  }
+
+  /** A peer's address and port, as in a URL. */
+  public static String host(Member peer) {
+    return (peer.host().indexOf(':') < 0 ? peer.host() : "[" + peer.host() + "]")
+        + ":"
+        + peer.port();
+  }
+
+  /** Reads small files with one request, and ends each read. */
+  private @Nullable PeerException send(List<SmallRead> reads) {
+    PeerException.Kind kind = PeerException.Kind.FAILED;
+    PeerException failure = new PeerException(kind, peer + " was not asked");
+    try {
+      if (reads.size() == 1) {
+        single(reads.get(0));
+      } else {
+        ByteBuf body = Unpooled.buffer();
+        PeerFormat.putBatch(body, reads.stream().map(SmallRead::item).toList());
+        byte[] bytes = ByteBufUtil.getBytes(body);
+        exchange(
+            HttpMethod.POST,
+            "/v1/data",
+            headers(reads.get(0).item()),
+            bytes,
+            new PeerReaders.Batch(peer, reads));
+      }
+    } catch (PeerException e) {
+      failure = e;
+    } finally {
+      for (SmallRead read : reads) {
+        read.fail(failure);
+      }
+    }
+    return failure.kind() == PeerException.Kind.UNREACHABLE ? failure : null;
+  }
+
+  private void single(SmallRead read) throws PeerException {
+    PeerReaders.Range reader =
+        new PeerReaders.Range(peer, read.item().expected(), null, read.destination());
+    exchange(
+        HttpMethod.GET,
+        "/v1/data/" + PeerPath.encode(read.item().path()),
+        dataHeaders(read.item()),
+        new byte[0],
+        reader);
+    read.succeed(reader.verify().status());
+  }
+
+  /** The headers of a request for content of that version. */
+  static HttpHeaders dataHeaders(PeerFormat.BatchItem item) {
+    HttpHeaders headers = headers(item);
+    headers.set(RequestSignature.EXPECTED, PeerFormat.version(item.expected()));
+    return headers;
+  }
+
+  private static HttpHeaders headers(PeerFormat.BatchItem item) {
+    HttpHeaders headers = PeerResponder.headers();
+    if (item.onlyCopies()) {
+      headers.set(HttpHeaderNames.CACHE_CONTROL, "only-if-cached");
+    }
+    return headers;
+  }
+}

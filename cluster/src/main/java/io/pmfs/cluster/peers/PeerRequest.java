@@ -1,0 +1,135 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceVersion;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request whose head is well-formed.
+ *
+ * @param path the file's path; empty for a batch and for control
+ * @param target the request's target below /v1/, for control
+ * @param expected the requested version; null for any
+ * @param range the Range header; null for the whole file
+ * @param node the node that asks, if it keeps copies of what it reads; only a hint, since it is not
+ *     signed
+ */
+record PeerRequest(
+    Resource resource,
+    HttpMethod method,
+    FileName path,
+    String target,
+    @Nullable SourceVersion expected,
+    boolean onlyCopies,
+    @Nullable String range,
+    @Nullable UUID node) {
+  /** Request header: the node that asks. */
+  static final String NODE = "Pmfs-Node";
+
+  /** Answer header: nodes that may have copies of the file. */
+  static final String HOLDERS = "Pmfs-Holders";
+
+  private static final String ROOT = "/v1/";
+
+  /** The kind of resource. */
+  enum Resource {
+    DATA,
+    BATCH,
+    DIRECTORY,
+    STATUS,
+    LINK,
+    XATTR,
+    CONTROL;
+
+    boolean isData() {
+      return this == DATA || this == BATCH;
+    }
+
+    /** The most bytes that a request's body may have. */
+    int maxBodyBytes() {
+      return switch (this) {
+        case BATCH -> HttpLimits.MAX_BATCH_REQUEST_BYTES;
+        case CONTROL -> HttpLimits.MAX_CONTROL_BYTES;
+        default -> 0;
+      };
+    }
+  }
+
+  static PeerRequest of(HttpRequest request) throws Refusal {
+    String target = request.uri();
+    HttpMethod method = request.method();
+    if (!target.startsWith(ROOT)) {
+      throw new Refusal(HttpResponseStatus.NOT_FOUND, "all resources are below " + ROOT);
+    }
+    String rest = target.substring(ROOT.length());
+    int slash = rest.indexOf('/');
+    String name = slash < 0 ? rest : rest.substring(0, slash);
+    Resource resource = resource(name.replaceFirst("\\?.*", ""), method, slash >= 0);
+    HttpHeaders headers = request.headers();
+    boolean isControl = resource == Resource.CONTROL;
+    String path = slash < 0 || isControl ? "" : rest.substring(slash + 1);
+    return new PeerRequest(
+        resource,
+        method,
+        PeerPath.decode(path),
+        rest,
+        expected(headers),
+        headers.containsValue(HttpHeaderNames.CACHE_CONTROL, "only-if-cached", true),
+        headers.get(HttpHeaderNames.RANGE),
+        node(headers));
+  }
+
+  private static Resource resource(String name, HttpMethod method, boolean hasPath) throws Refusal {
+    if (name.equals("node") || name.equals("task")) {
+      return Resource.CONTROL;
+    }
+    if (name.equals("data") && method.equals(HttpMethod.POST) && !hasPath) {
+      return Resource.BATCH;
+    }
+    Resource resource =
+        switch (name) {
+          case "data" -> Resource.DATA;
+          case "directory" -> Resource.DIRECTORY;
+          case "status" -> Resource.STATUS;
+          case "link" -> Resource.LINK;
+          case "xattr" -> Resource.XATTR;
+          default -> throw new Refusal(HttpResponseStatus.NOT_FOUND, "no such resource");
+        };
+    boolean isHead = method.equals(HttpMethod.HEAD) && resource == Resource.DATA;
+    if (!method.equals(HttpMethod.GET) && !isHead) {
+      throw new Refusal(
+          HttpResponseStatus.METHOD_NOT_ALLOWED, "the resource does not allow this method");
+    }
+    return resource;
+  }
+
+  private static @Nullable SourceVersion expected(HttpHeaders headers) throws Refusal {
+    String value = headers.get(RequestSignature.EXPECTED);
+    try {
+      return value == null ? null : PeerFormat.version(value);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(
+          HttpResponseStatus.BAD_REQUEST,
+          RequestSignature.EXPECTED + " is malformed: it must be SIZE.SECONDS.NANOS");
+    }
+  }
+
+  private static @Nullable UUID node(HttpHeaders headers) throws Refusal {
+    String value = headers.get(NODE);
+    try {
+      return value == null ? null : UUID.fromString(value);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(HttpResponseStatus.BAD_REQUEST, NODE + " is malformed: it must be a UUID");
+    }
+  }
+
+  boolean isHead() {
+    return method.equals(HttpMethod.HEAD);
+  }
+}

@@ -1,0 +1,59 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import org.jspecify.annotations.Nullable;
+
+/** The reason for refusing a request: an HTTP status and one line. */
+final class Refusal extends Exception {
+  private final HttpResponseStatus status;
+  private final @Nullable Errno errno;
+
+  Refusal(HttpResponseStatus status, String line) {
+    this(status, line, null);
+  }
+
+  private Refusal(HttpResponseStatus status, String line, @Nullable Errno errno) {
+    super(line, null, false, false);
+    this.status = status;
+    this.errno = errno;
+  }
+
+  /** For a failure of the source or of a tier. */
+  static Refusal of(FsException failure) {
+    Errno errno = failure.errno();
+    HttpResponseStatus status =
+        switch (errno) {
+          case ENOENT, ENOTDIR, ENODATA -> HttpResponseStatus.NOT_FOUND;
+          case EACCES, EPERM -> HttpResponseStatus.FORBIDDEN;
+          case EISDIR, EINVAL, ELOOP, ESTALE -> HttpResponseStatus.CONFLICT;
+          default -> HttpResponseStatus.BAD_GATEWAY;
+        };
+    return new Refusal(status, String.valueOf(failure.getMessage()), errno);
+  }
+
+  /** For a refusal or failure of this node itself. */
+  static Refusal of(PeerException failure, boolean onlyCopies) {
+    HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
+    if (failure.kind() == PeerException.Kind.REFUSED) {
+      status =
+          onlyCopies ? HttpResponseStatus.GATEWAY_TIMEOUT : HttpResponseStatus.MISDIRECTED_REQUEST;
+    }
+    return new Refusal(status, String.valueOf(failure.getMessage()));
+  }
+
+  HttpResponseStatus status() {
+    return status;
+  }
+
+  @Nullable Errno errno() {
+    return errno;
+  }
+
+  /** The reason, for people: one line of bounded size. */
+  String line() {
+    String text = String.valueOf(getMessage()).replaceAll("[\\p{Cntrl}]", "?");
+    return text.length() > 500 ? text.substring(0, 500) : text;
+  }
+}

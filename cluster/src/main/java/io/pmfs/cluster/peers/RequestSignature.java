@@ -1,0 +1,153 @@
+package io.pmfs.cluster.peers;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import java.time.InstantSource;
+import java.util.HexFormat;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Signs requests to one server, and verifies them there: an HMAC-SHA256 (RFC 2104) over the
+ * request, its time, a nonce and the server's instance. The layout is in docs/formats.md. Safe for
+ * use by many threads.
+ */
+final class RequestSignature {
+  static final String BODY_HASH = "Pmfs-Body-Sha256";
+
+  static final String EXPECTED = "Pmfs-Expected";
+
+  /**
+   * The most by which a signature's time may differ from the server's clock: the difference of the
+   * clocks plus the request's delay.
+   */
+  static final long MAX_SKEW_MILLIS = 60_000;
+
+  private static final int MAX_CLIENTS = 1024;
+  private static final Pattern HEADER =
+      Pattern.compile(
+          "PMFS1 time=(\\d{1,18}), nonce=([0-9a-f]{16})-(\\d{1,18}), mac=([0-9a-f]{64})");
+  private static final HexFormat HEX = HexFormat.of();
+
+  private final ThreadLocal<Mac> macs;
+  private final long instance;
+  private final InstantSource clock;
+  private final String client;
+  private final AtomicLong sequence = new AtomicLong();
+  private final ReplayWindows seen = new ReplayWindows(MAX_CLIENTS, 2 * MAX_SKEW_MILLIS + 1);
+
+  /**
+   * For requests to one server.
+   *
+   * @param key shared by all nodes
+   * @param instance the instance of the server
+   */
+  RequestSignature(byte[] key, long instance, InstantSource clock) {
+    SecretKeySpec secret = new SecretKeySpec(key, "HmacSHA256");
+    this.macs = ThreadLocal.withInitial(() -> mac(secret));
+    this.instance = instance;
+    this.clock = clock;
+    byte[] id = new byte[Long.BYTES];
+    new SecureRandom().nextBytes(id);
+    this.client = HEX.formatHex(id);
+  }
+
+  private static Mac mac(SecretKeySpec secret) {
+    try {
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(secret);
+      return mac;
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("this Java runtime lacks HmacSHA256", e);
+    }
+  }
+
+  /** The SHA-256 of a body in hex. */
+  static String hash(byte[] body) {
+    try {
+      return HEX.formatHex(MessageDigest.getInstance("SHA-256").digest(body));
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("this Java runtime lacks SHA-256", e);
+    }
+  }
+
+  /** Adds the signature to a request's headers, which must otherwise be complete. */
+  void sign(String method, String target, HttpHeaders headers) {
+    long time = clock.millis();
+    String nonce = client + "-" + sequence.getAndIncrement();
+    String mac = HEX.formatHex(mac(method, target, headers, Long.toString(time), nonce));
+    headers.set(
+        HttpHeaderNames.AUTHORIZATION, "PMFS1 time=" + time + ", nonce=" + nonce + ", mac=" + mac);
+  }
+
+  /**
+   * Refuses a request unless it was signed for this server, just now, and is seen for the first
+   * time.
+   */
+  void verify(String method, String target, HttpHeaders headers) throws Refusal {
+    String header = headers.get(HttpHeaderNames.AUTHORIZATION);
+    if (header == null) {
+      throw refusal("the request is not signed");
+    }
+    Matcher fields = HEADER.matcher(header);
+    if (!fields.matches()) {
+      throw refusal("the signature is malformed");
+    }
+    String nonce = fields.group(2) + "-" + fields.group(3);
+    byte[] expected = mac(method, target, headers, fields.group(1), nonce);
+    if (!MessageDigest.isEqual(expected, HEX.parseHex(fields.group(4)))) {
+      throw refusal(
+          "the signature is wrong: the sender has another secret, or signed the request for"
+              + " another server");
+    }
+    long now = clock.millis();
+    long skew = Long.parseLong(fields.group(1)) - now;
+    if (Math.abs(skew) > MAX_SKEW_MILLIS) {
+      throw refusal(
+          "the signature's time is "
+              + Math.abs(skew) / 1000
+              + (skew > 0 ? " s ahead of" : " s behind")
+              + " this server's clock; "
+              + MAX_SKEW_MILLIS / 1000
+              + " s are allowed: compare the clocks of both nodes");
+    }
+    long id = Long.parseUnsignedLong(fields.group(2), 16);
+    if (!seen.isNew(id, Long.parseLong(fields.group(3)), now)) {
+      throw refusal(
+          "the request was seen before, or is older than the requests that this server"
+              + " remembers");
+    }
+  }
+
+  private byte[] mac(String method, String target, HttpHeaders headers, String time, String nonce) {
+    StringBuilder text = new StringBuilder(target.length() + 256);
+    text.append("PMFS1\n").append(method).append('\n').append(target).append('\n');
+    append(text, headers.get(HttpHeaderNames.RANGE));
+    append(text, headers.get(EXPECTED));
+    append(text, headers.get(HttpHeaderNames.CACHE_CONTROL));
+    append(text, headers.get(BODY_HASH));
+    append(text, time);
+    append(text, nonce);
+    append(text, Long.toHexString(instance));
+    return macs.get().doFinal(text.toString().getBytes(ISO_8859_1));
+  }
+
+  /** Header values contain no line feed, so the fields stay separate. */
+  private static void append(StringBuilder text, @Nullable String field) {
+    text.append(field == null ? "" : field).append('\n');
+  }
+
+  private static Refusal refusal(String line) {
+    return new Refusal(HttpResponseStatus.UNAUTHORIZED, line);
+  }
+}

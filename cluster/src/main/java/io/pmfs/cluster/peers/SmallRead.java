@@ -1,0 +1,134 @@
+package io.pmfs.cluster.peers;
+
+import io.netty.buffer.ByteBuf;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.stage.Blocks;
+import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A small file that is read whole, and may travel with others. One thread waits for it; the event
+ * loop, or another waiting thread, sets its outcome.
+ */
+final class SmallRead {
+  private final PeerFormat.BatchItem item;
+  private final ByteBuffer destination;
+  private int checksum; // GUARDED_BY(this), as all that follow
+  private boolean isVerified;
+  private boolean ended;
+  private @Nullable List<SmallRead> led;
+  private @Nullable SourceStatus status;
+  private @Nullable PeerException failure;
+
+  /**
+   * @param destination has room for the whole file between its position and its limit; its position
+   *     moves
+   */
+  SmallRead(PeerFormat.BatchItem item, ByteBuffer destination) {
+    this.item = item;
+    this.destination = destination;
+  }
+
+  PeerFormat.BatchItem item() {
+    return item;
+  }
+
+  ByteBuffer destination() {
+    return destination;
+  }
+
+  /** Begins the file; returns true if it is empty and so is complete. */
+  synchronized boolean begin(SourceStatus status, int checksum) {
+    this.status = status;
+    this.checksum = checksum;
+    return endIfFull();
+  }
+
+  /** Takes the next bytes; returns true if the file is complete. */
+  synchronized boolean take(ByteBuf bytes) {
+    int count = Math.min(bytes.readableBytes(), destination.remaining());
+    int limit = destination.limit();
+    destination.limit(destination.position() + count);
+    bytes.readBytes(destination);
+    destination.limit(limit);
+    return endIfFull();
+  }
+
+  private boolean endIfFull() {
+    if (!destination.hasRemaining()) {
+      ended = true;
+      notifyAll();
+    }
+    return ended;
+  }
+
+  /** Completes a file that came alone and is already verified. */
+  synchronized void succeed(SourceStatus status) {
+    this.status = status;
+    isVerified = true;
+    endIfFull();
+  }
+
+  /** Fails the read unless it has ended. */
+  synchronized void fail(PeerException why) {
+    if (!ended) {
+      ended = true;
+      failure = why;
+      notifyAll();
+    }
+  }
+
+  /** Makes the thread that waits for this file read a batch of files. */
+  synchronized void lead(List<SmallRead> batch) {
+    led = batch;
+    notifyAll();
+  }
+
+  /**
+   * Waits for the outcome.
+   *
+   * @return the reads that the caller must do, this one among them; null if this one has ended
+   */
+  synchronized @Nullable List<SmallRead> await() {
+    boolean interrupted = false;
+    // A thread with a connection ends within the timeouts; it passes its turn on, or fails the
+    // reads.
+    while (!ended && led == null) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    List<SmallRead> mine = led;
+    led = null;
+    return mine;
+  }
+
+  /** The status of the file, once its bytes match the checksum. */
+  SourceStatus result(Member peer, int start) throws PeerException {
+    SourceStatus answer;
+    int expected;
+    synchronized (this) {
+      if (failure != null) {
+        throw failure;
+      }
+      answer = status;
+      expected = checksum;
+      if (answer != null && isVerified) {
+        return answer;
+      }
+    }
+    int size = destination.position() - start;
+    if (answer == null || Blocks.checksum(destination.slice(start, size)) != expected) {
+      throw new PeerException(
+          PeerException.Kind.CORRUPT, peer + " sent bytes that do not match their checksum");
+    }
+    return answer;
+  }
+}

@@ -1,0 +1,52 @@
+package io.pmfs.fuse.mounting;
+
+import io.pmfs.fuse.system.LibC;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/** Mounts and unmounts a session on /dev/fuse. Used by one thread at a time. */
+public interface Mounting {
+  /**
+   * Mounts.
+   *
+   * @return the descriptor of the session, which the caller closes
+   * @throws MountException if mounting failed; then nothing is mounted, and nothing left open
+   */
+  int mount(Duration timeout) throws MountException;
+
+  /** Called when the session is mounted and {@code own} knows its mount. */
+  default void mounted() {}
+
+  void unmount(boolean lazy) throws MountException;
+
+  /** Ends the session at once: waiting readers get an error. */
+  void abort() throws MountException;
+
+  /** Sets the kernel's read-ahead to the best value for pmfs, if permitted. */
+  void setReadAhead();
+
+  /** Why this process may not register files for passthrough; null if no reason is known. */
+  default @Nullable String noPassthrough() {
+    return null;
+  }
+
+  /** Called when the session has ended. */
+  default void ended() {}
+
+  /**
+   * Chooses the implementation that this process is permitted to use.
+   *
+   * @param own the mount to unmount; other mounts on its path are left alone
+   */
+  static Mounting of(MountSpec options, @Nullable SharedSession session, SessionMount own) {
+    if (session == null) {
+      return LibC.INSTANCE.geteuid() == 0
+          ? new MountingByRoot(options, own, null)
+          : new MountingByUser(options, own);
+    }
+    Mounter mounter = session.mounter();
+    return mounter == null
+        ? new MountingByRoot(options, own, session.descriptor())
+        : new MountingBySupervisor(options, session.descriptor(), mounter);
+  }
+}

@@ -1,0 +1,51 @@
+package io.pmfs.fuse.mounting;
+
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.system.LibC;
+import java.time.Duration;
+
+/** Mounts through the supervisor, which is root, for a daemon that is not. */
+final class MountingBySupervisor implements Mounting {
+  private final MountSpec options;
+  private final int device;
+  private final Mounter mounter;
+
+  MountingBySupervisor(MountSpec options, int device, Mounter mounter) {
+    this.options = options;
+    this.device = device;
+    this.mounter = mounter;
+  }
+
+  @Override
+  public int mount(Duration timeout) throws MountException {
+    boolean mounted = false;
+    try {
+      mounter.mount(
+          options.source(),
+          options.mountpoint(),
+          KernelProtocol.MAX_READ_BYTES,
+          options.allowOther());
+      mounted = true;
+      return device;
+    } finally {
+      if (!mounted) {
+        LibC.INSTANCE.close(device);
+      }
+    }
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountException {
+    mounter.unmount(lazy);
+  }
+
+  @Override
+  public void abort() throws MountException {
+    mounter.abort();
+  }
+
+  @Override
+  public void setReadAhead() {
+    mounter.setReadAhead(ReadAhead.KIBIBYTES);
+  }
+}

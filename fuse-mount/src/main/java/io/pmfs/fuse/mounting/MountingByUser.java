@@ -1,0 +1,79 @@
+package io.pmfs.fuse.mounting;
+
+import io.pmfs.fuse.mounting.MountException.Reason;
+import java.io.IOException;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Mounts by fusermount, with a guard that unmounts if this process dies. */
+final class MountingByUser implements Mounting {
+  private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
+
+  private final MountSpec options;
+  private final SessionMount own;
+  private volatile @Nullable StaleMountGuard guard;
+
+  MountingByUser(MountSpec options, SessionMount own) {
+    this.options = options;
+    this.own = own;
+  }
+
+  @Override
+  public int mount(Duration timeout) throws MountException {
+    // The guard runs until this process ends: a program that hung may have mounted after all.
+    try {
+      guard = StaleMountGuard.start(options.mountpoint());
+    } catch (IOException e) {
+      log.warn("if this daemon dies, its mount stays: no guard ({})", e.getMessage());
+    }
+    return new Fusermount(options).mount(timeout);
+  }
+
+  @Override
+  public void mounted() {
+    StaleMountGuard watching = guard;
+    String device = own.device();
+    if (watching != null && device != null) {
+      watching.recognize(device);
+    }
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountException {
+    Unmount.unmount(own, lazy);
+  }
+
+  @Override
+  public void abort() throws MountException {
+    try {
+      String device = own.device();
+      if (device == null) {
+        throw new MountException(Reason.FAILED, "its device number is not known", null);
+      }
+      Fusermount.abort(device);
+    } catch (IOException e) {
+      throw new MountException(Reason.FAILED, e.toString(), e);
+    }
+    Unmount.unmount(own, true);
+  }
+
+  @Override
+  public void setReadAhead() {
+    ReadAhead.set(options.mountpoint());
+  }
+
+  @Override
+  public String noPassthrough() {
+    return "the kernel allows it only for root";
+  }
+
+  @Override
+  public void ended() {
+    StaleMountGuard watching = guard;
+    if (watching != null) {
+      watching.close();
+    }
+  }
+}

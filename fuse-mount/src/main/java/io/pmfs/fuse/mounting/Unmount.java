@@ -1,0 +1,119 @@
+package io.pmfs.fuse.mounting;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.Posix;
+import io.pmfs.tier.Errno;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.Charset;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Unmounts: by the system call for root, by the set-user-id fusermount for other users. */
+public final class Unmount {
+  private static final long TIMEOUT_SECONDS = 30;
+
+  /** Looking up a name, as the daemon's own heartbeat does, keeps a mount busy for a moment. */
+  private static final int ATTEMPTS = 5;
+
+  private static final long PAUSE_MS = 50;
+
+  private Unmount() {}
+
+  /**
+   * Unmounts a session. If the session is no longer at its mount point, leaves both it and any
+   * other mount there alone.
+   */
+  public static void unmount(SessionMount session, boolean lazy) throws MountException {
+    for (int attempt = 1; ; attempt++) {
+      if (!session.isAtMountpoint()) {
+        return;
+      }
+      try {
+        unmountNow(session.mountpoint(), lazy);
+        return;
+      } catch (MountException e) {
+        if (e.reason() != Reason.BUSY || attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
+      try {
+        Thread.sleep(PAUSE_MS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
+      }
+    }
+  }
+
+  private static void unmountNow(Path mountpoint, boolean lazy) throws MountException {
+    if (LibC.INSTANCE.geteuid() == 0) {
+      int flags = Posix.UMOUNT_NOFOLLOW | (lazy ? Posix.MNT_DETACH : 0);
+      if (LibC.INSTANCE.umount2(Posix.terminated(mountpoint.toString()), flags) != 0) {
+        Errno errno = Posix.errno();
+        // EINVAL: no longer a mount point, which is the desired result.
+        if (errno != Errno.EINVAL) {
+          throw new MountException(
+              errno == Errno.EBUSY ? Reason.BUSY : Reason.FAILED,
+              mountpoint + " cannot be unmounted: " + errno,
+              null);
+        }
+      }
+    } else {
+      fusermount(mountpoint, lazy);
+    }
+  }
+
+  private static void fusermount(Path mountpoint, boolean lazy) throws MountException {
+    IOException missing = null;
+    for (String program : Fusermount.PROGRAMS) {
+      List<String> command = new ArrayList<>(List.of(program, "-u"));
+      if (lazy) {
+        command.add("-z");
+      }
+      command.add("--");
+      // ProcessBuilder encodes with the default charset.
+      command.add(
+          Charset.defaultCharset().equals(ISO_8859_1)
+              ? new String(mountpoint.toString().getBytes(UTF_8), ISO_8859_1)
+              : mountpoint.toString());
+      try {
+        run(mountpoint, command);
+        return;
+      } catch (IOException e) {
+        missing = e;
+      }
+    }
+    throw new MountException(
+        Reason.FAILED, "fusermount3 and fusermount cannot be run; install fuse3", missing);
+  }
+
+  private static void run(Path mountpoint, List<String> command)
+      throws IOException, MountException {
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    try {
+      // The program writes at most one line, which fits in a pipe; its child may keep that open.
+      if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new MountException(Reason.FAILED, command.get(0) + " did not finish in time", null);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
+    }
+    if (process.exitValue() != 0) {
+      InputStream said = process.getInputStream();
+      String output = new String(said.readNBytes(said.available()), UTF_8).strip();
+      throw new MountException(
+          output.contains("busy") ? Reason.BUSY : Reason.FAILED,
+          mountpoint + " cannot be unmounted: " + output,
+          null);
+    }
+  }
+}

@@ -1,0 +1,249 @@
+package io.pmfs.fuse.protocol;
+
+import io.pmfs.fuse.system.Pipe;
+import io.pmfs.fuse.system.Posix;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import jnr.ffi.Pointer;
+
+/**
+ * A worker's answer to its current request: a header, followed by bytes in the worker's own buffer,
+ * or by memory of a tier, which is sent without copying. Answers at most once.
+ */
+public final class KernelReply implements ReadSink, AutoCloseable {
+  /** Where the data after the header is built. */
+  public static final int BODY = KernelProtocol.OUT_HEADER_SIZE;
+
+  private static final int FIRST_BODY_BYTES = 128 * 1024;
+
+  /** Copying is cheaper for smaller answers. */
+  private static final int LEAST_PIPED_BYTES = 32 * 1024;
+
+  private static final int VECTOR_SIZE = 16;
+
+  private final KernelChannel channel;
+  private final Pipe pipe = new Pipe();
+  private ByteBuffer out;
+  private final ByteBuffer vectors =
+      ByteBuffer.allocateDirect(2 * VECTOR_SIZE).order(ByteOrder.nativeOrder());
+  private long outAddress;
+  private final long vectorsAddress;
+
+  private long unique;
+  private boolean answered;
+  private int expected;
+  private int collected;
+
+  public KernelReply(KernelChannel channel) {
+    this.channel = channel;
+    grow(FIRST_BODY_BYTES);
+    this.vectorsAddress = Pointer.wrap(Posix.RUNTIME, vectors).address();
+  }
+
+  /**
+   * Grows the buffer. Allocating direct memory fills it with zeros: allocate no more than requests
+   * need.
+   */
+  private void grow(int bodySize) {
+    out = ByteBuffer.allocateDirect(BODY + bodySize).order(ByteOrder.nativeOrder());
+    outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
+  }
+
+  public void begin(long unique) {
+    this.unique = unique;
+    answered = false;
+    expected = 0;
+    collected = 0;
+  }
+
+  public boolean isAnswered() {
+    return answered;
+  }
+
+  /** The errno that was answered: 0 for success, EIO if the request could not be answered. */
+  int errno() {
+    return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
+  }
+
+  /** How many bytes followed the header of the answer. */
+  int bodySize() {
+    return out.getInt(KernelProtocol.OUT_LENGTH) - BODY;
+  }
+
+  /** For requests that expect no answer. */
+  public void noAnswer() {
+    answered = true;
+  }
+
+  /**
+   * The worker's buffer, to be filled from {@link #BODY} on: {@value #FIRST_BODY_BYTES} bytes, or
+   * more if more were requested.
+   */
+  public ByteBuffer body() {
+    return out;
+  }
+
+  /** The worker's buffer with room for {@code size} bytes, at most {@link #bodyLimit}. */
+  public ByteBuffer body(int size) {
+    if (size > out.capacity() - BODY) {
+      grow(KernelProtocol.MAX_READ_BYTES);
+    }
+    return out;
+  }
+
+  /** The most bytes that may follow the header. */
+  public int bodyLimit() {
+    return KernelProtocol.MAX_READ_BYTES;
+  }
+
+  /** Answers with the first {@code bodySize} bytes of the body. */
+  public void send(int bodySize) throws FsException {
+    header(0, bodySize);
+    vector(0, outAddress, BODY + bodySize);
+    sendVectors(1);
+  }
+
+  public void fail(Errno errno) throws FsException {
+    header(-errno.number(), 0);
+    vector(0, outAddress, BODY);
+    sendVectors(1);
+  }
+
+  /** Answers a read with the collected bytes, unless it was answered already. */
+  public void sendCollected() throws FsException {
+    if (!answered) {
+      send(collected);
+    }
+  }
+
+  @Override
+  public void expect(int size) {
+    expected = size;
+    body(size);
+  }
+
+  @Override
+  public ByteBuffer buffer(int size) {
+    return out.slice(BODY + collected, size);
+  }
+
+  @Override
+  public void accept(ReadResult piece) throws IOException {
+    if (collected == 0 && piece.size() == expected && sendWhole(piece)) {
+      return;
+    }
+    piece.copyTo(out.clear().position(BODY + collected));
+    if (piece instanceof ReadResult.FileRange range && range.size() >= LEAST_PIPED_BYTES) {
+      Pipe.dropPages(range);
+    }
+    collected += piece.size();
+  }
+
+  /** Sends an answer that consists of one piece without copying it, if that is worthwhile. */
+  private boolean sendWhole(ReadResult piece) throws IOException {
+    if (piece instanceof ReadResult.Mapping mapping) {
+      return sendMapped(mapping);
+    }
+    if (piece instanceof ReadResult.Bytes bytes) {
+      sendFrom(bytes.buffer());
+      return true;
+    }
+    return piece instanceof ReadResult.FileRange range
+        && range.size() >= LEAST_PIPED_BYTES
+        && sendThroughPipe(range);
+  }
+
+  private boolean sendThroughPipe(ReadResult.FileRange range) throws IOException {
+    header(0, range.size());
+    if (!pipe.fill(outAddress, BODY, range)) {
+      return false;
+    }
+    sendPipe(range.size());
+    Pipe.dropPages(range);
+    return true;
+  }
+
+  /**
+   * Sends memory through a pipe, which takes a reference to its pages before the kernel receives
+   * anything. If writev cannot read the memory, the kernel ends the request with EIO
+   * (fuse_dev_do_write), and the reader gets that error. An answer that is too small for a pipe is
+   * copied.
+   */
+  private boolean sendMapped(ReadResult.Mapping mapping) throws IOException {
+    ByteBuffer memory = mapping.memory();
+    int size = memory.remaining();
+    if (size < LEAST_PIPED_BYTES) {
+      return false;
+    }
+    header(0, size);
+    if (!pipe.fill(outAddress, BODY, address(memory), size)) {
+      return false;
+    }
+    sendPipe(size);
+    return true;
+  }
+
+  private static long address(ByteBuffer memory) {
+    return Pointer.wrap(Posix.RUNTIME, memory.slice()).address();
+  }
+
+  private void sendPipe(int size) throws IOException {
+    boolean taken = false;
+    try {
+      taken = channel.sendPiped(pipe.output(), BODY + size);
+    } catch (FsException e) {
+      throw new IOException("the kernel did not accept the answer: " + e.getMessage(), e);
+    } finally {
+      if (!taken) {
+        pipe.close();
+      }
+    }
+    answered = true;
+    collected = size;
+  }
+
+  /**
+   * Sends an answer that lies entirely in memory of another owner: the kernel copies it from there.
+   */
+  private void sendFrom(ByteBuffer memory) throws IOException {
+    int size = memory.remaining();
+    header(0, size);
+    vector(0, outAddress, BODY);
+    vector(1, address(memory), size);
+    try {
+      sendVectors(size == 0 ? 1 : 2);
+    } catch (FsException e) {
+      throw new IOException("the kernel did not accept the answer: " + e.getMessage(), e);
+    }
+    collected = size;
+  }
+
+  private void header(int error, int bodySize) {
+    out.putInt(KernelProtocol.OUT_LENGTH, BODY + bodySize);
+    out.putInt(KernelProtocol.OUT_ERROR, error);
+    out.putLong(KernelProtocol.OUT_UNIQUE, unique);
+  }
+
+  private void vector(int index, long address, long size) {
+    vectors.putLong(index * VECTOR_SIZE, address);
+    vectors.putLong(index * VECTOR_SIZE + 8, size);
+  }
+
+  private void sendVectors(int count) throws FsException {
+    if (answered) {
+      throw new IllegalStateException("a request was answered twice");
+    }
+    channel.send(vectorsAddress, count);
+    answered = true;
+  }
+
+  @Override
+  public void close() {
+    pipe.close();
+  }
+}

@@ -1,0 +1,186 @@
+package io.pmfs.fuse.protocol;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A worker's view of the request in its buffer. Every access is bounded by the number of bytes
+ * received.
+ *
+ * <p>Other threads may inspect the request while the worker waits for its answer. INVARIANT: the
+ * worker resets {@code beginNanos} before it fills the buffer again. Between these two steps it
+ * passes the {@link io.pmfs.fuse.RequestGate}, whose counter is the fence. So a thread that reads
+ * the same {@code beginNanos} before and after has read one request.
+ */
+public final class KernelRequest {
+  private static final Logger log = LoggerFactory.getLogger(KernelRequest.class);
+
+  private final ByteBuffer in;
+
+  /** When the request in progress began; NEVER if there is none. */
+  private final AtomicLong beginNanos = new AtomicLong(RequestLatencies.NEVER);
+
+  /**
+   * A view of a buffer that is filled again for each request; its limit is the number of bytes
+   * received.
+   */
+  public KernelRequest(ByteBuffer in) {
+    this.in = in;
+  }
+
+  /** Whether the header is complete; without it nothing can be answered. */
+  public boolean hasHeader() {
+    return in.limit() >= KernelProtocol.IN_HEADER_SIZE;
+  }
+
+  /** Whether all the bytes that the header announces were received. */
+  public boolean isWhole() {
+    return in.getInt(KernelProtocol.IN_LENGTH) == in.limit();
+  }
+
+  public @Nullable Opcode opcode() {
+    return Opcode.of(opcodeNumber());
+  }
+
+  public int opcodeNumber() {
+    return in.getInt(KernelProtocol.IN_OPCODE);
+  }
+
+  public long unique() {
+    return in.getLong(KernelProtocol.IN_UNIQUE);
+  }
+
+  public long inode() {
+    return in.getLong(KernelProtocol.IN_NODE);
+  }
+
+  long uid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_UID));
+  }
+
+  long gid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_GID));
+  }
+
+  long pid() {
+    return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_PID));
+  }
+
+  /** Marks the request as in progress; {@link RequestLatencies#NEVER} if it is not timed. */
+  public void begin(long nanos) {
+    beginNanos.setRelease(nanos);
+  }
+
+  /** Marks the request as no longer in progress. */
+  public void end() {
+    beginNanos.setRelease(RequestLatencies.NEVER);
+  }
+
+  /**
+   * The request, if at the time {@code now} it has been in progress for at least {@code
+   * leastNanos}; else null. For any thread, at any time.
+   */
+  public @Nullable AskedRequest waiting(long leastNanos, long now) {
+    long begin = beginNanos.getAcquire();
+    if (begin == RequestLatencies.NEVER || now - begin < leastNanos) {
+      return null;
+    }
+    try {
+      Opcode opcode = opcode();
+      AskedRequest asked = opcode == null || !opcode.isAnswered() ? null : asked(opcode, begin);
+      VarHandle.acquireFence();
+      return begin == beginNanos.getPlain() ? asked : null;
+    } catch (IndexOutOfBoundsException e) {
+      return null; // it is another request by now
+    }
+  }
+
+  /** What the request asks for, as far as it was received. */
+  private AskedRequest asked(Opcode opcode, long begin) {
+    FileName name = null;
+    long offset = -1;
+    long size = -1;
+    try {
+      switch (opcode) {
+        case LOOKUP -> name = nameAt(KernelProtocol.IN_HEADER_SIZE);
+        case GETXATTR -> {
+          name = nameAt(KernelProtocol.XATTR_NAME);
+          size = Integer.toUnsignedLong(intAt(KernelProtocol.XATTR_SIZE));
+        }
+        case LISTXATTR -> size = Integer.toUnsignedLong(intAt(KernelProtocol.XATTR_SIZE));
+        case READ, READDIR, READDIRPLUS -> {
+          offset = longAt(KernelProtocol.READ_OFFSET);
+          size = Integer.toUnsignedLong(intAt(KernelProtocol.READ_SIZE));
+        }
+        case LSEEK -> offset = longAt(KernelProtocol.LSEEK_OFFSET);
+        default -> {}
+      }
+    } catch (FsException e) {
+      log.trace("{}: {}", opcode, e.getMessage()); // the caller gets this error; nothing to add
+    }
+    return new AskedRequest(
+        opcode.word(), uid(), gid(), pid(), inode(), null, name, offset, size, begin);
+  }
+
+  /** The request and its answer. */
+  public AnsweredRequest answered(Opcode opcode, KernelReply reply, long begin, long nanos) {
+    int errno = reply.errno();
+    long bytes = -1;
+    if (errno == 0) {
+      switch (opcode) {
+        // An answer without an inode tells the kernel to remember that there is no such name.
+        case LOOKUP ->
+            errno = reply.body().getLong(KernelReply.BODY) == 0 ? Errno.ENOENT.number() : 0;
+        case READ, READDIR, READDIRPLUS, READLINK -> bytes = reply.bodySize();
+        default -> {}
+      }
+    }
+    return new AnsweredRequest(asked(opcode, begin), errno, bytes, nanos);
+  }
+
+  public int intAt(int offset) throws FsException {
+    if (offset + Integer.BYTES > in.limit()) {
+      throw truncated();
+    }
+    return in.getInt(offset);
+  }
+
+  public long longAt(int offset) throws FsException {
+    if (offset + Long.BYTES > in.limit()) {
+      throw truncated();
+    }
+    return in.getLong(offset);
+  }
+
+  /** Whether it looks up that name, in any directory. */
+  public boolean isLookup(ByteBuffer name) {
+    return opcode() == Opcode.LOOKUP
+        && in.limit() == KernelProtocol.IN_HEADER_SIZE + name.limit() + 1
+        && in.slice(KernelProtocol.IN_HEADER_SIZE, name.limit()).equals(name);
+  }
+
+  /** The NUL-terminated name at an offset. */
+  public FileName nameAt(int offset) throws FsException {
+    int end = offset;
+    while (end < in.limit() && in.get(end) != 0) {
+      end++;
+    }
+    if (end >= in.limit() || end == offset) {
+      throw truncated();
+    }
+    byte[] name = new byte[end - offset];
+    in.get(offset, name);
+    return FileName.of(name);
+  }
+
+  public static FsException truncated() {
+    return new FsException(Errno.EINVAL, "truncated request");
+  }
+}

@@ -1,0 +1,116 @@
+package io.pmfs.fuse.system;
+
+import jnr.ffi.LibraryLoader;
+import jnr.ffi.Pointer;
+import jnr.ffi.annotations.In;
+import jnr.ffi.annotations.Out;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The system calls that we need and the JDK lacks. Buffers are addresses; failures are -1 with
+ * errno.
+ */
+public interface LibC {
+  LibC INSTANCE = LibraryLoader.create(LibC.class).load("c");
+
+  int openat(int directory, @In byte[] path, int flags);
+
+  int close(int file);
+
+  long pread(int file, long buffer, long size, long offset);
+
+  long lseek(int file, long offset, int whence);
+
+  int statx(int directory, @In byte[] path, int flags, int mask, Pointer result);
+
+  long readlinkat(int directory, @In byte[] path, @Out byte[] buffer, long size);
+
+  /** For getdents64(2), which the C library of RHEL 8 does not export. */
+  long syscall(long number, long file, Pointer buffer, long size);
+
+  long llistxattr(@In byte[] path, @Out byte[] list, long size);
+
+  long lgetxattr(@In byte[] path, @In byte[] name, @Out byte[] value, long size);
+
+  int fstatvfs(int file, Pointer result);
+
+  int open(@In byte[] path, int flags);
+
+  int mount(@In byte[] source, @In byte[] target, @In byte[] type, long flags, @In byte[] data);
+
+  long read(int file, long buffer, long size);
+
+  long write(int file, long buffer, long size);
+
+  long writev(int file, long vectors, int count);
+
+  /**
+   * Returns the address, or -1. The first argument is a pointer because jffi 1.3 passes the last of
+   * six numbers wrongly.
+   */
+  long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
+
+  int munmap(long address, long size);
+
+  int madvise(long address, long size, int advice);
+
+  int fallocate(int file, int mode, long offset, long size);
+
+  int posix_fadvise(int file, long offset, long size, int advice);
+
+  int pipe2(@Out int[] ends, int flags);
+
+  int fcntl(int file, int command, long argument);
+
+  /** Without offsets: reads and writes at the file's current position. */
+  long splice(
+      int in,
+      @Nullable Pointer inOffset,
+      int out,
+      @Nullable Pointer outOffset,
+      long size,
+      int flags);
+
+  int flock(int file, int operation);
+
+  int ftruncate(int file, long size);
+
+  int msync(long address, long size, int flags);
+
+  long vmsplice(int pipe, long vectors, long count, int flags);
+
+  int dup2(int file, int number);
+
+  int ioctl(int file, long request, long argument);
+
+  int umount2(@In byte[] target, int flags);
+
+  int geteuid();
+
+  int getpriority(int which, int who);
+
+  int setpriority(int which, int who, int niceness);
+
+  int socketpair(int domain, int type, int protocol, @Out int[] sockets);
+
+  long recvmsg(int socket, Pointer message, int flags);
+
+  int posix_spawn_file_actions_init(Pointer actions);
+
+  int posix_spawn_file_actions_adddup2(Pointer actions, int file, int number);
+
+  int posix_spawn_file_actions_destroy(Pointer actions);
+
+  /** Returns an errno and does not set it; the same holds for the file actions. */
+  int posix_spawnp(
+      @Out int[] process,
+      @In byte[] program,
+      Pointer actions,
+      @Nullable Pointer attributes,
+      Pointer arguments,
+      Pointer environment);
+
+  int waitpid(int process, @Out int[] status, int options);
+
+  int kill(int process, int signal);
+}

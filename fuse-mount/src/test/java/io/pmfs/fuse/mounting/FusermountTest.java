@@ -1,0 +1,136 @@
+package io.pmfs.fuse.mounting;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.pmfs.fuse.mounting.MountException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a mount makes of programs that do not mount. */
+final class FusermountTest {
+  private static final Duration TIMEOUT = Duration.ofSeconds(20);
+
+  @TempDir private Path directory;
+
+  private String program(String name, String script) throws IOException {
+    Path file = Files.writeString(directory.resolve(name), "#!/bin/sh\n" + script + "\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+    return file.toString();
+  }
+
+  private static MountException failure(boolean allowOther, Duration timeout, String... programs) {
+    MountSpec options = new MountSpec(Path.of("/mnt/ü"), "/s,r\\c", allowOther, Duration.ofDays(1));
+    MountException failure =
+        catchThrowableOfType(
+            MountException.class, () -> new Fusermount(options, List.of(programs)).mount(timeout));
+    assertThat(failure).isNotNull();
+    assertThat(failure.getMessage()).startsWith("/mnt/ü cannot be mounted: ").doesNotContain("\n");
+    return failure;
+  }
+
+  private static MountException failure(String... programs) {
+    return failure(false, TIMEOUT, programs);
+  }
+
+  @Test
+  void mount_programRefuses_saysWhatItSaidInOneLine() throws Exception {
+    String program = program("f", "echo 'f: no write access'; echo 'f: to mountpoint' >&2; exit 1");
+
+    MountException failure = failure(program);
+
+    assertThat(failure).hasMessageEndingWith(": f: no write access; f: to mountpoint");
+    assertThat(failure.reason()).isEqualTo(Reason.FAILED);
+  }
+
+  @Test
+  void mount_programMayNotMount_isUnavailableWithRemedy() throws Exception {
+    MountException failure =
+        failure(program("f", "echo 'f: mount failed: Operation not permitted' >&2; exit 1"));
+
+    assertThat(failure).hasMessageContaining("must be set-user-id root");
+    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
+  void mount_programMayNotOpenTheDevice_isUnavailable() throws Exception {
+    MountException failure =
+        failure(program("f", "echo 'f: failed to open /dev/fuse: Permission denied' >&2; exit 1"));
+
+    assertThat(failure).hasMessageEndingWith("failed to open /dev/fuse: Permission denied");
+    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
+  void mount_programSaysNothing_saysItsStatus() throws Exception {
+    assertThat(failure(program("f", "exit 3"))).hasMessageEndingWith("status 3 and no output");
+    assertThat(failure(program("g", "kill -9 $$"))).hasMessageContaining("status 137");
+  }
+
+  @Test
+  void mount_noProgram_namesThePackage() {
+    MountException failure = failure("/nowhere/fusermount3", "/nowhere/fusermount");
+
+    assertThat(failure).hasMessageContaining("not found; install the package fuse3");
+    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
+  void mount_onlyTheSecondProgram_isUsed() throws Exception {
+    assertThat(failure("/nowhere/fusermount3", program("f", "echo second; exit 1")))
+        .hasMessageEndingWith(": second");
+  }
+
+  @Test
+  void mount_programIsNotExecutable_saysSo() throws Exception {
+    Path file = Files.writeString(directory.resolve("f"), "");
+
+    MountException failure = failure(file.toString());
+
+    assertThat(failure).hasMessageEndingWith("cannot be run: EACCES");
+    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
+  void mount_programHangs_isKilled() throws Exception {
+    Path pid = directory.resolve("pid");
+    String program = program("f", "echo $$ >" + pid + "; exec sleep 1000");
+
+    MountException failure = failure(false, Duration.ofSeconds(2), program);
+
+    assertThat(failure).hasMessageEndingWith("did not finish within 2 s");
+    assertThat(Path.of("/proc", Files.readString(pid).strip())).doesNotExist();
+  }
+
+  @Test
+  void mount_program_getsOptionsSocketAndEnvironment() throws Exception {
+    String program =
+        program(
+            "f",
+            "printf '%s ' \"$@\"; echo; readlink /proc/self/fd/$_FUSE_COMMFD; echo $HOME; exit 1");
+    String wanted =
+        "-o ro,nosuid,nodev,default_permissions,max_read=1048576,subtype=pmfs,fsname=/s\\,r\\\\c"
+            + " -- /mnt/ü; socket:[";
+
+    assertThat(failure(program))
+        .hasMessageContaining(wanted)
+        .hasMessageEndingWith("]; " + System.getenv("HOME"));
+    assertThat(failure(true, TIMEOUT, program))
+        .hasMessageContaining("=1048576,allow_other,subtype");
+  }
+
+  @Test
+  void mount_programEnds_isNoZombie() throws Exception {
+    Path pid = directory.resolve("pid");
+
+    failure(program("f", "echo $$ >" + pid));
+
+    assertThat(Path.of("/proc", Files.readString(pid).strip())).doesNotExist();
+  }
+}
