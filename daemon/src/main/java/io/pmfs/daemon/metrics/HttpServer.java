@@ -108,7 +108,7 @@ public final class HttpServer implements AutoCloseable {
                 HttpResponseStatus.METHOD_NOT_ALLOWED,
                 TEXT,
                 Map.of(HttpHeaderNames.ALLOW.toString(), "GET, HEAD"),
-                "use GET\n")
+                "use GET or HEAD\n")
             .send(context, true);
       } else if (!isMeant(request)) {
         error(HttpResponseStatus.MISDIRECTED_REQUEST, "use localhost or a loopback address")

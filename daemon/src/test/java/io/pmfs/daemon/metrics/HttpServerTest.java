@@ -91,9 +91,9 @@ final class HttpServerTest {
   @ParameterizedTest
   @CsvSource({
     "GET /nothing HTTP/1.1, 404, 'not found: try /, /bug, /hold'",
-    "GET /../etc/passwd HTTP/1.1, 404, not here",
-    "POST / HTTP/1.1, 405, only GET",
-    "DELETE / HTTP/1.1, 405, only GET",
+    "GET /../etc/passwd HTTP/1.1, 404, not found",
+    "POST / HTTP/1.1, 405, use GET or HEAD",
+    "DELETE / HTTP/1.1, 405, use GET or HEAD",
     "GET /bug HTTP/1.1, 500, see the log",
     "GET /%zz HTTP/1.1, 400, not a path",
     "gibberish, 400, not an HTTP request"
