@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.util.stream.Collectors.joining;
 
 import io.pmfs.cli.doctor.DoctorCommand;
 import io.pmfs.daemon.Invocation;
@@ -80,6 +81,7 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(new ProfileCommand(invocation));
     commands.addSubcommand(new EvictCommand(invocation));
     commands.addSubcommand(new VerifyCommand(invocation));
+    commands.addSubcommand(new CacheCommand(invocation));
     commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
     commands.addSubcommand(new PackCommand(invocation));
     commands.addSubcommand(new DoctorCommand(invocation));
@@ -159,7 +161,9 @@ final class PmfsCommand implements Runnable {
   public void run() {
     throw new ParameterException(
         spec.commandLine(),
-        "no command given; the commands are mount, umount, run, upgrade, stage, status, profile, evict, verify, pack,"
-            + " config, doctor, curl, bugreport");
+        "no command given; the commands are "
+            + spec.subcommands().keySet().stream()
+                .filter(name -> !name.equals("help"))
+                .collect(joining(", ")));
   }
 }

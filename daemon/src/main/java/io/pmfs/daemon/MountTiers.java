@@ -87,6 +87,7 @@ final class MountTiers {
       return place.open(
           new TierPlace.Opening(
               source.dataset(),
+              settings.source().path(),
               settings.copies().keepFree(),
               settings.metadata().stateDirectory(),
               TierUsage.kept(source.namespace(), spec.name())));

@@ -46,6 +46,9 @@ public final class DirectoryTier implements Tier {
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
   private static final long LARGEST_BUNDLE_BYTES = 512 << 20;
 
+  /** The name of the file that the tier locks, and writes to when it is opened and closed. */
+  public static final String LOCK = "lock";
+
   static final FileAttribute<?> DIRECTORY_MODE =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
   static final FileAttribute<?> FILE_MODE =
@@ -441,6 +444,7 @@ public final class DirectoryTier implements Tier {
   public void close() {
     // Copies are closed by the code that opened them.
     bundles.close();
+    stamp(lock);
     closeQuietly(lock);
   }
 
@@ -449,10 +453,10 @@ public final class DirectoryTier implements Tier {
    * other's copies for leftovers.
    */
   private static FileChannel lock(Path directory) throws IOException {
-    FileChannel file =
-        FileChannel.open(directory.resolve("lock"), Set.of(CREATE, WRITE), FILE_MODE);
+    FileChannel file = FileChannel.open(directory.resolve(LOCK), Set.of(CREATE, WRITE), FILE_MODE);
     try {
       if (file.tryLock() != null) {
+        stamp(file);
         return file;
       }
     } catch (OverlappingFileLockException e) {
@@ -460,6 +464,15 @@ public final class DirectoryTier implements Tier {
     }
     file.close();
     throw new IOException(directory + " is in use by another mount of the same dataset");
+  }
+
+  /** Sets the modification time of the lock's file, which says when the tier was last in use. */
+  private static void stamp(FileChannel file) {
+    try {
+      file.write(ByteBuffer.allocate(1), 0);
+    } catch (IOException e) {
+      log.debug("{}: {}", LOCK, e.getMessage());
+    }
   }
 
   /**

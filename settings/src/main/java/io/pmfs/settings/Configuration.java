@@ -58,6 +58,23 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return new Configuration(mountpoint, Collections.unmodifiableMap(settings));
   }
 
+  /** Those of all mount points that the file has a section for, after that for any other one. */
+  public static List<Configuration> ofAllMounts(Request request, Surroundings surroundings)
+      throws MountFailure {
+    List<Configuration> all = new ArrayList<>();
+    all.add(resolve(request, surroundings));
+    ConfigurationFile file = findFile(request.file(), surroundings);
+    if (file != null) {
+      for (Path mountpoint : file.mounts().keySet()) {
+        all.add(
+            resolve(
+                new Request(request.options(), request.file(), null, mountpoint.toString()),
+                surroundings));
+      }
+    }
+    return all;
+  }
+
   /** The defaults, in a new map. */
   static Map<MountOption<?>, Setting> defaults() {
     Map<MountOption<?>, Setting> settings = new TreeMap<>();

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -29,6 +30,15 @@ public final class DefaultTier {
     }
     throw MountFailure.usage(
         "no local directory for a tier: " + rejected + "; give one with --tier ssd:PATH");
+  }
+
+  /** The usual places that exist and belong to this user, whichever of them is chosen now. */
+  static List<TierSpec> existing(Surroundings surroundings) {
+    return places(surroundings).values().stream()
+        .map(surroundings::resolveLinks)
+        .filter(path -> Files.isDirectory(path) && isOwn(path, surroundings))
+        .map(path -> new TierSpec(TierKind.SSD, path, Capacity.WHOLE_DISK))
+        .toList();
   }
 
   private static Map<String, Path> places(Surroundings surroundings) {

@@ -12,6 +12,8 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The place of a tier that is a directory, with a subdirectory for each dataset. */
@@ -107,7 +109,13 @@ final class DirectoryPlace implements TierPlace {
             tier.capacity().on(diskBytes),
             Math.max(
                 opening.keepFree().on(diskBytes), roomOfState(opening.state(), disk, diskBytes)));
-    return new DirectoryTier(settings, opening.usage(), daxFiles);
+    DirectoryTier opened = new DirectoryTier(settings, opening.usage(), daxFiles);
+    try {
+      copies(opening.dataset()).label(opening.source().toString());
+    } catch (IOException e) {
+      opened.failed(e); // as its next copy would
+    }
+    return opened;
   }
 
   /** The room that copies leave for the state if both are on one disk. */
@@ -127,6 +135,24 @@ final class DirectoryPlace implements TierPlace {
     if (Files.exists(copies)) {
       MoreFiles.deleteRecursively(copies, RecursiveDeleteOption.ALLOW_INSECURE);
     }
+  }
+
+  private DatasetDirectory copies(String dataset) {
+    return new DatasetDirectory(tier.path().resolve(dataset), DirectoryTier.LOCK);
+  }
+
+  @Override
+  public List<Holding> holdings() throws IOException {
+    List<Holding> holdings = new ArrayList<>();
+    for (DatasetDirectory directory : DatasetDirectory.below(tier.path(), DirectoryTier.LOCK)) {
+      holdings.add(directory.holding(tier.kind().word()));
+    }
+    return holdings;
+  }
+
+  @Override
+  public boolean purge(String dataset) throws IOException {
+    return copies(dataset).purge();
   }
 
   @Override

@@ -55,12 +55,17 @@ public interface TierPlace {
    * The mount that a tier is opened for.
    *
    * @param dataset the dataset whose copies the tier holds
+   * @param source the path of its source, for users
    * @param keepFree the space that must stay free on its disk
    * @param state the directory with the records of copies, perhaps on the same disk; null if none
    * @param usage the counts of the last clean stop; null if unknown
    */
   record Opening(
-      String dataset, Capacity keepFree, @Nullable Path state, Tier.@Nullable Usage usage) {}
+      String dataset,
+      Path source,
+      Capacity keepFree,
+      @Nullable Path state,
+      Tier.@Nullable Usage usage) {}
 
   /**
    * Removes all copies of a dataset. The tier must be closed.
@@ -68,6 +73,26 @@ public interface TierPlace {
    * @throws IOException if some may remain
    */
   void wipe(String dataset) throws IOException;
+
+  /**
+   * The datasets whose copies are here in directories, mounted or not. A pool has no directories.
+   *
+   * @throws IOException if the place cannot be read
+   */
+  default List<Holding> holdings() throws IOException {
+    return List.of();
+  }
+
+  /**
+   * Removes all copies of a dataset, unless a mount uses them.
+   *
+   * @return false if a mount does; nothing was removed then
+   * @throws IOException if some may remain
+   */
+  default boolean purge(String dataset) throws IOException {
+    wipe(dataset);
+    return true;
+  }
 
   /**
    * Initialises the place, whatever its content, for {@code --format}.

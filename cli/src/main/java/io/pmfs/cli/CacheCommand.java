@@ -1,0 +1,309 @@
+package io.pmfs.cli;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.CacheContents;
+import io.pmfs.settings.CacheContents.Dataset;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.Holding;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountOption;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TimeSpan;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs cache}: the copies on this machine, whether mounted or not, and their removal. */
+@Command(
+    name = "cache",
+    description = {
+      "Lists the datasets whose copies or state are on this machine, mounted or not, and removes"
+          + " them.",
+      "%nIt looks into the tiers and state directories of the configuration, of each section for a"
+          + " mount point in it, and into the places that are the default. Removing copies never"
+          + " touches the source. A dataset that is mounted is not removed.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs cache",
+      "  pmfs cache --purge /lustre/imagenet          the copies and the state of one dataset",
+      "  pmfs cache --purge --unused-for 30d --dry-run",
+      "  pmfs cache --purge --keep 200G               least recently used ones, until 200G are left",
+      "  pmfs cache --purge --all"
+    })
+final class CacheCommand implements Callable<Integer> {
+  private static final Gson GSON =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  private final Invocation invocation;
+
+  @Parameters(
+      arity = "0..*",
+      paramLabel = "DATASET",
+      description = "Only these: the path of a source, or a name that the list shows.")
+  private List<String> wanted = new ArrayList<>();
+
+  @Option(names = "--json", description = "Print one JSON array.")
+  private boolean json;
+
+  @Option(names = "--purge", description = "Remove copies and state instead of listing them.")
+  private boolean purge;
+
+  @Option(names = "--all", description = "With --purge: of every dataset.")
+  private boolean all;
+
+  @Option(
+      names = "--unused-for",
+      paramLabel = "TIME",
+      description = "Only datasets that no mount has used for so long, such as 30d.")
+  private @Nullable String unusedFor;
+
+  @Option(
+      names = "--keep",
+      paramLabel = "SIZE",
+      description =
+          "With --purge: only as many datasets as needed to leave this size, least recently used"
+              + " first.")
+  private @Nullable String keep;
+
+  @Option(names = "--dry-run", description = "With --purge: say what would be removed.")
+  private boolean dryRun;
+
+  @Option(
+      names = "--tier",
+      paramLabel = "KIND:PATH",
+      description = "Look into this tier instead of those of the configuration.")
+  private List<String> tiers = new ArrayList<>();
+
+  @Option(
+      names = "--state-dir",
+      paramLabel = "DIR",
+      description = "Look into this state directory instead of that of the configuration.")
+  private @Nullable String stateDirectory;
+
+  @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
+  private @Nullable String config;
+
+  CacheCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    boolean isSelected = !wanted.isEmpty() || all || unusedFor != null || keep != null;
+    if (purge && !isSelected) {
+      throw MountFailure.usage(
+          "--purge: of which datasets? Name them, or give --unused-for, --keep or --all");
+    }
+    if (!purge && (all || keep != null || dryRun)) {
+      throw MountFailure.usage("--all, --keep and --dry-run choose what to remove; add --purge");
+    }
+    CacheContents contents = CacheContents.of(configurations(), invocation.surroundings());
+    List<Dataset> datasets = selected(contents.datasets());
+    if (purge) {
+      return purge(contents, datasets);
+    }
+    invocation.out().println(json ? GSON.toJson(toJson(datasets)) : toText(datasets));
+    return ExitStatus.DONE;
+  }
+
+  private List<Configuration> configurations() throws MountFailure {
+    Map<MountOption<?>, List<String>> given = new LinkedHashMap<>();
+    if (!tiers.isEmpty()) {
+      given.put(MountOption.TIER, tiers);
+    }
+    if (stateDirectory != null) {
+      given.put(MountOption.STATE_DIR, List.of(stateDirectory));
+    }
+    return Configuration.ofAllMounts(
+        new Configuration.Request(given, config, null, null), invocation.surroundings());
+  }
+
+  private List<Dataset> selected(List<Dataset> found) throws MountFailure {
+    List<Dataset> chosen = wanted.isEmpty() ? found : named(found);
+    if (unusedFor != null) {
+      Instant limit = invocation.clock().instant().minus(span("--unused-for", unusedFor));
+      chosen = chosen.stream().filter(dataset -> dataset.lastUsed().isBefore(limit)).toList();
+    }
+    return keep == null ? chosen : beyond(chosen, size("--keep", keep));
+  }
+
+  private List<Dataset> named(List<Dataset> found) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    List<Dataset> chosen = new ArrayList<>();
+    for (String word : wanted) {
+      String path = surroundings.resolveLinks(surroundings.resolve(word)).toString();
+      List<Dataset> same =
+          found.stream()
+              .filter(dataset -> dataset.name().equals(word) || path.equals(dataset.source()))
+              .toList();
+      if (same.isEmpty()) {
+        throw MountFailure.usage(
+            word + ": no copies or state of such a dataset are here; see pmfs cache");
+      }
+      chosen.addAll(same);
+    }
+    return chosen;
+  }
+
+  /** The least recently used ones that must go until the others fit. */
+  private static List<Dataset> beyond(List<Dataset> newestFirst, long limit) {
+    long bytes = newestFirst.stream().mapToLong(Dataset::bytes).sum();
+    List<Dataset> chosen = new ArrayList<>();
+    for (int i = newestFirst.size() - 1; i >= 0 && bytes > limit; i--) {
+      Dataset dataset = newestFirst.get(i);
+      if (!dataset.isInUse()) {
+        chosen.add(dataset);
+        bytes -= dataset.bytes();
+      }
+    }
+    return chosen;
+  }
+
+  private static Duration span(String option, String text) throws MountFailure {
+    try {
+      return TimeSpan.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static long size(String option, String text) throws MountFailure {
+    try {
+      return ByteSize.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
+    }
+  }
+
+  private int purge(CacheContents contents, List<Dataset> datasets) throws MountFailure {
+    long bytes = 0;
+    int count = 0;
+    for (Dataset dataset : datasets) {
+      if (dataset.isInUse() && wanted.isEmpty()) {
+        invocation.say(title(dataset) + ": kept: it is mounted");
+        continue;
+      }
+      if (!dryRun) {
+        contents.purge(dataset);
+      }
+      bytes += dataset.bytes();
+      count++;
+      invocation.say(
+          "%s: %s %s"
+              .formatted(
+                  title(dataset),
+                  ByteSize.format(dataset.bytes()),
+                  dryRun ? "would be removed" : "removed"));
+    }
+    invocation.say(
+        "%s %s in %d %s"
+            .formatted(
+                dryRun ? "would free" : "freed",
+                ByteSize.format(bytes),
+                count,
+                count == 1 ? "dataset" : "datasets"));
+    return ExitStatus.DONE;
+  }
+
+  private static String title(Dataset dataset) {
+    String source = dataset.source();
+    return source == null ? dataset.name() : source;
+  }
+
+  /** Mount points by source. */
+  private Map<String, String> mountpoints() throws MountFailure {
+    Map<String, String> mountpoints = new HashMap<>();
+    for (Registry.Entry entry : Registries.open(invocation.surroundings()).running()) {
+      mountpoints.merge(entry.source(), entry.mountpoint(), (one, other) -> one + ", " + other);
+    }
+    return mountpoints;
+  }
+
+  private static String mounted(Dataset dataset, Map<String, String> mountpoints) {
+    if (!dataset.isInUse()) {
+      return "not mounted";
+    }
+    String mountpoint = mountpoints.get(String.valueOf(dataset.source()));
+    return mountpoint == null ? "mounted" : "on " + mountpoint;
+  }
+
+  private String toText(List<Dataset> datasets) throws MountFailure {
+    if (datasets.isEmpty()) {
+      return "no copies on this machine";
+    }
+    Map<String, String> mountpoints = mountpoints();
+    Instant now = invocation.clock().instant();
+    StringBuilder text = new StringBuilder();
+    for (Dataset dataset : datasets) {
+      text.append(
+          "%s%n  %s, used %s, %s; named %s%n"
+              .formatted(
+                  title(dataset),
+                  ByteSize.format(dataset.bytes()),
+                  ago(dataset.lastUsed(), now),
+                  mounted(dataset, mountpoints),
+                  dataset.name()));
+      for (Holding holding : dataset.holdings()) {
+        text.append(
+            "  %-9s %s:%s%n"
+                .formatted(ByteSize.format(holding.bytes()), holding.what(), holding.where()));
+      }
+    }
+    long bytes = datasets.stream().mapToLong(Dataset::bytes).sum();
+    return text.append(
+            "%s in %d %s"
+                .formatted(
+                    ByteSize.format(bytes),
+                    datasets.size(),
+                    datasets.size() == 1 ? "dataset" : "datasets"))
+        .toString();
+  }
+
+  private static String ago(Instant then, Instant now) {
+    Duration span = Duration.between(then, now);
+    return span.compareTo(Duration.ofMinutes(1)) < 0 ? "just now" : TimeSpan.format(span) + " ago";
+  }
+
+  private List<Map<String, Object>> toJson(List<Dataset> datasets) throws MountFailure {
+    Map<String, String> mountpoints = mountpoints();
+    List<Map<String, Object>> objects = new ArrayList<>();
+    for (Dataset dataset : datasets) {
+      Map<String, Object> object = new LinkedHashMap<>();
+      object.put("name", dataset.name());
+      object.put("source", dataset.source());
+      object.put("bytes", dataset.bytes());
+      object.put("lastUsed", dataset.lastUsed().toString());
+      object.put("inUse", dataset.isInUse());
+      object.put("mountpoint", mountpoints.get(String.valueOf(dataset.source())));
+      List<Map<String, Object>> places = new ArrayList<>();
+      for (Holding holding : dataset.holdings()) {
+        Map<String, Object> place = new LinkedHashMap<>();
+        place.put("kind", holding.what());
+        place.put("path", holding.where().toString());
+        place.put("bytes", holding.bytes());
+        place.put("inUse", holding.isInUse());
+        places.add(place);
+      }
+      object.put("places", places);
+      objects.add(object);
+    }
+    return objects;
+  }
+}

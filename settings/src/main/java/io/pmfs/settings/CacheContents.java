@@ -1,0 +1,152 @@
+package io.pmfs.settings;
+
+import static java.util.Comparator.comparing;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The copies and states of all datasets in the places that this user's mounts would use, whether
+ * they are mounted or not.
+ */
+public final class CacheContents {
+  private final Map<Path, TierPlace> tiers = new LinkedHashMap<>();
+  private final Set<Path> states = new LinkedHashSet<>();
+
+  /**
+   * A dataset with all that the places hold of it.
+   *
+   * @param name the name of its directories
+   * @param source the path of its source; null if no place knows it
+   */
+  public record Dataset(String name, @Nullable String source, List<Holding> holdings) {
+    public Dataset {
+      holdings = List.copyOf(holdings);
+    }
+
+    public long bytes() {
+      return holdings.stream().mapToLong(Holding::bytes).sum();
+    }
+
+    public Instant lastUsed() {
+      return holdings.stream().map(Holding::lastUsed).max(Instant::compareTo).orElse(Instant.EPOCH);
+    }
+
+    public boolean isInUse() {
+      return holdings.stream().anyMatch(Holding::isInUse);
+    }
+  }
+
+  private CacheContents() {}
+
+  /**
+   * The places of several configurations, and those that were the default once.
+   *
+   * @throws MountFailure if an option of a configuration makes no sense
+   */
+  public static CacheContents of(Collection<Configuration> configurations, Surroundings world)
+      throws MountFailure {
+    CacheContents contents = new CacheContents();
+    for (Configuration configuration : configurations) {
+      OptionValues values = new OptionValues(configuration.settings(), world);
+      for (TierSpec tier : CopySettings.tiers(values)) {
+        contents.add(tier);
+      }
+      Path state = values.findPlace(MountOption.STATE_DIR);
+      if (state != null) {
+        contents.states.add(state);
+      }
+    }
+    for (TierSpec tier : DefaultTier.existing(world)) {
+      contents.add(tier);
+    }
+    return contents;
+  }
+
+  private void add(TierSpec tier) {
+    TierPlace place = tier.place();
+    tiers.putIfAbsent(tier.path(), place);
+    Path directory = place.directory();
+    if (directory != null) {
+      states.add(directory.resolve(Holding.STATE));
+    }
+  }
+
+  /**
+   * All datasets, the one that was used last first. Reads every directory of copies, which takes
+   * time where there are millions of them.
+   *
+   * @throws MountFailure if a place cannot be read
+   */
+  public List<Dataset> datasets() throws MountFailure {
+    Map<String, List<Holding>> found = new TreeMap<>();
+    for (Map.Entry<Path, TierPlace> tier : tiers.entrySet()) {
+      if (Files.exists(tier.getKey())) {
+        add(found, tier.getKey(), tier.getValue()::holdings);
+      }
+    }
+    for (Path state : states) {
+      add(found, state, () -> StatePlace.holdings(state));
+    }
+    List<Dataset> datasets = new ArrayList<>();
+    found.forEach((name, holdings) -> datasets.add(new Dataset(name, source(holdings), holdings)));
+    datasets.sort(comparing(Dataset::lastUsed).reversed());
+    return datasets;
+  }
+
+  /** Lists the holdings of one place. */
+  private interface Listing {
+    List<Holding> holdings() throws IOException;
+  }
+
+  private static void add(Map<String, List<Holding>> found, Path place, Listing listing)
+      throws MountFailure {
+    try {
+      for (Holding holding : listing.holdings()) {
+        found.computeIfAbsent(holding.dataset(), name -> new ArrayList<>()).add(holding);
+      }
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, place + ": " + Reason.of(e), e);
+    }
+  }
+
+  private static @Nullable String source(List<Holding> holdings) {
+    return holdings.stream().map(Holding::source).filter(Objects::nonNull).findFirst().orElse(null);
+  }
+
+  /**
+   * Removes all that the places hold of a dataset: copies first, so that no record is without one.
+   *
+   * @throws MountFailure if a mount uses it, or something cannot be removed
+   */
+  public void purge(Dataset dataset) throws MountFailure {
+    for (Holding holding : dataset.holdings()) {
+      try {
+        TierPlace tier = tiers.get(holding.where());
+        boolean isUnused =
+            tier == null
+                ? StatePlace.purge(holding.where(), dataset.name())
+                : tier.purge(dataset.name());
+        if (!isUnused) {
+          throw new MountFailure(
+              ExitStatus.IN_USE,
+              holding.where() + ": a mount uses " + dataset.name() + "; unmount it first");
+        }
+      } catch (IOException e) {
+        throw new MountFailure(ExitStatus.FAILED, holding.where() + ": " + Reason.of(e), e);
+      }
+    }
+  }
+}

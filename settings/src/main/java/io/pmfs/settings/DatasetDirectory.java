@@ -1,0 +1,158 @@
+package io.pmfs.settings;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The directory of one dataset below a tier or a state directory, which the mount that uses it
+ * holds by a lock on one of its files.
+ *
+ * @param lock the name of that file
+ */
+record DatasetDirectory(Path path, String lock) {
+  /** A file with the path of the source that the directory belongs to. */
+  private static final String SOURCE = "source";
+
+  /** The allocation unit of ext4 and XFS. */
+  private static final int BLOCK_BYTES = 4096;
+
+  /** The directories of all datasets below a place: those in which the lock's file exists. */
+  static List<DatasetDirectory> below(Path place, String lock) throws IOException {
+    List<DatasetDirectory> found = new ArrayList<>();
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(place)) {
+      for (Path entry : entries) {
+        if (Files.isRegularFile(entry.resolve(lock), LinkOption.NOFOLLOW_LINKS)) {
+          found.add(new DatasetDirectory(entry, lock));
+        }
+      }
+    } catch (NoSuchFileException e) {
+      return List.of();
+    }
+    return found;
+  }
+
+  /** Records the path of the source that the directory belongs to. */
+  void label(String source) throws IOException {
+    Path file = path.resolve(SOURCE);
+    if (!source.equals(source())) {
+      Files.writeString(file, source + "\n", UTF_8);
+    }
+  }
+
+  private @Nullable String source() {
+    try {
+      return Files.readString(path.resolve(SOURCE), UTF_8).strip();
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  Holding holding(String what) throws IOException {
+    Path place = path.getParent();
+    return new Holding(
+        path.getFileName().toString(),
+        source(),
+        place == null ? path : place,
+        what,
+        diskBytes(),
+        lastUsed(),
+        isInUse());
+  }
+
+  /** The disk space of everything in the directory, each file rounded up to a block. */
+  private long diskBytes() throws IOException {
+    long[] bytes = {0};
+    Files.walkFileTree(
+        path,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+            bytes[0] += (attributes.size() + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+            return skipMissing(e);
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException e)
+              throws IOException {
+            return e == null ? FileVisitResult.CONTINUE : skipMissing(e);
+          }
+        });
+    return bytes[0];
+  }
+
+  /** A mount may remove files while they are counted. */
+  private static FileVisitResult skipMissing(IOException e) throws IOException {
+    if (e instanceof NoSuchFileException) {
+      return FileVisitResult.CONTINUE;
+    }
+    throw e;
+  }
+
+  /** A tier stamps its lock; RocksDB makes files at each opening. */
+  private Instant lastUsed() throws IOException {
+    Instant locked = Files.getLastModifiedTime(path.resolve(lock)).toInstant();
+    Instant changed = Files.getLastModifiedTime(path).toInstant();
+    return locked.isAfter(changed) ? locked : changed;
+  }
+
+  private boolean isInUse() throws IOException {
+    try (FileChannel file = FileChannel.open(path.resolve(lock), WRITE)) {
+      return !tryLock(file);
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  /** Locks the file; false if a mount has it locked. */
+  private static boolean tryLock(FileChannel file) throws IOException {
+    try {
+      return file.tryLock() != null;
+    } catch (OverlappingFileLockException e) {
+      return false; // by this process
+    }
+  }
+
+  /** Removes the directory, unless a mount uses it: then nothing is removed, and this is false. */
+  boolean purge() throws IOException {
+    try (FileChannel file = FileChannel.open(path.resolve(lock), WRITE)) {
+      if (!tryLock(file)) {
+        return false;
+      }
+      // The lock is held until all else is gone, so that no mount begins meanwhile.
+      try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
+        for (Path entry : entries) {
+          if (!entry.endsWith(lock)) {
+            MoreFiles.deleteRecursively(entry, RecursiveDeleteOption.ALLOW_INSECURE);
+          }
+        }
+      }
+      MoreFiles.deleteRecursively(path, RecursiveDeleteOption.ALLOW_INSECURE);
+    } catch (NoSuchFileException e) {
+      return true;
+    }
+    return true;
+  }
+}
