@@ -145,8 +145,8 @@ final class OrderReader {
     if (type == FileType.REGULAR) {
       task.counts.totalBytes.add(inode.attributes().size());
     } else if (isNews(place)) {
-      String what = type == FileType.DIRECTORY ? "a directory" : "not a regular file";
-      String reason = place.reason("it is " + what + "; an order must name regular files");
+      String what = type == FileType.DIRECTORY ? "it is a directory" : "it is not a regular file";
+      String reason = place.reason(what + "; an order must name regular files");
       task.report(place.path(), TaskFinding.Kind.FAILED, reason);
     }
   }

@@ -54,7 +54,7 @@ final class DoctorOfMountTest {
 
     assertThat(examine("keep-free = \"0\"\ncluster = \"t\"\nnodes = \"127.0.0.1\"")).isZero();
     assertThat(world.output())
-        .containsPattern("ok +cluster address +127.0.0.1; open to it .* 20000 to 32767");
+        .containsPattern("ok +cluster address +127.0.0.1; open these TCP ports .* 20000 to 32767");
   }
 
   @Test
