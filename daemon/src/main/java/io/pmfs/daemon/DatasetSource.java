@@ -35,6 +35,7 @@ import org.slf4j.LoggerFactory;
 final class DatasetSource implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(DatasetSource.class);
 
+  private static final String AUTO = "auto";
   private static final String DIRECTORY = "directory";
   private static final String INDEX = "shards.index";
 
@@ -43,6 +44,9 @@ final class DatasetSource implements AutoCloseable {
   private final String root;
   private final CountedBackingStore files;
   private final @Nullable ShardSet shards;
+
+  /** How many tar files the directory holds and nothing else; 0 if nothing was to be chosen. */
+  private final int tarFiles;
 
   /** The source that a resumed session began with; null for a new session. */
   private final @Nullable SourceIdentity began;
@@ -56,6 +60,7 @@ final class DatasetSource implements AutoCloseable {
       String root,
       CountedBackingStore files,
       @Nullable ShardSet shards,
+      int tarFiles,
       @Nullable SourceIdentity began,
       @Nullable ReopenedStore reopened) {
     this.settings = settings;
@@ -63,6 +68,7 @@ final class DatasetSource implements AutoCloseable {
     this.root = root;
     this.files = files;
     this.shards = shards;
+    this.tarFiles = tarFiles;
     this.began = began;
     this.reopened = reopened;
   }
@@ -75,20 +81,31 @@ final class DatasetSource implements AutoCloseable {
     CountedBackingStore files = new CountedBackingStore(directory);
     boolean complete = false;
     try {
+      boolean chooses = !file && settings.form().equals(AUTO);
+      int tarFiles = chooses ? ShardSet.countIfAlone(files) : 0;
       ShardSet shards =
           file
               ? shardOf(settings, files)
-              : settings.form().equals(DIRECTORY)
-                  ? null
-                  : shardsOf(settings, files, settings.form().equals("tar"));
+              : unpacks(settings, files, tarFiles) ? shardsOf(settings, files) : null;
       Form form = file ? Form.TAR : shards == null ? Form.DIRECTORY : Form.TARS;
       complete = true;
-      return new DatasetSource(settings, form, directory.identity(), files, shards, null, null);
+      return new DatasetSource(
+          settings, form, directory.identity(), files, shards, tarFiles, null, null);
     } finally {
       if (!complete) {
         files.close();
       }
     }
+  }
+
+  /** Whether the mount shows what is in the tar files of a directory: docs/decisions/0041. */
+  private static boolean unpacks(SourceSettings settings, BackingStore files, int tarFiles)
+      throws FsException, ShardException {
+    return switch (settings.form()) {
+      case DIRECTORY -> false;
+      case AUTO -> ShardSet.isPacked(files) || (settings.nested() && tarFiles > 0);
+      default -> true;
+    };
   }
 
   /** Starts opening the source that a session began with, without waiting; it may be away. */
@@ -101,6 +118,7 @@ final class DatasetSource implements AutoCloseable {
         began.root(),
         new CountedBackingStore(directory),
         null,
+        0,
         began,
         directory);
   }
@@ -154,10 +172,9 @@ final class DatasetSource implements AutoCloseable {
     return ShardSet.ofFile(files, name, settings.nested());
   }
 
-  private static @Nullable ShardSet shardsOf(
-      SourceSettings settings, BackingStore files, boolean asked)
+  private static ShardSet shardsOf(SourceSettings settings, BackingStore files)
       throws FsException, ShardException {
-    return ShardSet.ofDirectory(files, asked, settings.nested());
+    return ShardSet.ofDirectory(files, settings.nested());
   }
 
   /** Different for each source and form, so that state of one is never used for another. */
@@ -208,14 +225,23 @@ final class DatasetSource implements AutoCloseable {
     return reason == null && unpacked instanceof ReopenedStore store ? store.absence() : reason;
   }
 
-  /** What the mount shows instead of the source's own files; empty if it shows those. */
+  /** How the tar files of a new mount are shown, and how to get the other form; else empty. */
   String description() {
-    return shards == null
-        ? ""
-        : "the content of %s, unpacked; --source-form directory shows %s"
-            .formatted(
-                shards.count() == 1 ? "its tar file" : "its " + shards.count() + " tar files",
-                shards.count() == 1 ? "the file itself" : "the files themselves");
+    if (shards == null) {
+      return switch (tarFiles) {
+        case 0 -> "";
+        case 1 -> "its tar file as it is; --source-form tar shows its content";
+        default ->
+            "its %d tar files as they are; --source-form tar shows their content"
+                .formatted(tarFiles);
+      };
+    } else if (form == Form.TAR) {
+      return "the content of the tar file; mount its directory to see the file itself";
+    } else if (shards.count() == 1) {
+      return "the content of its tar file; --source-form directory shows the file itself";
+    }
+    return "the content of its %d tar files; --source-form directory shows the files themselves"
+        .formatted(shards.count());
   }
 
   /** The files of the source, with a count of the requests to them. */
@@ -271,8 +297,8 @@ final class DatasetSource implements AutoCloseable {
       return kept;
     }
     try {
-      ShardSet set = form == Form.TAR ? shardOf(settings, files) : shardsOf(settings, files, true);
-      ShardStore built = openShards(Objects.requireNonNull(set), state, memory, notice);
+      ShardSet set = form == Form.TAR ? shardOf(settings, files) : shardsOf(settings, files);
+      ShardStore built = openShards(set, state, memory, notice);
       if (built.fingerprint().equals(fingerprint)) {
         return built;
       }

@@ -87,7 +87,7 @@ final class MemoryIT {
         "cd \"$1\"; mkdir shards; for d in tree/*; do tar -cf shards/${d##*/}.tar $d; done",
         "tar",
         made.toString());
-    try (MountedPmfs mount = pmfs.mount(LIFETIME, made.resolve("shards"))) {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, made.resolve("shards"), "--source-form", "tar")) {
       task(mount, "stage of shards", "stage", "--jobs", "64");
       assertThat(mount.status().number("tiers.0.copies")).isEqualTo(FILES);
       task(mount, "verify --source of shards", "verify", "--source");

@@ -344,14 +344,14 @@ final class SessionIT {
               part)
           .expect(0);
     }
-    try (MountedPmfs mount = pmfs.mount(LIFETIME, tars)) {
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, tars, "--source-form", "tar")) {
       stageAllButUnread(mount);
       Path elsewhere = tars.resolveSibling("elsewhere");
       Files.move(tars, elsewhere);
       replace(mount);
       assertStagedIsServed(mount);
       assertThat(readUnread(mount).exit()).isNotZero();
-      // A directory that is not all tar files any more would be shown as it is by a new mount.
+      // The session continues with the tar files, whatever lies beside them now.
       Files.writeString(elsewhere.resolve("README"), "text");
       Files.move(elsewhere, tars);
       awaitUnreadIsServed(mount);

@@ -50,6 +50,10 @@ final class ShardMountIT {
     shell(pmfs.scratch().root(), SHARDS);
   }
 
+  private MountedPmfs unpacked(BridgeMode mode) {
+    return mode.mount(pmfs, LIFETIME, source, "--source-form", "tar");
+  }
+
   private static String shell(Path directory, String script) {
     return Command.run("bash", "-euc", "cd '" + directory + "'; " + script).expect(0).out();
   }
@@ -71,7 +75,7 @@ final class ShardMountIT {
   @ParameterizedTest
   @EnumSource
   void directoryOfTarFiles_isADirectoryOfEach(BridgeMode mode) {
-    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, source)) {
+    try (MountedPmfs mount = unpacked(mode)) {
       // What is unpacked has the times of the directories' own members, but for the outermost.
       assertSame(out, mount.mountpoint(), 2);
       assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one\nthree\ntwo\n");
@@ -108,7 +112,7 @@ final class ShardMountIT {
 
   @Test
   void walkAndReadAtOnce_thenFromTheTierAlone() {
-    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+    try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       CompletableFuture<Void> other =
           CompletableFuture.runAsync(
               () -> {
@@ -129,7 +133,7 @@ final class ShardMountIT {
       assertThat(again.number("sourceOperations.opens"))
           .isEqualTo(warm.number("sourceOperations.opens"));
     }
-    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+    try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       assertSame(out, mount.mountpoint(), 2);
       assertThat(mount.status().number("sourceOperations.bytes")).as("read of the shards").isZero();
     }
@@ -137,7 +141,7 @@ final class ShardMountIT {
 
   @Test
   void shardThatChanged_isServedNew_andTheOthersFromTheirCopies() {
-    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+    try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       assertSame(out, mount.mountpoint(), 2);
       mount.awaitStagingIdle();
     }
@@ -148,7 +152,7 @@ final class ShardMountIT {
         touch -r out/one/d tree/one/d
         tar -cf source/one.tar -C tree/one .; rm -r out/one; mkdir out/one; tar -xpf source/one.tar -C out/one
         """);
-    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
+    try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       assertSame(out, mount.mountpoint(), 2);
       // One for the index, and for its members.
       assertThat(mount.status().number("sourceOperations.bytes"))
@@ -162,17 +166,18 @@ final class ShardMountIT {
 
   @Test
   void formOfTheSource_isChosen_andKeptApart() throws Exception {
-    try (MountedPmfs mount =
-        BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source, "--source-form", "directory")) {
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
       assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one.tar\nthree.tar\ntwo.tar\n");
       shell(source, "cmp one.tar '" + mount.mountpoint() + "/one.tar'");
+    }
+    try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source, "--nested")) {
+      assertSame(out, mount.mountpoint(), 2);
     }
     Files.writeString(source.resolve("README"), "about the shards");
     try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
       assertThat(shell(mount.mountpoint(), "ls")).startsWith("README\none.tar");
     }
-    try (MountedPmfs mount =
-        BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source, "--source-form", "tar")) {
+    try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       assertSame(out, mount.mountpoint(), 2);
     }
   }
@@ -194,7 +199,15 @@ final class ShardMountIT {
   void sourceThatCannotBeServed_isOneLineWithTheRemedy() throws Exception {
     shell(source, "head -c 100000 one.tar > cut.tar");
     String mountpoint = pmfs.mountpoint().toString();
-    Command cut = pmfs.run("mount", "--tier", "ssd:" + pmfs.tier(), source.toString(), mountpoint);
+    Command cut =
+        pmfs.run(
+            "mount",
+            "--source-form",
+            "tar",
+            "--tier",
+            "ssd:" + pmfs.tier(),
+            source.toString(),
+            mountpoint);
     assertThat(cut.exit()).isEqualTo(1);
     assertThat(cut.errorLines())
         .singleElement()

@@ -44,7 +44,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .means(
               "what to show of the source: directory shows its files, tar shows the files inside"
                   + " its tar files; auto chooses tar for a single file, for the output of pmfs"
-                  + " pack, and for a directory that holds only tar files");
+                  + " pack and, with --nested, for a directory that holds only tar files");
   public static final MountOption<Boolean> NESTED =
       flag("nested").means("show tar files inside tar files as directories, one level deep");
   public static final MountOption<List<TierSpec>> TIER =

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** The shards of a source in the order of their names, and how they are shown. */
 public final class ShardSet {
@@ -42,58 +42,79 @@ public final class ShardSet {
     return new ShardSet(shards(store, List.of(name)), new IndexForm(true, nested), false);
   }
 
-  /**
-   * The shards in the root of a store. Members of shards from {@code pmfs pack} are shown together
-   * at the root; any other tar file is shown as a directory. Stops listing the root at the first
-   * file that is not a shard, because each node of a job lists it.
-   *
-   * @param asked whether to look for tar files even if there are other files beside them
-   * @return null if the root does not contain only shards, and {@code asked} is false
-   */
-  public static @Nullable ShardSet ofDirectory(BackingStore store, boolean asked, boolean nested)
-      throws FsException, ShardException {
-    boolean packed = has(store, MANIFEST);
-    if (!packed && has(store, UNFINISHED)) {
+  /** Whether {@code pmfs pack} wrote what lies in the root of a store. */
+  public static boolean isPacked(BackingStore store) throws FsException, ShardException {
+    if (has(store, MANIFEST)) {
+      return true;
+    }
+    if (has(store, UNFINISHED)) {
       throw new ShardException(
           "pmfs pack has not finished here; run it again, or mount with --source-form"
               + " directory");
     }
-    boolean certain = packed || asked;
-    Set<FileName> names = new TreeSet<>();
+    return false;
+  }
+
+  /**
+   * How many tar files, by their names, lie in the root of a store; 0 if anything else lies beside
+   * them. Stops listing the root there, because each node of a job lists it.
+   */
+  public static int countIfAlone(BackingStore store) throws FsException {
+    AtomicInteger count = new AtomicInteger();
     AtomicBoolean others = new AtomicBoolean();
     store.list(
         FileName.of(""),
         batch -> {
           for (FileName name : batch) {
             if (!isAside(name)) {
-              names.add(name);
+              count.incrementAndGet();
               if (!ShardName.isShard(name)) {
                 others.set(true);
               }
             }
           }
-          return certain || !others.get();
+          return !others.get();
         });
-    if (!certain && (others.get() || names.isEmpty())) {
-      return null;
-    }
+    return others.get() ? 0 : count.get();
+  }
+
+  /**
+   * The tar files in the root of a store, whatever lies beside them. Members of shards from {@code
+   * pmfs pack} are shown together at the root; any other tar file is shown as a directory.
+   */
+  public static ShardSet ofDirectory(BackingStore store, boolean nested)
+      throws FsException, ShardException {
+    boolean packed = isPacked(store);
+    Set<FileName> names = names(store);
     if (!packed) {
       for (FileName name : names) {
         requireAnyPlace(name);
       }
     }
     names.removeIf(name -> !ShardName.isShard(name));
-    if (names.isEmpty() && !packed) {
-      throw new ShardException("there is no tar file here; mount with --source-form directory");
-    }
     List<Shard> shards = shards(store, names);
-    if (shards.size() < names.size() && !packed && !asked) {
-      return null;
-    }
     if (!packed) {
+      if (shards.isEmpty()) {
+        throw new ShardException("there is no tar file here; mount with --source-form directory");
+      }
       requireDifferent(shards);
     }
     return new ShardSet(shards, new IndexForm(packed, nested), packed);
+  }
+
+  private static Set<FileName> names(BackingStore store) throws FsException {
+    Set<FileName> names = new TreeSet<>();
+    store.list(
+        FileName.of(""),
+        batch -> {
+          for (FileName name : batch) {
+            if (!isAside(name)) {
+              names.add(name);
+            }
+          }
+          return true;
+        });
+    return names;
   }
 
   private static boolean has(BackingStore store, FileName name) throws FsException {

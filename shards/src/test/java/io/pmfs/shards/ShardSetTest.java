@@ -10,11 +10,10 @@ import io.pmfs.tier.DirectMemory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which directories are taken for shards, and which index for theirs. */
+/** Which files of a directory are shards, and which index is theirs. */
 final class ShardSetTest {
   @TempDir private Path directory;
   @TempDir private Path state;
@@ -25,64 +24,56 @@ final class ShardSetTest {
     }
   }
 
-  private @Nullable ShardSet find(boolean asked) throws Exception {
-    return ShardSet.ofDirectory(new PlainDirectory(directory), asked, false);
+  private ShardSet find() throws Exception {
+    return ShardSet.ofDirectory(new PlainDirectory(directory), false);
   }
 
-  private ShardSet found() throws Exception {
-    ShardSet set = find(false);
-    if (set == null) {
-      throw new AssertionError("taken for a directory");
-    }
-    return set;
+  private int alone() throws Exception {
+    return ShardSet.countIfAlone(new PlainDirectory(directory));
   }
 
   @Test
   void ofDirectory_ofNothingButTarFiles_isThose() throws Exception {
     write("b.tar", "a.tar", ".hidden");
 
-    assertThat(found().shards().stream().map(shard -> shard.name().toString()))
+    assertThat(find().shards().stream().map(shard -> shard.name().toString()))
         .containsExactly("a.tar", "b.tar");
-    assertThat(found().form()).isEqualTo(new IndexForm(false, false));
-    assertThat(found().isPacked()).isFalse();
+    assertThat(find().form()).isEqualTo(new IndexForm(false, false));
+    assertThat(find().isPacked()).isFalse();
+    assertThat(alone()).isEqualTo(2);
   }
 
   @Test
-  void ofDirectory_withOtherFiles_isThoseOnlyWhenAsked() throws Exception {
+  void ofDirectory_withOtherFiles_isTheTarFilesAmongThem() throws Exception {
     write("a.tar", "README");
+    Files.createDirectory(directory.resolve("b.tar"));
 
-    assertThat(find(false)).isNull();
-    assertThat(find(true)).isNotNull().extracting(ShardSet::count).isEqualTo(1);
+    assertThat(find().count()).isEqualTo(1);
+    assertThat(alone()).isZero();
   }
 
   @Test
-  void ofDirectory_withAnythingElse_isLookedAtUntilThatIsFound() throws Exception {
+  void countIfAlone_ofAnythingElse_stopsWhereThatIsFound() throws Exception {
     for (int i = 0; i < 5; i++) {
       write("%d.tar".formatted(i));
     }
     Files.createDirectory(directory.resolve("2-train"));
     PlainDirectory store = new PlainDirectory(directory);
 
-    assertThat(ShardSet.ofDirectory(store, false, false)).isNull();
+    assertThat(ShardSet.countIfAlone(store)).isZero();
     assertThat(store.namesListed()).isEqualTo(3);
-    assertThat(ShardSet.ofDirectory(store, true, false)).isNotNull();
-    assertThat(store.namesListed()).as("all, when asked").isEqualTo(3 + 6);
   }
 
   @Test
-  void ofDirectory_empty_isADirectory() throws Exception {
-    assertThat(find(false)).isNull();
-    assertThatThrownBy(() -> find(true))
+  void ofDirectory_withoutTarFiles_isRefused() throws Exception {
+    assertThat(alone()).isZero();
+    assertThatThrownBy(this::find)
         .isInstanceOf(ShardException.class)
         .hasMessageContaining("--source-form directory");
-  }
 
-  @Test
-  void ofDirectory_withADirectoryNamedSo_isADirectory() throws Exception {
-    write("a.tar");
-    Files.createDirectory(directory.resolve("b.tar"));
+    Files.createDirectory(directory.resolve("a.tar"));
 
-    assertThat(find(false)).isNull();
+    assertThatThrownBy(this::find).hasMessageContaining("there is no tar file here");
   }
 
   @Test
@@ -90,9 +81,10 @@ final class ShardSetTest {
     write("s-0.tar", "s-1.tar", "README");
     Files.writeString(directory.resolve("pmfs-pack.json"), "{}");
 
-    assertThat(found().isPacked()).isTrue();
-    assertThat(found().form()).isEqualTo(new IndexForm(true, false));
-    assertThat(found().count()).isEqualTo(2);
+    assertThat(ShardSet.isPacked(new PlainDirectory(directory))).isTrue();
+    assertThat(find().isPacked()).isTrue();
+    assertThat(find().form()).isEqualTo(new IndexForm(true, false));
+    assertThat(find().count()).isEqualTo(2);
   }
 
   @Test
@@ -100,7 +92,7 @@ final class ShardSetTest {
     write("s-0.tar");
     Files.writeString(directory.resolve("pmfs-pack.partial"), "");
 
-    assertThatThrownBy(() -> find(false))
+    assertThatThrownBy(() -> ShardSet.isPacked(new PlainDirectory(directory)))
         .isInstanceOf(ShardException.class)
         .hasMessageContaining("has not finished here; run it again");
   }
@@ -112,16 +104,16 @@ final class ShardSetTest {
     Files.writeString(directory.resolve("pmfs-pack.json"), "{}");
     Files.writeString(directory.resolve("pmfs-pack.partial"), "");
 
-    assertThat(found().isPacked()).isTrue();
-    assertThat(found().count()).isEqualTo(1);
+    assertThat(find().isPacked()).isTrue();
+    assertThat(find().count()).isEqualTo(1);
   }
 
   @Test
-  void ofDirectory_streams_areRefusedWhenAsked() throws Exception {
+  void ofDirectory_streams_areRefused() throws Exception {
     write("a.tar", "b.tar.gz");
 
-    assertThat(find(false)).isNull();
-    assertThatThrownBy(() -> find(true))
+    assertThat(alone()).isZero();
+    assertThatThrownBy(this::find)
         .hasMessageContaining("b.tar.gz: can only be read from its beginning; unpack it");
     assertThatThrownBy(
             () -> ShardSet.ofFile(new PlainDirectory(directory), FileName.of("b.tar.gz"), false))
@@ -132,8 +124,7 @@ final class ShardSetTest {
   void ofDirectory_sameDirectoryTwice_isRefused() throws Exception {
     write("a.tar", "a.tar.zst");
 
-    assertThatThrownBy(() -> find(false))
-        .hasMessageContaining("another tar file is also shown as a");
+    assertThatThrownBy(this::find).hasMessageContaining("another tar file is also shown as a");
   }
 
   @Test
@@ -184,7 +175,7 @@ final class ShardSetTest {
     PlainDirectory files = new PlainDirectory(directory);
     try (ShardStore store =
         ShardSource.open(
-            files, found(), List.of(state.resolve(index)), 2, new DirectMemory(), progress -> {})) {
+            files, find(), List.of(state.resolve(index)), 2, new DirectMemory(), progress -> {})) {
       return String.valueOf(Listing.ofStore(store));
     }
   }
@@ -203,7 +194,7 @@ final class ShardSetTest {
 
   private long opens() throws Exception {
     CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
-    ShardSet set = found();
+    ShardSet set = find();
     try (ShardStore store =
         ShardSource.open(
             files,
