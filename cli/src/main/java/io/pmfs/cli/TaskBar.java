@@ -5,26 +5,25 @@ import java.io.PrintStream;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.util.Locale;
+import java.util.Objects;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
-import me.tongfei.progressbar.ProgressBarStyle;
 import org.jspecify.annotations.Nullable;
 
 /** A progress bar, redrawn in one line of a terminal; none for a short task. */
 final class TaskBar implements TaskDisplay {
   private static final Duration SHORT = Duration.ofSeconds(1);
   private static final int REDRAW_MS = 200;
-  private static final long UNKNOWN = -1;
 
   private final InstantSource clock;
   private @Nullable Instant due;
   private @Nullable ProgressBar bar;
+  private volatile @Nullable TaskReport latest; // the bar's thread draws it
   private final Line line;
 
   TaskBar(PrintStream terminal, int columns, InstantSource clock) {
-    this.line = new Line(terminal, columns);
+    this.line = new Line(terminal, columns - 1); // in the last column the line would wrap
     this.clock = clock;
   }
 
@@ -34,42 +33,19 @@ final class TaskBar implements TaskDisplay {
     if (due == null) {
       due = now.plus(SHORT);
     }
+    latest = report;
     if (bar == null && !now.isBefore(due) && report.isRunning()) {
       bar = draw(report);
-    }
-    ProgressBar shown = bar;
-    if (shown != null) {
-      boolean bytes = report.countsBytes();
-      long total = bytes ? report.totalBytes() : report.totalFiles();
-      shown.maxHint(report.totalsAreFinal() ? total : UNKNOWN);
-      shown.stepTo(bytes ? report.bytes() : report.files());
-      shown.setExtraMessage(message(report));
     }
   }
 
   private ProgressBar draw(TaskReport report) {
-    boolean large = report.totalBytes() >= 10L << 30;
-    ProgressBarBuilder builder =
-        new ProgressBarBuilder()
-            .setTaskName(report.activity())
-            .setStyle(ProgressBarStyle.UNICODE_BLOCK)
-            .setUpdateIntervalMillis(REDRAW_MS)
-            .setConsumer(line)
-            .startsFrom(0, report.elapsed())
-            .showSpeed();
-    return report.countsBytes()
-        ? builder.setUnit(large ? " GiB" : " MiB", large ? 1 << 30 : 1 << 20).build()
-        : builder.setUnit(" files", 1).build();
-  }
-
-  private static String message(TaskReport report) {
-    String whole = report.totalsAreFinal() ? " files" : " or more files";
-    String files = report.countsBytes() ? " %,d of %,d" + whole : "";
-    // The daemon may be another user's.
-    return (String.format(Locale.ROOT, files, report.files(), report.totalFiles())
-            + " "
-            + report.directory())
-        .replaceAll("\\p{Cntrl}", "?");
+    return new ProgressBarBuilder()
+        .setRenderer((state, columns) -> ProgressLine.of(Objects.requireNonNull(latest), columns))
+        .setUpdateIntervalMillis(REDRAW_MS)
+        .setConsumer(line)
+        .startsFrom(0, report.elapsed())
+        .build();
   }
 
   @Override

@@ -37,32 +37,44 @@ final class TaskLines implements TaskDisplay {
 
   /** The progress: files, bytes, rate, time left, directory. */
   static String text(TaskReport report) {
-    StringBuilder text = new StringBuilder(report.activity());
+    String directory = report.directory().isEmpty() ? "" : ", in " + report.directory();
+    return report.activity() + ": " + figures(report) + directory;
+  }
+
+  /** Files, bytes, rate and time left. */
+  static String figures(TaskReport report) {
+    StringBuilder text = new StringBuilder();
     text.append(
         String.format(
             Locale.ROOT,
-            ": %,d of %,d%s files",
+            "%,d of %,d%s files",
             report.files(),
             report.totalFiles(),
             report.totalsAreFinal() ? "" : " or more"));
-    long millis = report.elapsedMs();
-    if (report.countsBytes() && millis > 0) {
+    if (report.countsBytes() && report.elapsedMs() > 0) {
       text.append(
           ", %s of %s, %s/s"
               .formatted(
                   ByteSize.format(report.bytes()),
                   ByteSize.format(report.totalBytes()),
-                  ByteSize.format((long) (report.bytes() * 1000.0 / millis))));
+                  ByteSize.format(bytesPerSecond(report))));
     }
+    String left = timeLeft(report);
+    return left.isEmpty() ? text.toString() : text + ", " + left + " left";
+  }
+
+  static long bytesPerSecond(TaskReport report) {
+    return (long) (report.bytes() * 1000.0 / Math.max(1, report.elapsedMs()));
+  }
+
+  /** As far as it can be told; else empty. */
+  static String timeLeft(TaskReport report) {
     double fraction = report.fraction();
-    if (report.totalsAreFinal() && fraction > 0) {
-      Duration left = Duration.ofMillis((long) (millis * (1 - fraction) / fraction));
-      text.append(", ").append(TimeSpan.format(left)).append(" left");
+    if (!report.totalsAreFinal() || fraction <= 0) {
+      return "";
     }
-    if (!report.directory().isEmpty()) {
-      text.append(", in ").append(report.directory());
-    }
-    return text.toString();
+    return TimeSpan.format(
+        Duration.ofMillis((long) (report.elapsedMs() * (1 - fraction) / fraction)));
   }
 
   @Override

@@ -87,11 +87,86 @@ final class TaskDisplayTest {
     }
 
     String drawn = terminal.toString(UTF_8);
-    assertThat(drawn).contains("staging", "100%", "8/8 MiB", "1,000 of 4,000 files", "z?[2J");
+    assertThat(drawn)
+        .contains("staging", "100%", "8.0 MiB of 8.0 MiB", "1,000 of 4,000 files", "in z?[2J");
     assertThat(drawn).doesNotContain("\033[2J").endsWith("\n").containsOnlyOnce("\n");
   }
 
+  private static TaskReport large(String task, boolean isFinal) {
+    long bytes = 1023L << 30;
+    return new TaskReport(
+        "1",
+        task,
+        "running",
+        null,
+        false,
+        isFinal,
+        12_345_678,
+        bytes * 10,
+        1_234_567,
+        bytes,
+        "train/n02123045/一二三四五六七八九十",
+        1,
+        2,
+        3,
+        4,
+        5_030_000,
+        1);
+  }
+
+  private static int barWidth(String line) {
+    return line.indexOf('|') < 0 ? 0 : line.lastIndexOf('|') - line.indexOf('|') - 1;
+  }
+
+  @Test
+  void line_of80Columns_hasABarAndAllFigures() {
+    assertThat(ProgressLine.of(large("stage", true), 79))
+        .isEqualTo(
+            "staging 10% |█▌              | 1023G/10.0T 208M/s 12h 34m left 1.2M/12.3M files");
+    assertThat(ProgressLine.of(large("prefetch", true), 79))
+        .isEqualTo(
+            "prefetching 10% |██▉                          | 1023G/10.0T 208M/s 12h 34m left");
+    assertThat(barWidth(ProgressLine.of(running(2 << 20), 79))).isGreaterThanOrEqualTo(15);
+  }
+
+  @Test
+  void line_of60Columns_hasTheFigures() {
+    assertThat(ProgressLine.of(large("stage", true), 59).strip())
+        .isEqualTo("staging 10%: 1023G/10.0T 208M/s 12h 34m left");
+    assertThat(ProgressLine.of(large("stage", false), 59).strip())
+        .isEqualTo("staging: 1023G/10.0T+ 208M/s 1.2M/12.3M+ files");
+  }
+
+  @Test
+  void line_ofWideTerminal_hasWordsAndTheEndOfALongDirectory() {
+    assertThat(ProgressLine.of(large("stage", true), 149))
+        .startsWith("staging 10% |")
+        .contains("| 1,234,567 of 12,345,678 files, 1023 GiB of 10.0 TiB, 208 MiB/s, 12h 34m left")
+        .contains(", in ...");
+  }
+
+  @Test
+  void line_ofATaskThatCountsFiles_hasFilesOnce() {
+    assertThat(ProgressLine.of(large("evict", true), 59))
+        .startsWith("evicting 9% |")
+        .endsWith("| 1.2M/12.3M files 12h 34m left");
+  }
+
+  @Test
+  void line_ofAnyWidth_fitsIntoIt() {
+    for (int columns = 1; columns <= 300; columns++) {
+      for (boolean isFinal : new boolean[] {true, false}) {
+        for (String task : List.of("stage", "metadata")) {
+          String line = ProgressLine.of(large(task, isFinal), columns);
+          assertThat(line.length()).isLessThanOrEqualTo(columns);
+          assertThat(barWidth(line))
+              .satisfiesAnyOf(w -> assertThat(w).isZero(), w -> assertThat(w).isBetween(15, 40));
+        }
+      }
+    }
+  }
+
   private TaskDisplay bar() {
-    return new TaskBar(new PrintStream(terminal, true, UTF_8), 120, () -> now);
+    return new TaskBar(new PrintStream(terminal, true, UTF_8), 140, () -> now);
   }
 }
