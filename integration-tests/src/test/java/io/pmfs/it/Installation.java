@@ -175,6 +175,14 @@ final class Installation implements AutoCloseable {
     return Command.run(environment, deadline, line(arguments));
   }
 
+  /** Runs a command on a terminal, which {@code program}, a Python script, makes for it. */
+  Command runOnTerminal(String program, List<String> options, String... arguments) {
+    List<String> line = new ArrayList<>(List.of("python3", "-c", program));
+    line.addAll(options);
+    line.addAll(line(arguments));
+    return Command.run(environment, Command.DEADLINE, line);
+  }
+
   /** Starts a command whose errors are thrown away. */
   Process start(ProcessBuilder.Redirect output, String... arguments) {
     try {
