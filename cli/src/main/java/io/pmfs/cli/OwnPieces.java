@@ -38,7 +38,7 @@ final class OwnPieces {
 
   private static String installation(Surroundings surroundings) {
     StringBuilder text = new StringBuilder();
-    text.append("pmfs ").append(Version.get()).append('\n');
+    text.append("pmfs ").append(Version.withCommit()).append('\n');
     for (String property :
         List.of("java.vm.name", "java.vm.version", "java.vendor", "java.home", "os.arch")) {
       text.append(property).append(' ').append(System.getProperty(property)).append('\n');

@@ -144,7 +144,7 @@ final class Observation implements AutoCloseable {
   synchronized String text() {
     Metrics ready = metrics;
     if (ready == null) {
-      ready = new Metrics(Version.get(), snapshots);
+      ready = new Metrics(Version.get(), Version.commit(), snapshots);
       metrics = ready;
     }
     return ready.text();

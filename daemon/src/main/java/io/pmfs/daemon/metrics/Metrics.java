@@ -47,16 +47,19 @@ public final class Metrics implements AutoCloseable {
    * The metrics of a mount. Its tiers must not change, nor whether it is in a cluster.
    *
    * @param version the version of pmfs
+   * @param commit the commit that was built; null if it is not known
    */
-  public Metrics(String version, Supplier<Snapshot> counts) {
+  public Metrics(String version, @Nullable String commit, Supplier<Snapshot> counts) {
     this.counts = counts;
     snapshot = counts.get();
     StatusReport first = snapshot.status();
     registry.config().commonTags("dataset", first.source(), "mountpoint", first.mountpoint());
     meter(
         "pmfs_info",
-        "always 1; the labels are the version of pmfs and the bridge",
-        Tags.of("version", version, "bridge", first.bridge()),
+        "always 1; the labels are the version of pmfs, its commit and the bridge",
+        // To Prometheus an empty label is none.
+        Tags.of(
+            "version", version, "commit", commit == null ? "" : commit, "bridge", first.bridge()),
         now -> 1);
     figures(Snapshot.class, Tags.empty(), now -> now);
     ofStatus(StatusReport.class, status -> status);

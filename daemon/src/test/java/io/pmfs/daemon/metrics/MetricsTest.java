@@ -32,7 +32,7 @@ final class MetricsTest {
   @BeforeEach
   void open() throws Exception {
     dataset = new MeasuredDataset(directory);
-    metrics = new Metrics("1.2.3", () -> dataset.snapshot(true));
+    metrics = new Metrics("1.2.3", "5f4f736", () -> dataset.snapshot(true));
   }
 
   @AfterEach
@@ -107,7 +107,7 @@ final class MetricsTest {
 
   @Test
   void text_withoutACluster_hasNothingOfOne() {
-    try (Metrics alone = new Metrics("1.2.3", () -> dataset.snapshot(false))) {
+    try (Metrics alone = new Metrics("1.2.3", "5f4f736", () -> dataset.snapshot(false))) {
       assertThat(alone.text()).doesNotContain("pmfs_cluster", "pmfs_peer");
     }
     assertThat(scrape().value("pmfs_peer_hits_total")).isEqualTo(90);
