@@ -33,6 +33,7 @@ import picocli.CommandLine.Spec;
       "  tier = [\"pm:/mnt/pmem0/pmfs:200G\", \"ssd:/local/pmfs:80%%\"]%n"
     },
     sortOptions = false,
+    customSynopsis = "pmfs config [OPTION]... [MOUNTPOINT]",
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs config",

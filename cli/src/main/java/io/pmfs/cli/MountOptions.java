@@ -44,7 +44,9 @@ final class MountOptions {
             + option.description().substring(1)
             + (defaultText == null ? "." : ". Default: " + defaultText.replace("%", "%%") + ".");
     OptionSpec.Builder builder =
-        OptionSpec.builder(option.commandLineName()).description(description);
+        OptionSpec.builder(option.commandLineName())
+            .description(description)
+            .completionCandidates(option.choices());
     return switch (option.kind()) {
       case FLAG -> builder.type(Boolean.class).arity("0").negatable(true).build();
       case LIST ->

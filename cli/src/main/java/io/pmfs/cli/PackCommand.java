@@ -43,11 +43,14 @@ import picocli.CommandLine.Parameters;
       "  pmfs pack --check /shards",
       "  pmfs mount /lustre/imagenet-shards /mnt/dataset",
       "",
-      "To continue an interrupted pack, run the same command again.",
-      "",
-      "Exit status: 0 done; 1 not complete, run it again; 2 wrong usage, or a source or directory",
-      "that cannot be used; 4 complete except for what --skip-unreadable left out, or --check",
-      "found an error."
+      "To continue an interrupted pack, run the same command again."
+    },
+    exitCodeListHeading = ExitStatuses.HEADING,
+    exitCodeList = {
+      "0:done",
+      "1:not complete: run it again",
+      "2:wrong usage, or a source or directory that cannot be used",
+      "4:complete except for what --skip-unreadable left out, or --check found an error"
     })
 final class PackCommand implements Callable<Integer> {
   private static final int LISTED_LINES = 20;

@@ -36,10 +36,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "  pmfs mount /lustre/imagenet /mnt/dataset",
       "  pmfs stage /mnt/dataset",
       "  pmfs status /mnt/dataset",
-      "  pmfs umount /mnt/dataset",
-      "",
-      "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not mounted,",
-      "4 done in part, 5 this machine cannot mount (use the source path instead)."
+      "  pmfs umount /mnt/dataset"
     })
 final class PmfsCommand implements Runnable {
   @Spec private CommandSpec spec;
@@ -87,9 +84,10 @@ final class PmfsCommand implements Runnable {
     commands.addSubcommand(new DoctorCommand(invocation));
     commands.addSubcommand(new CurlCommand(invocation));
     commands.addSubcommand(new BugreportCommand(invocation));
+    ExitStatuses.addTo(commands);
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
-      command.getCommandSpec().version("pmfs " + Version.get());
+      command.getCommandSpec().version("pmfs " + Version.withCommit());
       command.getCommandSpec().usageMessage().width(100);
     }
     return commands;

@@ -40,9 +40,6 @@ import picocli.CommandLine.Spec;
           + " point share the mount, and the last one unmounts. If the dataset is already mounted"
           + " elsewhere, that mount uses the copies, and each further run keeps its own, in run-2,"
           + " run-3, ... below each tier.",
-      "%nExit status: that of COMMAND, or 128+N if signal N killed it; 126 if it is not executable,"
-          + " 127 if it is not found. If pmfs fails before it starts COMMAND: 121 failed, 122 wrong"
-          + " usage or configuration, 125 this machine cannot mount.",
       "%nThe options of pmfs mount also work here, as do the environment and pmfs.toml.%n"
     },
     sortOptions = false,

@@ -11,7 +11,6 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -53,9 +52,11 @@ final class ClusterParser {
                     "'"
                         + text
                         + "' is not known; choose one of "
-                        + Arrays.stream(RemoteCopies.values())
-                            .map(RemoteCopies::word)
-                            .collect(Collectors.joining(", "))));
+                        + String.join(", ", remoteCopyWords())));
+  }
+
+  static String[] remoteCopyWords() {
+    return Arrays.stream(RemoteCopies.values()).map(RemoteCopies::word).toArray(String[]::new);
   }
 
   /** A part of a request to a peer that has a time limit. */

@@ -27,6 +27,7 @@ final class Declaration<T> {
   @Nullable String defaultText;
   String example = "";
   Group group = Group.GENERAL;
+  List<String> choices = List.of();
   boolean isForFiles = true;
 
   private Declaration(
@@ -57,7 +58,7 @@ final class Declaration<T> {
 
   /** One of a few words. */
   static Declaration<String> choice(String key, String placeholder, String... words) {
-    return value(key, placeholder, ValueParser.oneOf(List.of(words)));
+    return value(key, placeholder, ValueParser.oneOf(List.of(words))).offering(words);
   }
 
   /** The path of a file or a directory. */
@@ -92,6 +93,12 @@ final class Declaration<T> {
    */
   Declaration<T> naming(Function<String, List<String>> found) {
     paths = found;
+    return this;
+  }
+
+  /** Words for completion: all that the option takes, or the usual ones. */
+  Declaration<T> offering(String... words) {
+    choices = List.of(words);
     return this;
   }
 

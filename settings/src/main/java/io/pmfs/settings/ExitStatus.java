@@ -1,5 +1,7 @@
 package io.pmfs.settings;
 
+import java.util.List;
+
 /** The exit statuses that job scripts rely on. */
 public final class ExitStatus {
   public static final int DONE = 0;
@@ -27,6 +29,68 @@ public final class ExitStatus {
 
   /** Between daemon and supervisor only: start the installed version on the same session. */
   public static final int HANDED_OVER = 75;
+
+  /**
+   * What a status means. Help, manual pages and the tables in docs derive from it.
+   *
+   * @param status the number, or a sum such as 128+N
+   * @param summary for the help: begins in lower case and ends without a full stop
+   * @param details more, for manuals; may be empty
+   */
+  public record Meaning(String status, String summary, String details) {
+    private Meaning(int status, String summary, String details) {
+      this(Integer.toString(status), summary, details);
+    }
+
+    public String text() {
+      return details.isEmpty() ? summary : summary + "; " + details;
+    }
+  }
+
+  /** The statuses of all commands but {@code pmfs run}. */
+  public static final List<Meaning> MEANINGS =
+      List.of(
+          new Meaning(DONE, "done", ""),
+          new Meaning(FAILED, "failed", ""),
+          new Meaning(
+              USAGE,
+              "wrong usage or configuration",
+              "also a source, mount point or tier that does not exist or cannot be used"),
+          new Meaning(
+              NOT_MOUNTED,
+              "not mounted",
+              "from commands that need a mount: umount, status, stage, evict, verify, upgrade,"
+                  + " profile"),
+          new Meaning(
+              PARTLY,
+              "done in part",
+              "not all files could be staged, or some copies were bad; from status: all reads go to"
+                  + " the source, or the state cannot be recorded"),
+          new Meaning(
+              CANNOT,
+              "this machine cannot mount",
+              "no /dev/fuse or no permission: the job should use the source path instead"),
+          new Meaning(
+              IN_USE,
+              "another mount uses this dataset's copies and state",
+              "from mount: name another --tier and --state-dir"));
+
+  /** What {@code pmfs run} adds to the status of pmfs if it does not start its command. */
+  private static final int RUN = 120;
+
+  /** The statuses of {@code pmfs run}; scripts/pmfs-run. */
+  public static final List<Meaning> MEANINGS_OF_RUN =
+      List.of(
+          new Meaning("N", "COMMAND ended with status N", ""),
+          new Meaning(RUN + FAILED, "pmfs failed before it started COMMAND", ""),
+          new Meaning(RUN + USAGE, "wrong usage or configuration, before pmfs started COMMAND", ""),
+          new Meaning(
+              RUN + CANNOT,
+              "this machine cannot mount",
+              "--or-source runs COMMAND on the source instead"),
+          new Meaning(126, "COMMAND is not executable", ""),
+          new Meaning(127, "COMMAND is not found", ""),
+          new Meaning("128+N", "signal N killed COMMAND, or stopped pmfs before it", ""));
 
   private ExitStatus() {}
 }

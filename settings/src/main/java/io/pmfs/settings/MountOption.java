@@ -66,6 +66,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " directly");
   public static final MountOption<Compression> COMPRESSION =
       value("compression", "HOW", Compression::parse)
+          .offering("none", "zstd", "auto")
           .byDefault("none")
           .means(
               "how to store copies: none; zstd[:LEVEL] compresses all files, at level 1 to 19, 3"
@@ -169,6 +170,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .means("how many nodes of the cluster hold each file, 1 to 16");
   public static final MountOption<RemoteCopies> REMOTE_COPIES =
       value("remote-copies", "WHEN", ClusterParser::remoteCopies)
+          .offering(ClusterParser.remoteCopyWords())
           .in(Group.CLUSTER)
           .byDefault("auto")
           .means(
@@ -262,6 +264,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   private final @Nullable String defaultText;
   private final String example;
   private final Group group;
+  private final List<String> choices;
   private final boolean isForFiles;
   private final String description;
 
@@ -274,6 +277,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     this.defaultText = declared.defaultText;
     this.example = declared.example;
     this.group = declared.group;
+    this.choices = declared.choices;
     this.isForFiles = declared.isForFiles;
     this.description = description;
     this.index = ALL.size();
@@ -308,6 +312,11 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
 
   public Group group() {
     return group;
+  }
+
+  /** Words for completion; empty if the option takes anything else. */
+  public List<String> choices() {
+    return choices;
   }
 
   /** The key in a configuration file. */

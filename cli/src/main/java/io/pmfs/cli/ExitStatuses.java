@@ -1,0 +1,35 @@
+package io.pmfs.cli;
+
+import io.pmfs.settings.ExitStatus;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Function;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.UsageMessageSpec;
+
+/** {@link ExitStatus} in the help of commands. */
+final class ExitStatuses {
+  static final String HEADING = "%nExit status:%n";
+
+  private ExitStatuses() {}
+
+  static void addTo(CommandLine commands) {
+    add(commands, ExitStatus.MEANINGS, ExitStatus.Meaning::summary);
+    add(
+        Objects.requireNonNull(commands.getSubcommands().get("run")),
+        ExitStatus.MEANINGS_OF_RUN,
+        ExitStatus.Meaning::text);
+  }
+
+  private static void add(
+      CommandLine command,
+      List<ExitStatus.Meaning> meanings,
+      Function<ExitStatus.Meaning, String> text) {
+    Map<String, String> list = new LinkedHashMap<>();
+    meanings.forEach(meaning -> list.put(meaning.status(), text.apply(meaning)));
+    UsageMessageSpec usage = command.getCommandSpec().usageMessage();
+    usage.exitCodeListHeading(HEADING).exitCodeList(list);
+  }
+}
