@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.daemon.Version;
 import io.pmfs.settings.ExitStatus;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -86,13 +87,17 @@ final class CommandsTest {
     assertThat(world.output())
         .contains(
             "mount", "umount", "stage", "status", "evict", "verify", "config", "doctor", "help");
-    assertThat(world.output()).contains("5 this machine cannot mount", "Examples:");
+    assertThat(world.output()).contains("Examples:");
+    for (ExitStatus.Meaning meaning : ExitStatus.MEANINGS) {
+      assertThat(world.output())
+          .containsPattern("\n +" + meaning.status() + " +" + meaning.summary() + "\n");
+    }
   }
 
   @Test
   void version_anywhere_isPrinted() {
     assertThat(world.execute("--version")).isZero();
-    assertThat(world.output()).matches("pmfs \\d+\\..*\n");
+    assertThat(world.output()).isEqualTo("pmfs " + Version.withCommit() + "\n");
     assertThat(world.execute("mount", "--version")).isZero();
     assertThat(world.output()).matches("pmfs \\d+\\..*\n");
   }
@@ -190,6 +195,7 @@ final class CommandsTest {
         .containsPattern("ok +libfuse +libfuse.so.2 in ld.so.cache")
         .containsPattern("ok +open files +524288")
         .containsPattern("ok +kernel +6.12.0-1-amd64")
+        .containsPattern("\npmfs can mount here(, with \\d+ warnings?)?\\.\n$")
         .doesNotContain("fail");
   }
 
@@ -202,7 +208,9 @@ final class CommandsTest {
     assertThat(world.execute("doctor")).isEqualTo(ExitStatus.CANNOT);
     assertThat(world.output())
         .containsPattern("fail +/dev/fuse .*modprobe fuse")
-        .containsPattern("fail +libfuse .*apt-get install libfuse2");
+        .containsPattern("fail +libfuse .*apt-get install libfuse2")
+        .containsPattern(
+            "\npmfs cannot mount here: \\d+ problems; first mend /dev/fuse: .*modprobe fuse.*\n$");
   }
 
   @Test
@@ -270,9 +278,12 @@ final class CommandsTest {
   }
 
   @Test
-  void doctor_json_isAnArray() {
+  void doctor_json_hasVerdictAndFindings() {
     assertThat(world.execute("doctor", "--json")).isZero();
-    assertThat(JsonParser.parseString(world.output()).getAsJsonArray()).isNotEmpty();
+
+    JsonObject report = JsonParser.parseString(world.output()).getAsJsonObject();
+    assertThat(report.get("verdict").getAsString()).startsWith("pmfs can mount here");
+    assertThat(report.getAsJsonArray("findings")).isNotEmpty();
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.pmfs.cli.doctor;
 
+import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.Configuration;
@@ -37,6 +38,9 @@ import picocli.CommandLine.Parameters;
       "  pmfs doctor || echo use the source"
     })
 public final class DoctorCommand implements Callable<Integer> {
+  private static final Gson GSON =
+      new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().create();
+
   private final Invocation invocation;
 
   @Parameters(
@@ -50,8 +54,11 @@ public final class DoctorCommand implements Callable<Integer> {
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
   private @Nullable String config;
 
-  @Option(names = "--json", description = "Print a JSON array of findings.")
+  @Option(names = "--json", description = "Print a JSON object with the verdict and the findings.")
   private boolean json;
+
+  /** The output of --json. */
+  private record Report(String verdict, List<Finding> findings) {}
 
   public DoctorCommand(Invocation invocation) {
     this.invocation = invocation;
@@ -60,46 +67,53 @@ public final class DoctorCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     List<Finding> findings = new ArrayList<>(new Examination(invocation.surroundings()).run());
-    if (mountpoint != null) {
-      findings.addAll(ofMount(mountpoint));
+    Verdict verdict;
+    if (mountpoint == null) {
+      verdict = Verdict.ofMachine(findings);
+    } else {
+      Path place = place(mountpoint);
+      boolean mounted = addFindingsOfMount(place, mountpoint, findings);
+      verdict = Verdict.ofMount(place, mounted, findings);
     }
     if (json) {
-      invocation
-          .out()
-          .println(
-              new GsonBuilder()
-                  .setPrettyPrinting()
-                  .disableHtmlEscaping()
-                  .create()
-                  .toJson(findings));
+      invocation.out().println(GSON.toJson(new Report(verdict.sentence(), findings)));
     } else {
       findings.forEach(f -> invocation.out().println(line(f)));
+      invocation.out().println(verdict.sentence());
     }
-    boolean impossible = findings.stream().anyMatch(f -> f.grade() == Finding.Grade.FAIL);
-    return impossible ? ExitStatus.CANNOT : ExitStatus.DONE;
+    return verdict.isGood() ? ExitStatus.DONE : ExitStatus.CANNOT;
   }
 
-  private List<Finding> ofMount(String place) {
+  private Path place(String text) {
+    Surroundings surroundings = invocation.surroundings();
+    return surroundings.resolveLinks(surroundings.resolve(text));
+  }
+
+  /**
+   * Examines the mount, or what would be mounted there; returns whether something is mounted there.
+   */
+  private boolean addFindingsOfMount(Path path, String place, List<Finding> findings) {
     Surroundings surroundings = invocation.surroundings();
     try {
-      Path path = surroundings.resolveLinks(surroundings.resolve(place));
       Registries registries = Registries.open(surroundings, invocation::warn);
       Registry.Entry mounted = registries.await(path);
       if (mounted != null) {
-        return new MountedExamination(mounted, surroundings).run();
+        findings.addAll(new MountedExamination(mounted, surroundings).run());
+        return true;
       }
       MountTable.Mount mount = surroundings.mounts().at(path);
       if (mount != null && mount.isPmfs()) {
-        String line = registries.absence(path).line();
-        return List.of(new Finding(Finding.Grade.FAIL, "mount", line));
+        findings.add(new Finding(Finding.Grade.FAIL, "mount", registries.absence(path).line()));
+        return true;
       }
       Configuration configuration =
           Configuration.resolve(
               new Configuration.Request(Map.of(), config, null, place), surroundings);
-      return new MountExamination(configuration.toSettings(surroundings)).run();
+      findings.addAll(new MountExamination(configuration.toSettings(surroundings)).run());
     } catch (MountFailure e) {
-      return List.of(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
+      findings.add(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
     }
+    return false;
   }
 
   private static String line(Finding finding) {

@@ -31,7 +31,8 @@ final class DoctorOfMountTest {
     assertThat(world.output())
         .containsPattern("ok +source +.*/src: answers")
         .containsPattern("ok +tier ssd +.*/tier: .* free")
-        .containsPattern("ok +state +");
+        .containsPattern("ok +state +")
+        .containsPattern("\npmfs can mount .*/mnt(, with \\d+ warnings?)?\\.\n$");
   }
 
   @Test
@@ -39,7 +40,10 @@ final class DoctorOfMountTest {
     Files.delete(source);
 
     assertThat(examine("")).isEqualTo(ExitStatus.CANNOT);
-    assertThat(world.output()).containsPattern("fail +source +.*/src: not there; check");
+    assertThat(world.output())
+        .containsPattern("fail +source +.*/src: not there; check")
+        .containsPattern(
+            "\npmfs cannot mount .*/mnt: 1 problem; first mend source: .*/src: not there.*\n$");
   }
 
   @Test
