@@ -6,25 +6,16 @@ import io.pmfs.cli.Documentation;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
-import org.asciidoctor.Asciidoctor;
-import org.asciidoctor.Attributes;
-import org.asciidoctor.Options;
-import org.asciidoctor.SafeMode;
-import picocli.AutoComplete;
 import picocli.CommandLine;
-import picocli.codegen.docgen.manpage.ManPageGenerator;
 
 /**
  * Writes manual pages, shell completion, the configuration file and Debian's changelog from the
@@ -50,13 +41,13 @@ public final class Documents {
   }
 
   /**
-   * Takes the directory to write to, the version, its time, the maintainer, and the source of the
-   * manual page mount.pmfs(8), which belongs to no command.
+   * Takes the directory to write to, the version, its time, the maintainer, the source of the
+   * manual page mount.pmfs(8), which belongs to no command, and the page docs/configuration.md.
    */
   public static void main(String[] args) throws Exception {
     Documents documents = new Documents(Path.of(args[0]), args[1], time(args[2]));
     CommandLine commands = Documentation.commands();
-    documents.writeManualPages(commands, Path.of(args[4]));
+    documents.writeManualPages(commands, Path.of(args[4]), Path.of(args[5]));
     documents.writeCompletion(commands);
     documents.write("pmfs.toml", Documentation.configuration());
     documents.writeChangelog(args[3]);
@@ -69,54 +60,21 @@ public final class Documents {
         : DateTimeFormatter.ISO_DATE_TIME.parse(text, Instant::from);
   }
 
-  private void writeManualPages(CommandLine commands, Path helper) throws IOException {
-    List<CommandLine> all = new ArrayList<>(commands.getSubcommands().values());
-    all.removeIf(command -> command.getCommandName().equals("help"));
-    all.add(commands);
-    try (Asciidoctor asciidoctor = Asciidoctor.Factory.create()) {
-      for (CommandLine command : all) {
-        String name = command.getCommandSpec().qualifiedName("-");
-        writeManualPage(asciidoctor, name + ".1", source(command));
-      }
-      writeManualPage(asciidoctor, "mount.pmfs.8", Files.readString(helper, UTF_8));
+  private void writeManualPages(CommandLine commands, Path helper, Path configuration)
+      throws IOException {
+    String date = DateTimeFormatter.ISO_LOCAL_DATE.withZone(ZoneOffset.UTC).format(time);
+    ManualPages pages =
+        new ManualPages(
+            commands, Files.readString(helper, UTF_8), Files.readString(configuration, UTF_8));
+    for (Map.Entry<String, String> page : pages.write(date, "pmfs " + version).entrySet()) {
+      String file = page.getKey();
+      writeCompressed(
+          "share/man/man" + file.charAt(file.length() - 1) + "/" + file + ".gz", page.getValue());
     }
   }
 
-  private static String source(CommandLine command) {
-    StringWriter page = new StringWriter();
-    PrintWriter writer = new PrintWriter(page);
-    ManPageGenerator.writeSingleManPage(writer, command.getCommandSpec());
-    writer.flush();
-    return page.toString();
-  }
-
-  private void writeManualPage(Asciidoctor asciidoctor, String name, String source)
-      throws IOException {
-    Attributes attributes =
-        Attributes.builder()
-            .attribute("reproducible", "")
-            .attribute(
-                "docdate", DateTimeFormatter.ISO_LOCAL_DATE.withZone(ZoneOffset.UTC).format(time))
-            .attribute("manmanual", "pmfs manual")
-            .attribute("mansource", "pmfs " + version)
-            .build();
-    Options options =
-        Options.builder()
-            .backend("manpage")
-            .standalone(true)
-            .safe(SafeMode.SECURE)
-            .attributes(attributes)
-            .build();
-    String section = name.substring(name.length() - 1);
-    writeCompressed(
-        "share/man/man" + section + "/" + name + ".gz", asciidoctor.convert(source, options));
-  }
-
   private void writeCompletion(CommandLine commands) throws IOException {
-    // The file is sourced, not run, so it needs no interpreter line.
-    write(
-        "share/bash-completion/completions/pmfs",
-        AutoComplete.bash("pmfs", commands).replaceFirst("^#!.*\n", ""));
+    write("share/bash-completion/completions/pmfs", Completion.of(commands));
   }
 
   /** Debian requires this changelog; changes for users are in CHANGELOG.md. */
