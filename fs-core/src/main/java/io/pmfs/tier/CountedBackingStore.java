@@ -4,10 +4,12 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A backing store that counts its requests, including failed ones. */
@@ -25,9 +27,16 @@ public final class CountedBackingStore implements BackingStore {
   private final LongAdder errors = new LongAdder();
   private final LongAdder begun = new LongAdder();
   private final LongAdder ended = new LongAdder();
+  private final LongSupplier nanos;
+  private volatile long lastNanos;
 
   public CountedBackingStore(BackingStore store) {
+    this(store, System::nanoTime);
+  }
+
+  CountedBackingStore(BackingStore store, LongSupplier nanos) {
     this.store = store;
+    this.nanos = nanos;
   }
 
   public SourceOperations operations() {
@@ -58,6 +67,13 @@ public final class CountedBackingStore implements BackingStore {
     return ended.sum();
   }
 
+  /** How long ago the store was last asked, zero while it is; null if it never was. */
+  public @Nullable Duration sinceLastRequest() {
+    long over = ended();
+    long all = begun();
+    return all == 0 ? null : Duration.ofNanos(all > over ? 0 : nanos.getAsLong() - lastNanos);
+  }
+
   /** A request to the store. */
   private interface Request<T> {
     T run() throws FsException;
@@ -81,8 +97,13 @@ public final class CountedBackingStore implements BackingStore {
     try {
       return request.run();
     } finally {
-      ended.increment();
+      end();
     }
+  }
+
+  private void end() {
+    lastNanos = nanos.getAsLong();
+    ended.increment();
   }
 
   @Override
@@ -169,7 +190,7 @@ public final class CountedBackingStore implements BackingStore {
       try {
         return sequence.next();
       } finally {
-        ended.increment();
+        end();
       }
     }
 

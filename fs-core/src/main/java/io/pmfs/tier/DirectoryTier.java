@@ -57,6 +57,7 @@ public final class DirectoryTier implements Tier {
   private final TierSettings settings;
   private final CopyFiles files;
   private final FileChannel lock;
+  private final RememberedDisk disk;
   private final Room room;
   private final Bundles bundles;
   private final @Nullable DaxEvidence dax;
@@ -97,8 +98,9 @@ public final class DirectoryTier implements Tier {
     this.dax = daxFiles == null ? null : DaxProbe.probe(files.incoming(), daxFiles, Path.of("/"));
     this.synced = dax != null && dax.isReal();
     this.daxFiles = daxFiles != null && isDirect() ? daxFiles : DaxFiles.NONE;
-    FileStore disk = Files.getFileStore(settings.directory());
-    this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk::getUsableSpace);
+    FileStore store = Files.getFileStore(settings.directory());
+    this.disk = new RememberedDisk(store::getUsableSpace, DirectoryTier::start);
+    this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk);
     this.bundles =
         new Bundles(
             new BundleFiles(settings.directory().resolve("bundles"), synced),
@@ -112,6 +114,12 @@ public final class DirectoryTier implements Tier {
       room.found(fileBytes);
     }
     this.health = new TierHealth(settings.name(), usage != null || isEmpty);
+  }
+
+  private static void start(Runnable question) {
+    Thread thread = new Thread(question, "tier-room");
+    thread.setDaemon(true);
+    thread.start();
   }
 
   private static long bundleBytes(long capacityBytes) {
@@ -438,6 +446,11 @@ public final class DirectoryTier implements Tier {
         settings.capacityBytes(),
         room.used(),
         copyCount.get());
+  }
+
+  @Override
+  public long availableBytes() {
+    return health.acceptsLater() ? room.available(disk.recentlyUsableBytes()) : 0;
   }
 
   @Override

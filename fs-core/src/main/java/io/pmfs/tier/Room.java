@@ -58,6 +58,17 @@ final class Room {
     return usedBytes.get();
   }
 
+  /**
+   * The bytes that more copies can use.
+   *
+   * @param usableBytes the number of free bytes on the disk
+   */
+  long available(long usableBytes) {
+    long left = capacityBytes - usedBytes.get();
+    long leftOnDisk = usableBytes - keepFreeBytes - reservedBytes.get();
+    return Math.max(0, Math.min(left, leftOnDisk));
+  }
+
   /** Whether the disk has a little more free than must be left. */
   boolean isDiskFree() throws IOException {
     return disk.usableBytes() > keepFreeBytes + UNIT_BYTES;

@@ -143,6 +143,18 @@ public interface Tier extends AutoCloseable {
 
   TierStatus status();
 
+  /**
+   * The bytes that more copies can use before others must go: less than the capacity leaves if the
+   * disk has less free; 0 while the tier accepts none because its disk is full or it has failed.
+   * Waits for a disk that hangs for a moment only, and then answers as last heard.
+   */
+  default long availableBytes() {
+    TierStatus now = status();
+    boolean accepts =
+        now.state() == TierStatus.State.ON || now.state() == TierStatus.State.RECOVERING;
+    return accepts ? Math.max(0, now.capacityBytes() - now.usedBytes()) : 0;
+  }
+
   /** The counts to pass to the next session's tier; null if unknown. */
   default @Nullable Usage usage() {
     return null;

@@ -54,6 +54,11 @@ final class TierHealth {
     return state == State.ON;
   }
 
+  /** Whether the tier accepts copies, or will once they were counted. */
+  boolean acceptsLater() {
+    return state == State.ON || state == State.RECOVERING;
+  }
+
   boolean hasFailed() {
     return state == State.FAILED;
   }

@@ -7,13 +7,27 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.metadata.FileName;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 final class CountedBackingStoreTest {
   private final FakeStore fake = new FakeStore();
   private final FaultyStore faulty = new FaultyStore(fake);
   private final CountedBackingStore store = new CountedBackingStore(faulty);
+
+  @Test
+  void sinceLastRequest_isTheTimeSinceTheLastAnswer() throws Exception {
+    AtomicLong nanos = new AtomicLong(-5);
+    CountedBackingStore timed = new CountedBackingStore(faulty, nanos::get);
+    assertThat(timed.sinceLastRequest()).isNull();
+
+    timed.statistics();
+    nanos.addAndGet(12);
+
+    assertThat(timed.sinceLastRequest()).isEqualTo(Duration.ofNanos(12));
+  }
 
   @Test
   void operations_eachKind_isCountedOnce() throws Exception {

@@ -308,6 +308,7 @@ final class DirectoryTierTest extends TierContract {
     assertThat(tier.create(7, 1)).isNull();
     assertThat(tier.status().state()).isEqualTo(TierStatus.State.FULL);
     assertThat(tier.status().reason()).contains("--keep-free");
+    assertThat(tier.availableBytes()).isZero();
     assertThat(tier.status().usedBytes()).isZero();
   }
 

@@ -312,8 +312,10 @@ public abstract class TierContract {
   void fail_onceCalled_holdsNothing() throws Exception {
     try (Tier tier = newTier()) {
       put(tier, 7, content(1, 10));
+      assertThat(tier.availableBytes()).isPositive();
       tier.fail("it smokes");
 
+      assertThat(tier.availableBytes()).isZero();
       assertThat(tier.hasFailed()).isTrue();
       assertThat(open(tier, 7)).isNull();
       assertThat(tier.create(8, 1)).isNull();
