@@ -1,7 +1,6 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.ClusterReport;
-import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
@@ -14,9 +13,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A {@link StatusReport} for people. */
+/** A {@link StatusReport} for people: the headline, and all details below it. */
 final class StatusTable {
   /** A cluster may have hundreds. */
   private static final int MOST_MEMBERS = 16;
@@ -37,8 +37,20 @@ final class StatusTable {
     return String.join("\n", table.lines);
   }
 
+  /** One mount with its details, several briefly: their details would hide which one fails. */
+  static String of(List<StatusReport> reports) {
+    if (reports.size() == 1) {
+      return of(reports.get(0));
+    }
+    return Stream.concat(
+            reports.stream().map(report -> String.join("\n", StatusHeadline.of(report))),
+            reports.stream().limit(1).map(any -> "pmfs status MOUNTPOINT shows more of a mount."))
+        .collect(Collectors.joining("\n\n"));
+  }
+
   private void head(StatusReport report) {
-    lines.add((report.source() + " on " + report.mountpoint()).replaceAll("\\p{Cntrl}", "?"));
+    lines.addAll(StatusHeadline.of(report));
+    lines.add("");
     add(
         "daemon",
         "pid %d of user %s, up %s"
@@ -49,12 +61,6 @@ final class StatusTable {
     add(
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
-    add("engaged", engaged(report.engagement()));
-    add(
-        "absent",
-        report.sourceAbsence() == null
-            ? null
-            : "the source: " + report.sourceAbsence() + "; copies are still served");
     add("bridge", report.bridge() + because(report.bridgeReason()));
     add("log", report.logFile());
     add("state", report.stateDirectory());
@@ -64,20 +70,6 @@ final class StatusTable {
     add("access log", accessLog == null ? null : text(accessLog));
     StatusReport.Memory memory = report.memory();
     add("memory", memory == null ? null : text(memory));
-  }
-
-  /** Null if the daemon does not report it. */
-  static @Nullable String engaged(@Nullable Engagement engagement) {
-    if (engagement == null) {
-      return null;
-    }
-    String word =
-        switch (engagement.state()) {
-          case Engagement.ENGAGED -> "yes";
-          case Engagement.SOURCE_ONLY -> "no";
-          default -> "not yet";
-        };
-    return word + ": " + engagement.reason();
   }
 
   private static String text(StatusReport.AccessLog accessLog) {
@@ -181,7 +173,7 @@ final class StatusTable {
             Locale.ROOT, "%,d copies verified, %,d mismatches", s.verified(), s.mismatches()));
     StatusReport.SourceOperations source = report.sourceOperations();
     add(
-        "source",
+        "source ops",
         String.format(
             Locale.ROOT,
             "%,d operations: %,d opens, %,d reads (%s), %,d stats, %,d lists, %,d readlinks, %,d"

@@ -53,7 +53,10 @@ final class WatchBlock {
 
   private void head() {
     lines.add(now.source() + " on " + now.mountpoint());
-    add("engaged", StatusTable.engaged(now.engagement()));
+    String verdict = StatusHeadline.verdict(now.engagement());
+    if (verdict != null) {
+      lines.add("  " + verdict);
+    }
     add(
         "daemon",
         "pid %d, up %s, %s over %s"

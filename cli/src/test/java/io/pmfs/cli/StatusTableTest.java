@@ -17,9 +17,13 @@ final class StatusTableTest {
         .isEqualTo(
             """
             /lustre/imagenet on /mnt/dataset
+              working: the source was asked for 12 % of what was read
+              read lately  3.9 KiB: 75 % pm, less than 1 % ssd, 13 % just copied, 12 % the source
+              source       42 operations in the last minute, asked 12s ago; 3 requests of readers wait, the longest for 12s
+              room         pm none of 200 GiB (full), ssd 72.0 GiB of 1.0 TiB (its disk has no more beyond --keep-free)
+
               daemon       pid 1 of user ada, up 1h 2m
               reading      page-cache over jnr (read-only)
-              engaged      yes: 75.0 % of what was read came from the tiers
               bridge       jnr (as asked for)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
@@ -32,8 +36,23 @@ final class StatusTableTest {
               waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
               checks       6 copies verified, 7 mismatches
-              source       42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
+              source ops   42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
                 .stripTrailing());
+  }
+
+  @Test
+  void of_severalMounts_isTheHeadlineOfEach() {
+    StatusReport one = FakeDataset.report("/mnt/a", "/lustre/a");
+    StatusReport other = FakeDataset.report("/mnt/b", "/lustre/b");
+
+    assertThat(StatusTable.of(List.of(one))).isEqualTo(StatusTable.of(one));
+    assertThat(StatusTable.of(List.of(one, other)))
+        .isEqualTo(
+            String.join("\n", StatusHeadline.of(one))
+                + "\n\n"
+                + String.join("\n", StatusHeadline.of(other))
+                + "\n\npmfs status MOUNTPOINT shows more of a mount.");
+    assertThat(StatusTable.of(List.of())).isEmpty();
   }
 
   private static StatusReport.TierReport tier(long usedBytes, long contentBytes) {
@@ -50,6 +69,7 @@ final class StatusTableTest {
         1,
         "zstd:3",
         contentBytes,
+        0,
         0,
         0,
         0,
@@ -120,7 +140,7 @@ final class StatusTableTest {
         .contains(
             "\"capacityBytes\":214748364800,\"usedBytes\":214748364800,\"copies\":1234567,"
                 + "\"compression\":\"zstd:3\",\"contentBytes\":536870912000,\"hits\":600,\"misses\":400,\"readBytes\":3000,"
-                + "\"evictions\":8,\"errors\":1,\"mismatches\":7}",
+                + "\"evictions\":8,\"errors\":1,\"mismatches\":7,\"availableBytes\":0}",
             "\"reads\":{\"requests\":1000,\"bytes\":4000,\"fromTiers\":3000,\"fromSource\":500,"
                 + "\"hitRatio\":0.75,\"errors\":0,\"fetched\":500,\"opensLeftToKernel\":0}",
             "\"staging\":{\"active\":1,\"queued\":2,\"dropped\":3,\"completed\":4,\"copiedAgain\":1,\"failed\":5,"

@@ -52,7 +52,8 @@ final class WatchTest {
             bytes,
             0,
             0,
-            0);
+            0,
+            t.availableBytes());
     return new StatusReport(
         before.mountpoint(),
         before.source(),
@@ -78,7 +79,8 @@ final class WatchTest {
         before.memory(),
         null,
         before.waiting(),
-        null);
+        null,
+        before.recent());
   }
 
   @Test
@@ -87,7 +89,9 @@ final class WatchTest {
 
     assertThat(String.join("\n", lines))
         .contains(
-            "/lustre/imagenet on /mnt/dataset", "yes: 75.0 %", "2.0 MiB/s in 2,097/s requests")
+            "/lustre/imagenet on /mnt/dataset",
+            "  working: the source was asked for 12 %",
+            "2.0 MiB/s in 2,097/s requests")
         .containsPattern("pm +2\\.0 MiB/s +100\\.0 % +100/s +\\[#{10}\\.{10}] 100 GiB of 200 GiB")
         .contains("memory       200 MiB resident")
         .contains("waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711");
@@ -111,7 +115,7 @@ final class WatchTest {
             .fromJson(
                 new com.google.gson.Gson()
                     .toJson(hostile)
-                    .replaceAll("\"(engagement|requests|memory|waiting)\":", "\"x$1\":"),
+                    .replaceAll("\"(engagement|requests|memory|waiting|recent)\":", "\"x$1\":"),
                 StatusReport.class);
 
     List<String> lines = WatchBlock.of(old, old, 1);

@@ -8,6 +8,8 @@ import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReads;
+import io.pmfs.daemon.report.RecentReport;
+import io.pmfs.daemon.report.RecentRequests;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
@@ -74,7 +76,8 @@ final class ServedDataset implements MountedDataset {
   private final boolean isResumed;
   private final String directReason;
   private final Deque<AutoCloseable> opened;
-  private final RecentReads recentReads = new RecentReads(this::counts);
+  private final RecentRequests recentRequests = new RecentRequests(this::sourceOperations);
+  private final RecentReads recentReads = new RecentReads(this::counts, recentRequests);
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
   private volatile boolean purge;
@@ -177,6 +180,7 @@ final class ServedDataset implements MountedDataset {
     StatusReport.Reads reads =
         StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
     StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
+    RecentReads.Counts recent = recentReads.counts();
     ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
     return new StatusReport(
         settings.mountpoint().toString(),
@@ -198,12 +202,21 @@ final class ServedDataset implements MountedDataset {
         clusterReport,
         tasks.latest(),
         null,
-        Engagement.of(tierReports, reads, staging, recentReads.counts()),
+        Engagement.of(tierReports, reads, staging, recent),
         RequestReport.of(bridge.latencies()),
         StatusReport.Memory.now(),
         StatusReport.AccessLog.of(requests),
         StatusReport.Waiting.of(requests),
-        source.absence());
+        source.absence(),
+        RecentReport.of(
+            tierReports,
+            recent.origins(),
+            recentRequests.lastMinute(),
+            source.files().sinceLastRequest()));
+  }
+
+  private long sourceOperations() {
+    return source.files().operations().total();
   }
 
   /** A file that the kernel reads itself counts as read whole, once for each open. */
@@ -215,7 +228,19 @@ final class ServedDataset implements MountedDataset {
         asked,
         staging.completed(),
         staging.copiedAgain(),
-        staging.evicted());
+        staging.evicted(),
+        origins());
+  }
+
+  private RecentReads.Origins origins() {
+    ReadOrigins readers = stager.readOrigins();
+    return new RecentReads.Origins(
+        readers.tiers().stream().map(ReadOrigins.Origin::bytes).toList(),
+        bridge.bytesLeftToKernel(),
+        readers.fetched().bytes(),
+        readers.source().bytes(),
+        cluster == null ? 0 : cluster.status().bytesFromPeers(),
+        source.files().operations().bytes());
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.ExitStatus;
@@ -153,7 +154,8 @@ public final class FakeDataset implements MountedDataset {
                 3000,
                 8,
                 1,
-                7),
+                7,
+                0),
             new StatusReport.TierReport(
                 "ssd0",
                 "ssd",
@@ -171,14 +173,15 @@ public final class FakeDataset implements MountedDataset {
                 0,
                 0,
                 0,
-                0)),
+                0,
+                72L << 30)),
         new StatusReport.Reads(1000, 4000, 3000, 500, 0.75, 0, 500, 0),
         new StatusReport.Staging(1, 2, 3, 4, 1, 5, 6, 7, 8, 9, false),
         new StatusReport.SourceOperations(1, 2, 1 << 20, 4, 5, 6, 7, 8, 9, 42),
         cluster,
         null,
         null,
-        new Engagement(Engagement.ENGAGED, "75.0 % of what was read came from the tiers"),
+        new Engagement(Engagement.ENGAGED, "the source was asked for 12 % of what was read"),
         new RequestReport(
             List.of(0.001, 0.002),
             List.of(
@@ -187,7 +190,16 @@ public final class FakeDataset implements MountedDataset {
         new StatusReport.Memory(200 << 20, 50 << 20, 192 << 20),
         new StatusReport.AccessLog("/var/log/pmfs/x.access", 1234),
         new StatusReport.Waiting(3, 12.9, "read", "part-000/x", 4711),
-        null);
+        null,
+        new RecentReport(
+            4000,
+            List.of(new RecentReport.TierBytes("pm", 3000), new RecentReport.TierBytes("ssd", 1)),
+            0,
+            500,
+            cluster == null ? 0 : 300,
+            cluster == null ? 499 : 199,
+            42,
+            12L));
   }
 
   @Override

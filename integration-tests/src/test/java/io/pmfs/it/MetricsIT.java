@@ -60,7 +60,7 @@ final class MetricsIT {
           .contains("\"missed\":" + SIZE);
       assertThat(Command.run("curl", "-sSf", "-X", "POST", url + "umount").exit()).isNotZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
-          .contains("engaged      not yet: data is read from the source and kept", url);
+          .contains("filling: each file is copied when it is read for the first time", url);
     }
   }
 
@@ -84,7 +84,7 @@ final class MetricsIT {
     try (MountedPmfs mount = pmfs.mount(source, "--tier", tier)) {
       String mountpoint = mount.mountpoint().toString();
       assertThat(pmfs.run("status", mountpoint).expect(0).out())
-          .contains("engaged      not yet: nothing was read");
+          .contains("not read yet: nothing was read");
       Files.readAllBytes(mount.mountpoint().resolve("f"));
 
       Command status = pmfs.run("status", mountpoint, "--json").expect(4);

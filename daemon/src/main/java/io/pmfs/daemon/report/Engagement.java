@@ -1,8 +1,8 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.settings.ByteSize;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /**
  * Whether a mount helps its readers: whether, in the recent past, the source was asked for clearly
@@ -27,6 +27,18 @@ public record Engagement(
     return state.equals(SOURCE_ONLY);
   }
 
+  /** The state and its reason in words for people. */
+  public String verdict() {
+    String word =
+        switch (state) {
+          case UNREAD -> "not read yet";
+          case ENGAGED -> "working";
+          case SOURCE_ONLY -> "not helping";
+          default -> state;
+        };
+    return word + ": " + reason;
+  }
+
   /**
    * The engagement of one daemon.
    *
@@ -48,19 +60,23 @@ public record Engagement(
           UNREAD,
           reads.requests() > 0
               ? "no read was answered with data yet"
-              : "nothing was read through the mount yet; if a job is running, it reads its data"
-                  + " elsewhere");
+              : "nothing was read through the mount since its daemon started; a job that is running"
+                  + " reads its data elsewhere, or from the kernel's memory, which is not counted");
     }
     if (recent.isSourceSpared()) {
       return new Engagement(
           ENGAGED,
-          String.format(
-              Locale.ROOT,
-              "the source was asked for %s, and readers got %s",
-              ByteSize.format(recent.sourceBytes()),
-              ByteSize.format(recent.bytes())));
+          recent.sourceBytes() == 0
+              ? "no recent read needed the source"
+              : "the source was asked for %s of what was read"
+                  .formatted(percent(recent.sourceBytes(), recent.bytes())));
     }
     return fromSource(tiers, staging, recent);
+  }
+
+  private static String percent(long part, long whole) {
+    long rounded = Math.round(100.0 * part / whole);
+    return rounded == 0 ? "less than 1 %" : rounded + " %";
   }
 
   private static Engagement fromSource(
@@ -79,21 +95,26 @@ public record Engagement(
           FILLING,
           String.format(
                   Locale.ROOT,
-                  "data is read from the source and kept: %,d copies made",
+                  "each file is copied when it is read for the first time; %,d files copied so far",
                   staging.completed())
               + (staging.skippedNoRoom() > 0
                   ? String.format(Locale.ROOT, "; %,d files found no room", staging.skippedNoRoom())
                   : ""));
     }
-    return new Engagement(SOURCE_ONLY, whyNothingIsKept(staging));
+    return new Engagement(SOURCE_ONLY, whyNothingIsKept(tiers, staging));
   }
 
-  private static String whyNothingIsKept(StatusReport.Staging staging) {
+  private static String whyNothingIsKept(
+      List<StatusReport.TierReport> tiers, StatusReport.Staging staging) {
     if (staging.skippedNoRoom() > 0) {
       return String.format(
-          Locale.ROOT,
-          "the tiers have no room (%,d files found none); give them more, or use --eviction lru",
-          staging.skippedNoRoom());
+              Locale.ROOT,
+              "the tiers have no room (%,d files found none); give them more, or use --eviction lru",
+              staging.skippedNoRoom())
+          + tiers.stream()
+              .filter(StatusReport.TierReport::isFull)
+              .map(tier -> "; " + tier.path() + ": " + tier.reason())
+              .collect(Collectors.joining());
     }
     if (staging.failed() > 0) {
       return String.format(

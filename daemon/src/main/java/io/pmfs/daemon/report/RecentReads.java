@@ -3,10 +3,12 @@ package io.pmfs.daemon.report;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class RecentReads implements AutoCloseable {
-  private static final Duration INTERVAL = Duration.ofSeconds(10);
+  static final Duration INTERVAL = Duration.ofSeconds(10);
 
   /** The time of reading that counts. */
   static final Duration SPAN = Duration.ofMinutes(10);
@@ -24,6 +26,7 @@ public final class RecentReads implements AutoCloseable {
   private static final int MOST = (int) SPAN.dividedBy(INTERVAL);
 
   private final Supplier<Counts> present;
+  private final RecentRequests requests;
   private volatile @Nullable ScheduledExecutorService timer;
   private final Deque<Counts> samples = new ArrayDeque<>(); // GUARDED_BY(this); never empty
 
@@ -36,9 +39,11 @@ public final class RecentReads implements AutoCloseable {
    * @param copied copies made
    * @param copiedAgain of these, copies of files that had been copied before
    * @param evicted copies removed to make room
+   * @param origins where the bytes for readers of this node came from
    */
-  public record Counts(long bytes, long sourceBytes, long copied, long copiedAgain, long evicted) {
-    static final Counts NONE = new Counts(0, 0, 0, 0, 0);
+  public record Counts(
+      long bytes, long sourceBytes, long copied, long copiedAgain, long evicted, Origins origins) {
+    static final Counts NONE = new Counts(0, 0, 0, 0, 0, Origins.NONE);
 
     Counts minus(Counts earlier) {
       return new Counts(
@@ -46,7 +51,8 @@ public final class RecentReads implements AutoCloseable {
           sourceBytes - earlier.sourceBytes,
           copied - earlier.copied,
           copiedAgain - earlier.copiedAgain,
-          evicted - earlier.evicted);
+          evicted - earlier.evicted,
+          origins.minus(earlier.origins));
     }
 
     /**
@@ -58,9 +64,53 @@ public final class RecentReads implements AutoCloseable {
     }
   }
 
-  /** The recent reads of a daemon that has just started. */
-  public RecentReads(Supplier<Counts> present) {
+  /**
+   * Where the bytes for readers of this node came from.
+   *
+   * @param tiers bytes from each tier's whole copies
+   * @param leftToKernel bytes of copies that the kernel reads by itself
+   * @param fetched bytes that had just been fetched
+   * @param waited bytes for which readers waited for the source or a peer
+   * @param peers bytes that arrived from peers, for any purpose
+   * @param source bytes that arrived from the source, for any purpose
+   */
+  public record Origins(
+      List<Long> tiers, long leftToKernel, long fetched, long waited, long peers, long source) {
+    static final Origins NONE = new Origins(List.of(), 0, 0, 0, 0, 0);
+
+    public Origins {
+      tiers = List.copyOf(tiers);
+    }
+
+    /** The bytes from a tier; 0 if it has not been counted. */
+    long tier(int index) {
+      return index < tiers.size() ? tiers.get(index) : 0;
+    }
+
+    /** All bytes that readers got. */
+    long bytes() {
+      return tiers.stream().mapToLong(Long::longValue).sum() + leftToKernel + fetched + waited;
+    }
+
+    Origins minus(Origins earlier) {
+      return new Origins(
+          IntStream.range(0, tiers.size()).mapToObj(i -> tiers.get(i) - earlier.tier(i)).toList(),
+          leftToKernel - earlier.leftToKernel,
+          fetched - earlier.fetched,
+          waited - earlier.waited,
+          peers - earlier.peers,
+          source - earlier.source);
+    }
+  }
+
+  /**
+   * The recent reads of a daemon that has just started.
+   *
+   * @param requests is sampled at the same times
+   */
+  public RecentReads(Supplier<Counts> present, RecentRequests requests) {
     this.present = present;
+    this.requests = requests;
     samples.add(Counts.NONE);
   }
 
@@ -88,6 +138,7 @@ public final class RecentReads implements AutoCloseable {
 
   /** Records the present counts if something was read since the last sample. */
   void sample() {
+    requests.sample();
     Counts now = present.get();
     synchronized (this) {
       if (now.bytes() == samples.getLast().bytes()) {

@@ -52,7 +52,8 @@ public record StatusReport(
     @Figure(
             "why a daemon that took over the mount cannot reach the source; it"
                 + " keeps trying, and serves what records and tiers have")
-        @Nullable String sourceAbsence) {
+        @Nullable String sourceAbsence,
+    @Nullable RecentReport recent) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -93,7 +94,8 @@ public record StatusReport(
         memory,
         accessLog,
         waiting,
-        sourceAbsence);
+        sourceAbsence,
+        recent);
   }
 
   /** The access log, and the number of requests missing in it. */
@@ -194,7 +196,14 @@ public record StatusReport(
       @Figure(
               value = "copies dropped because they did not match their records",
               metric = "pmfs_tier_mismatches_total")
-          long mismatches) {
+          long mismatches,
+      @Figure(
+              value =
+                  "how many bytes more copies can take before others are evicted: the smaller of"
+                      + " what the capacity leaves and what the disk has free beyond"
+                      + " `--keep-free`; 0 once the tier has failed or its disk is full",
+              metric = "pmfs_tier_available_bytes")
+          long availableBytes) {
     @Figure(value = "1 while the tier serves copies, 0 once it has failed", metric = "pmfs_tier_up")
     public boolean isUp() {
       return !state.equals("failed");
@@ -228,7 +237,8 @@ public record StatusReport(
           origins.tiers().get(index).bytes(),
           stager.evicted(tier),
           tier.errors(),
-          copies.mismatches(tier));
+          copies.mismatches(tier),
+          tier.availableBytes());
     }
   }
 

@@ -134,6 +134,7 @@ public final class MeasuredDataset implements AutoCloseable {
         new StatusReport.Memory(1 << 20, 0, 0),
         null,
         new StatusReport.Waiting(3, 12.5, "read", "f", 1),
+        null,
         null);
   }
 

@@ -26,7 +26,8 @@ final class EngagementTest {
         0,
         0,
         0,
-        0);
+        0,
+        50);
   }
 
   private static StatusReport.Reads reads(long requests) {
@@ -52,9 +53,15 @@ final class EngagementTest {
     return engagement(List.of(tier(tier)), staging, recent).state();
   }
 
+  private static RecentReads.Counts counts(
+      long bytes, long sourceBytes, long copied, long copiedAgain, long evicted) {
+    return new RecentReads.Counts(
+        bytes, sourceBytes, copied, copiedAgain, evicted, RecentReads.Origins.NONE);
+  }
+
   /** First copies of their files, none of them evicted. */
   private static RecentReads.Counts recent(long bytes, long sourceBytes, long copied) {
-    return new RecentReads.Counts(bytes, sourceBytes, copied, 0, 0);
+    return counts(bytes, sourceBytes, copied, 0, 0);
   }
 
   @Test
@@ -85,7 +92,7 @@ final class EngagementTest {
 
   @Test
   void of_firstEpochThroughATierThatEvicts_fillsUntilFilesComeAgain() {
-    assertThat(state("on", IDLE, new RecentReads.Counts(18, 18, 9, 0, 4))).isEqualTo("filling");
+    assertThat(state("on", IDLE, counts(18, 18, 9, 0, 4))).isEqualTo("filling");
   }
 
   @Test
@@ -103,11 +110,9 @@ final class EngagementTest {
   /** A measured case: 18 MB, read three times through a tier of 7 MB. */
   @Test
   void of_copiesEvictedBeforeTheyAreReadAgain_isSourceOnly() {
-    assertThat(state("on", IDLE, new RecentReads.Counts(54_000, 57_400, 27, 18, 24)))
-        .isEqualTo("source-only");
-    assertThat(state("on", IDLE, new RecentReads.Counts(100, 91, 27, 18, 24)))
-        .isEqualTo("source-only");
-    assertThat(state("on", IDLE, new RecentReads.Counts(100, 90, 27, 18, 24)))
+    assertThat(state("on", IDLE, counts(54_000, 57_400, 27, 18, 24))).isEqualTo("source-only");
+    assertThat(state("on", IDLE, counts(100, 91, 27, 18, 24))).isEqualTo("source-only");
+    assertThat(state("on", IDLE, counts(100, 90, 27, 18, 24)))
         .as("a tenth of the bytes did not come from the source")
         .isEqualTo("engaged");
   }
@@ -126,6 +131,39 @@ final class EngagementTest {
   void of_tierWithoutRoomThatHasNothingOfThis_isSourceOnly() {
     assertThat(state("on", staging(0, 9, 0), recent(9, 9, 0))).isEqualTo("source-only");
     assertThat(state("full", staging(0, 9, 0), recent(9, 9, 0))).isEqualTo("source-only");
+  }
+
+  private static String verdict(
+      String tier, StatusReport.Staging staging, RecentReads.Counts recent) {
+    return engagement(List.of(tier(tier)), staging, recent).verdict();
+  }
+
+  @Test
+  void verdict_ofAMountThatSparesTheSource_isWorkingAndSaysHowMuchTheSourceGave() {
+    assertThat(verdict("on", IDLE, recent(100, 2, 0)))
+        .isEqualTo("working: the source was asked for 2 % of what was read");
+    assertThat(verdict("on", IDLE, recent(1000, 1, 0)))
+        .isEqualTo("working: the source was asked for less than 1 % of what was read");
+    assertThat(verdict("on", IDLE, recent(1000, 0, 0)))
+        .isEqualTo("working: no recent read needed the source");
+  }
+
+  @Test
+  void verdict_ofOtherMounts_isInPlainWords() {
+    assertThat(verdict("on", IDLE, RecentReads.Counts.NONE))
+        .startsWith("not read yet: nothing was read")
+        .contains("the kernel's memory, which is not counted");
+    assertThat(verdict("on", IDLE, recent(18, 18, 9)))
+        .startsWith("filling: each file is copied when it is read for the first time; ");
+    assertThat(verdict("on", IDLE, counts(54_000, 57_400, 27, 18, 24)))
+        .startsWith("not helping: copies are evicted before they are read again; ");
+    assertThat(verdict("failed", IDLE, recent(99, 1, 0)))
+        .isEqualTo(
+            "not helping: no tier works any more (/local: I/O error); repair it and mount again");
+    assertThat(verdict("full", staging(0, 9, 0), recent(9, 9, 0)))
+        .isEqualTo(
+            "not helping: the tiers have no room (9 files found none); give them more, or use"
+                + " --eviction lru; /local: I/O error");
   }
 
   @Test

@@ -1,0 +1,147 @@
+package io.pmfs.cli;
+
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.RecentReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.TimeSpan;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The first lines of {@code pmfs status}, five at most: whether a mount works. */
+final class StatusHeadline {
+  private static final long MINUTE_SECONDS = 60;
+
+  private final List<String> lines = new ArrayList<>();
+
+  private StatusHeadline() {}
+
+  /** Lines without control characters. */
+  static List<String> of(StatusReport report) {
+    StatusHeadline headline = new StatusHeadline();
+    headline.lines.add(report.source() + " on " + report.mountpoint());
+    String verdict = verdict(report.engagement());
+    if (verdict != null) {
+      headline.lines.add("  " + verdict);
+    }
+    RecentReport recent = report.recent();
+    headline.add("read lately", recent == null ? null : origins(recent));
+    headline.add("source", source(report));
+    // A daemon without recent counts does not know the room either.
+    headline.add("room", recent == null ? null : room(report.tiers()));
+    // Root also sees the reports of users' daemons.
+    return headline.lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+  }
+
+  /** Null if the daemon does not report it. */
+  static @Nullable String verdict(@Nullable Engagement engagement) {
+    return engagement == null ? null : engagement.verdict();
+  }
+
+  /** Null if nothing was read. */
+  private static @Nullable String origins(RecentReport recent) {
+    if (recent.bytes() <= 0) {
+      return null;
+    }
+    Map<String, Long> parts = new LinkedHashMap<>();
+    recent.tiers().forEach(tier -> parts.merge(tier.kind(), tier.bytes(), Long::sum));
+    parts.put("copies that the kernel reads itself", recent.leftToKernel());
+    parts.put("just copied", recent.fetched());
+    parts.put("peers", recent.fromPeers());
+    parts.put("the source", recent.fromSource());
+    return ByteSize.format(recent.bytes()) + ": " + shares(parts);
+  }
+
+  private static String shares(Map<String, Long> parts) {
+    List<Integer> percents = Percents.of(List.copyOf(parts.values()));
+    List<String> words = new ArrayList<>();
+    int i = 0;
+    for (Map.Entry<String, Long> part : parts.entrySet()) {
+      int percent = percents.get(i++);
+      if (part.getValue() > 0) {
+        words.add((percent == 0 ? "less than 1" : percent) + " % " + part.getKey());
+      }
+    }
+    return String.join(", ", words);
+  }
+
+  /** Null if the daemon does not report it. */
+  private static @Nullable String source(StatusReport report) {
+    List<String> parts = new ArrayList<>();
+    if (report.sourceAbsence() != null) {
+      parts.add("away: " + report.sourceAbsence() + "; copies are still served");
+    } else if (report.recent() != null) {
+      parts.add(requests(report.recent()));
+    }
+    StatusReport.Waiting waiting = report.waiting();
+    if (waiting != null && waiting.count() > 0) {
+      parts.add(
+          String.format(
+              Locale.ROOT,
+              waiting.count() == 1
+                  ? "%,d request of a reader has waited for %s"
+                  : "%,d requests of readers wait, the longest for %s",
+              waiting.count(),
+              span((long) waiting.longestSeconds())));
+    }
+    return parts.isEmpty() ? null : String.join("; ", parts);
+  }
+
+  private static String requests(RecentReport recent) {
+    Long idle = recent.sourceIdleSeconds();
+    if (idle == null) {
+      return "not asked since the daemon started";
+    }
+    if (recent.sourceOperations() == 0 && idle >= MINUTE_SECONDS) {
+      return "not asked for " + span(idle);
+    }
+    return String.format(
+            Locale.ROOT,
+            recent.sourceOperations() == 1
+                ? "%,d operation in the last minute, asked "
+                : "%,d operations in the last minute, asked ",
+            recent.sourceOperations())
+        + (idle == 0 ? "just now" : span(idle) + " ago");
+  }
+
+  private static String span(long seconds) {
+    return TimeSpan.format(Duration.ofSeconds(seconds));
+  }
+
+  private static String room(List<StatusReport.TierReport> tiers) {
+    return tiers.isEmpty()
+        ? "no tier"
+        : tiers.stream().map(StatusHeadline::room).collect(Collectors.joining(", "));
+  }
+
+  private static String room(StatusReport.TierReport tier) {
+    if (!tier.isUp()) {
+      return tier.kind() + " failed";
+    }
+    long available = tier.availableBytes();
+    String room =
+        "%s %s of %s"
+            .formatted(
+                tier.kind(),
+                available == 0 ? "none" : ByteSize.format(available),
+                ByteSize.format(tier.capacityBytes()));
+    if (!tier.state().equals("on")) {
+      return room + " (" + tier.state() + ")";
+    }
+    return available < tier.capacityBytes() - tier.usedBytes()
+        ? room + " (its disk has no more beyond --keep-free)"
+        : room;
+  }
+
+  private void add(String name, @Nullable String value) {
+    if (value != null) {
+      lines.add(String.format(Locale.ROOT, "  %-12s %s", name, value));
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package io.pmfs.daemon.report;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What readers got from where in the recent past, and what the source was asked for. */
+public record RecentReport(
+    @Figure(
+            "bytes that this node's readers got in the recent past that `engagement` judges; the"
+                + " next figures are its parts")
+        long bytes,
+    List<TierBytes> tiers,
+    @Figure(
+            "bytes of files that the kernel reads by itself (passthrough), each counted as if it"
+                + " were read whole, once for each open")
+        long leftToKernel,
+    @Figure("bytes that had just been fetched, as in `reads.fetched`") long fetched,
+    @Figure(
+            "bytes for which a reader waited for a peer: in a cluster, what readers waited for is"
+                + " divided as the bytes that arrived from peers and from the source")
+        long fromPeers,
+    @Figure("bytes for which a reader waited for the source") long fromSource,
+    @Figure("requests to the source in the last minute, of all kinds and for all purposes")
+        long sourceOperations,
+    @Figure(
+            "how long the source has not been asked; 0 while it is; null if this daemon has not"
+                + " asked it")
+        @Nullable Long sourceIdleSeconds) {
+  /** The bytes from one tier. */
+  public record TierBytes(
+      @Figure("the tier's kind") String kind,
+      @Figure("bytes from whole copies of the tier") long bytes) {}
+
+  /**
+   * The report of one daemon.
+   *
+   * @param tiers the tiers, in the order of {@code origins}
+   * @param origins the bytes of the recent past
+   * @param sinceLastRequest how long the source has not been asked; null if it never was
+   */
+  public static RecentReport of(
+      List<StatusReport.TierReport> tiers,
+      RecentReads.Origins origins,
+      long sourceOperations,
+      @Nullable Duration sinceLastRequest) {
+    List<TierBytes> parts = new ArrayList<>();
+    for (int i = 0; i < tiers.size(); i++) {
+      parts.add(new TierBytes(tiers.get(i).kind(), origins.tier(i)));
+    }
+    long arrived = origins.peers() + origins.source();
+    long fromPeers =
+        arrived == 0 ? 0 : Math.round((double) origins.waited() * origins.peers() / arrived);
+    return new RecentReport(
+        origins.bytes(),
+        parts,
+        origins.leftToKernel(),
+        origins.fetched(),
+        fromPeers,
+        origins.waited() - fromPeers,
+        sourceOperations,
+        sinceLastRequest == null ? null : sinceLastRequest.toSeconds());
+  }
+}
