@@ -5,6 +5,7 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonSyntaxException;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.TaskTarget;
 import io.pmfs.daemon.ControlServer;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.Engagement;
@@ -33,8 +34,9 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "status",
     description = {
-      "Shows tiers, usage, hit ratio and staging of one mount or of all, and whether the tiers"
-          + " help.",
+      "Shows whether a mount works: what readers got from where, how often the source is asked,"
+          + " and what room the tiers have; then tiers, usage, hit ratio and staging. Of several"
+          + " mounts it shows the first part only.",
       "%nExit status 4 if all reads go to the source and no copies are kept: the tiers have failed,"
           + " have no room, or evict copies before they are read again; a line on standard error"
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
@@ -70,8 +72,8 @@ final class StatusCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
       description =
-          "A mount point. Default: all mounts of this user, and for root also those that root made"
-              + " for users.")
+          "A mount point, or a path in a mount. Default: all mounts of this user, and for root also"
+              + " those that root made for users.")
   private @Nullable String mountpointText;
 
   @Option(
@@ -116,10 +118,12 @@ final class StatusCommand implements Callable<Integer> {
 
   private int watch(Duration pause) throws MountFailure {
     String wanted = mountpointText;
+    String mountpoint = null;
     if (wanted != null) {
-      find(wanted, Registries.open(invocation.surroundings())); // fails if it is not mounted
+      // Fails if it is not mounted.
+      mountpoint = find(wanted, Registries.open(invocation.surroundings())).mountpoint();
     }
-    StatusWatch watching = new StatusWatch(invocation, new Mounts(wanted), pause);
+    StatusWatch watching = new StatusWatch(invocation, new Mounts(mountpoint), pause);
     boolean isThere =
         allNodes
             ? watching.repeat(this::showNodesAgain)
@@ -230,7 +234,7 @@ final class StatusCommand implements Callable<Integer> {
     } else if (reports.isEmpty() && silent.isEmpty()) {
       invocation.out().println("No mounts.");
     } else {
-      invocation.out().println(String.join("\n\n", reports.stream().map(StatusTable::of).toList()));
+      invocation.out().println(StatusTable.of(reports));
     }
     invocation.out().flush();
     int status = exitStatus(reports);
@@ -300,6 +304,7 @@ final class StatusCommand implements Callable<Integer> {
     return report;
   }
 
+  /** The mount at a path, or that of the dataset that has the path. */
   private Registry.Entry find(String text, Registries registries) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
@@ -308,12 +313,10 @@ final class StatusCommand implements Callable<Integer> {
       return entry;
     }
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-    if (mount == null || !mount.isPmfs()) {
-      throw new MountFailure(
-          ExitStatus.NOT_MOUNTED,
-          mountpoint + ": not mounted by pmfs; pmfs status lists the mounts");
+    if (mount != null && mount.isPmfs()) {
+      throw registries.absence(mountpoint);
     }
-    throw registries.absence(mountpoint);
+    return TaskTarget.find(List.of(text), registries, surroundings).dataset().mount();
   }
 
   /** Asks the next daemon if this one is being replaced. */

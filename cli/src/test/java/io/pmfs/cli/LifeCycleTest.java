@@ -69,6 +69,18 @@ final class LifeCycleTest {
   }
 
   @Test
+  void status_ofAPathInTheMount_isThatOfTheMount() throws Exception {
+    mount();
+
+    for (String path : List.of("mnt/train/x.jpg", "src/train")) {
+      assertThat(world.execute("status", path)).isEqualTo(ExitStatus.DONE);
+      assertThat(world.output()).startsWith(path("src") + " on " + path("mnt") + "\n  working: ");
+    }
+    assertThat(world.execute("status", "elsewhere")).isEqualTo(ExitStatus.NOT_MOUNTED);
+    assertThat(world.errors()).contains("pmfs status lists the mounts");
+  }
+
+  @Test
   void status_json_isOneObjectOrAnArray() throws Exception {
     mount();
 
