@@ -17,6 +17,7 @@ import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
 import io.pmfs.tier.MissingTier;
 import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierInUseException;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -91,9 +92,20 @@ final class MountTiers {
               settings.copies().keepFree(),
               settings.metadata().stateDirectory(),
               TierUsage.kept(source.namespace(), spec.name())));
+    } catch (TierInUseException e) {
+      throw new MountFailure(
+          ExitStatus.IN_USE,
+          spec.path() + ": " + spec.what() + ": " + Reason.of(e) + "; choose another --tier",
+          e);
     } catch (IOException e) {
       throw new MountFailure(
-          ExitStatus.USAGE, spec.path() + ": tier: " + Reason.of(e) + "; choose another --tier", e);
+          ExitStatus.USAGE,
+          "%s: %s: %s choose another --tier"
+              .formatted(
+                  spec.path(),
+                  spec.what(),
+                  Reason.isNoRoom(e) ? "no room on its disk; free some, or" : Reason.of(e) + ";"),
+          e);
     }
   }
 

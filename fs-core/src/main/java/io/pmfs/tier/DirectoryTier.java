@@ -476,7 +476,7 @@ public final class DirectoryTier implements Tier {
       // Locked by this process, which is the same as by another.
     }
     file.close();
-    throw new IOException(directory + " is in use by another mount of the same dataset");
+    throw new TierInUseException(directory);
   }
 
   /** Sets the modification time of the lock's file, which says when the tier was last in use. */

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.pmfs.metadata.NamespaceException.Kind;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -87,7 +88,10 @@ final class RocksFiles {
           "the state directory " + directory + " is not a directory; choose another", e);
     } catch (IOException e) {
       throw new NamespaceException(
-          "cannot create the state directory " + directory + ": " + e + "; check its disk",
+          isNoRoom(e)
+              ? noRoom(directory)
+              : "cannot create the state directory %s: %s; check its disk"
+                  .formatted(directory, reason(e)),
           e,
           Kind.UNAVAILABLE);
     } catch (RocksDBException e) {
@@ -261,7 +265,25 @@ final class RocksFiles {
           e,
           Kind.IN_USE);
     }
+    if (isNoRoom(e)) {
+      return new NamespaceException(noRoom(directory), e, Kind.UNAVAILABLE);
+    }
     return failure("cannot open the namespace in " + directory, e);
+  }
+
+  private static String noRoom(Path directory) {
+    return "no room on the disk of " + directory + "; free some, or choose another --state-dir";
+  }
+
+  private static boolean isNoRoom(Exception e) {
+    String reason = String.valueOf(e.getMessage());
+    return reason.contains("No space left on device") || reason.contains("Disk quota exceeded");
+  }
+
+  /** Without the path, which the message already names. */
+  private static String reason(IOException e) {
+    String reason = e instanceof FileSystemException failed ? failed.getReason() : e.getMessage();
+    return reason == null ? e.getClass().getSimpleName() : reason;
   }
 
   /** Whether the failure means that the files are damaged, not that their disk failed. */

@@ -34,6 +34,12 @@ public final class MountFailure extends Exception {
     return usage(path + ": " + what + ": " + why + "; " + remedy);
   }
 
+  /** A message that begins with the path, once: the message of another part may name it already. */
+  public static String naming(Object path, String message) {
+    boolean isNamed = message.startsWith(path + ": ") || message.startsWith(path + " ");
+    return isNamed ? message : path + ": " + message;
+  }
+
   public int exitStatus() {
     return exitStatus;
   }

@@ -29,14 +29,21 @@ public record OwnDirectory(Path path, String what) {
       // access(2) grants root access even if the file system is read-only or refuses: try it.
       Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
     } catch (IOException e) {
-      throw MountFailure.usage(
-          path,
-          what,
-          "cannot be used: " + Reason.of(e),
-          user == null
-              ? remedy
-              : remedy + ", or make it: install -d -m 700 -o %s %s".formatted(user, path));
+      throw failure(e, remedy, user);
     }
+  }
+
+  MountFailure failure(IOException e, String remedy, @Nullable String user) {
+    if (Reason.isNoRoom(e)) {
+      return MountFailure.usage(path, what, "no room on its disk", "free some, or " + remedy);
+    }
+    return MountFailure.usage(
+        path,
+        what,
+        "cannot be used: " + Reason.of(e),
+        user == null
+            ? remedy
+            : remedy + ", or make it: install -d -m 700 -o %s %s".formatted(user, path));
   }
 
   /** Examines the disk of the directory, which need not exist; changes nothing. */

@@ -106,7 +106,8 @@ public final class Registry {
     return own(directory);
   }
 
-  static Path directory(Surroundings surroundings) {
+  /** The user's runtime directory, which may not exist. */
+  public static Path directory(Surroundings surroundings) {
     String given = surroundings.variable("PMFS_RUNTIME_DIR");
     if (given != null) {
       return surroundings.resolve(given);
@@ -124,7 +125,7 @@ public final class Registry {
           ExitStatus.FAILED,
           directory
               + ": runtime directory: belongs to user "
-              + owner
+              + Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).getName()
               + ", so it is not trusted; set PMFS_RUNTIME_DIR to another");
     }
     if ((mode & 0077) != 0) {

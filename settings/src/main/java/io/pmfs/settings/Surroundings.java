@@ -27,6 +27,9 @@ public record Surroundings(
     Path root,
     List<TierKind> tierKinds) {
 
+  /** As the kernel's limit, path_resolution(7). */
+  private static final int MAX_LINKS = 40;
+
   /** Set by the launcher, whose daemon runs in / so that it pins no file system. */
   public static final String LAUNCH_DIRECTORY = "PMFS_LAUNCH_DIR";
 
@@ -49,7 +52,12 @@ public record Surroundings(
         environment, directory.toAbsolutePath(), uid, userName(environment, uid), Path.of("/"));
   }
 
-  private static String userName(Map<String, String> environment, long uid) {
+  /** The user database, and not the environment, which sudo and su may keep of another user. */
+  private static String userName(Map<String, String> environment, long uid) throws IOException {
+    String known = Files.getOwner(Path.of("/proc/self")).getName();
+    if (!known.equals(Long.toString(uid)) && !known.contains("/")) {
+      return known;
+    }
     String user = environment.getOrDefault("USER", environment.getOrDefault("LOGNAME", ""));
     return user.isEmpty() || user.contains("/") ? Long.toString(uid) : user;
   }
@@ -75,19 +83,38 @@ public record Surroundings(
 
   /**
    * The path without symbolic links. If it does not exist, or ends in a broken mount, its longest
-   * existing prefix is resolved.
+   * existing prefix is resolved. A link to a missing file leads to that file.
    */
   public Path resolveLinks(Path path) {
+    return resolveLinks(path, MAX_LINKS);
+  }
+
+  private Path resolveLinks(Path path, int linksLeft) {
     Path tail = Path.of("");
     for (Path head = path; head != null; head = head.getParent()) {
       try {
         return head.toRealPath().resolve(tail).normalize();
       } catch (IOException e) {
+        Path target = targetOf(head);
+        if (target != null && linksLeft > 0) {
+          return resolveLinks(target.resolve(tail).normalize(), linksLeft - 1);
+        }
         Path name = head.getFileName();
         tail = name == null ? tail : name.resolve(tail);
       }
     }
     return path;
+  }
+
+  /** Where a link leads that {@code toRealPath} cannot follow; null if the path is not a link. */
+  private static @Nullable Path targetOf(Path path) {
+    try {
+      Path target = Files.readSymbolicLink(path);
+      Path parent = path.getParent();
+      return parent == null ? target : parent.toRealPath().resolve(target);
+    } catch (IOException e) {
+      return null;
+    }
   }
 
   /** An executable in PATH, or null. */
