@@ -4,20 +4,26 @@ import io.pmfs.daemon.Daemon;
 import io.pmfs.daemon.DaemonLog;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.MountChecks;
+import io.pmfs.daemon.MountPlaces;
 import io.pmfs.daemon.PreviousMount;
 import io.pmfs.daemon.Supervision;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierPlace;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -106,7 +112,9 @@ final class MountCommand implements Callable<Integer> {
   private void begin(@Nullable Supervision supervision) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Configuration configuration = resolve();
+    requireMountpoint(configuration);
     MountSettings settings = configuration.toSettings(surroundings);
+    new MountPlaces(settings, surroundings).check(); // the registry makes its directory
     Registry registry = Registry.open(surroundings);
     PreviousMount previous = new PreviousMount(settings, registry, invocation);
     try (Registration registration = previous.replace()) {
@@ -116,6 +124,29 @@ final class MountCommand implements Callable<Integer> {
         TierPlace.format(settings.copies().tiers());
       }
       serve(settings, begin(configuration, settings, registry), registry, registration, previous);
+    }
+  }
+
+  /** Helps a user who gave only a source: the directory of one argument should be empty. */
+  private void requireMountpoint(Configuration configuration) throws MountFailure {
+    Path only = configuration.mountpoint();
+    if (second == null
+        && only != null
+        && !configuration.settings().containsKey(MountOption.SOURCE)
+        && isContent(only)) {
+      throw MountFailure.usage(
+          "%s: no source configured for this mount point; to mount it, give a mount point after it: pmfs mount %s MOUNTPOINT"
+              .formatted(first, first));
+    }
+  }
+
+  private static boolean isContent(Path path) {
+    try (Stream<Path> entries = Files.list(path)) {
+      return entries.findAny().isPresent();
+    } catch (NotDirectoryException e) {
+      return true;
+    } catch (IOException e) {
+      return false;
     }
   }
 

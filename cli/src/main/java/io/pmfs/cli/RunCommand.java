@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.MountPlaces;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -161,7 +162,13 @@ final class RunCommand implements Callable<Integer> {
     Configuration configuration =
         Configuration.resolve(
             new Configuration.Request(given, config, source, mountpoint), surroundings);
+    if (!configuration.settings().containsKey(MountOption.SOURCE)) {
+      throw MountFailure.usage(
+          "run: --source is missing; name the dataset, for example pmfs run --source"
+              + " /lustre/imagenet -- COMMAND");
+    }
     MountSettings settings = configuration.toSettings(surroundings);
+    new MountPlaces(settings, surroundings).check();
     Registry registry = Registry.open(surroundings);
     List<String> plan = new ArrayList<>();
     plan.add(settings.source().path().toString());

@@ -55,6 +55,7 @@ public final class MountChecks {
           "name a directory that the user can reach");
     }
     checkNesting();
+    new MountPlaces(settings, surroundings).check();
     checkAllowOther();
     for (TierSpec tier : settings.copies().tiers()) {
       checkTier(tier);
@@ -141,13 +142,14 @@ public final class MountChecks {
   /** The rules of fusermount: write permission, and ownership if the sticky bit is set. */
   private void checkMountpointOfUser(Path mountpoint) throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(mountpoint, "unix:uid");
+    String name = Files.getOwner(mountpoint).getName();
     int mode = (Integer) Files.getAttribute(mountpoint, "unix:mode");
     boolean foreign = owner != surroundings.uid();
     if (!Files.isWritable(mountpoint) || (foreign && (mode & STICKY) != 0)) {
       throw MountFailure.usage(
           mountpoint,
           "mount point",
-          "not yours to mount on (owner " + owner + ")",
+          "not yours to mount on (owner " + name + ")",
           "name a directory of your own");
     }
   }
@@ -183,23 +185,7 @@ public final class MountChecks {
   }
 
   private void checkTier(TierSpec tier) throws MountFailure {
-    checkApart(tier.path(), tier.what());
     tier.place().check(settings.copies().keepFree(), userToMakeFor());
-  }
-
-  /** Inside the source, copies would join the dataset; below the mount, they are unreachable. */
-  private void checkApart(Path path, String what) throws MountFailure {
-    if (path.startsWith(settings.source().path())) {
-      throw MountFailure.usage(
-          path, what, "lies inside the source " + settings.source().path(), "choose another place");
-    }
-    if (path.startsWith(settings.mountpoint())) {
-      throw MountFailure.usage(
-          path,
-          what,
-          "lies inside the mount point " + settings.mountpoint(),
-          "choose another place");
-    }
   }
 
   /** Opening the log later checks whether it can be written. */
@@ -208,7 +194,6 @@ public final class MountChecks {
     if (file == null) {
       return;
     }
-    checkApart(file, "access log");
     if (file.equals(settings.observation().logFile())) {
       throw MountFailure.usage(file, "access log", "is the log file", "name another file");
     }
@@ -226,7 +211,6 @@ public final class MountChecks {
           "no tier is on a local disk, so there is no place for the state; give one with"
               + " --state-dir");
     }
-    checkApart(state, "state");
     MountTable.Mount mount = mounts.holding(state);
     if (mount != null && mount.isNetwork()) {
       throw MountFailure.usage(

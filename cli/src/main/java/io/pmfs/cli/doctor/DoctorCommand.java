@@ -109,7 +109,8 @@ public final class DoctorCommand implements Callable<Integer> {
       Configuration configuration =
           Configuration.resolve(
               new Configuration.Request(Map.of(), config, null, place), surroundings);
-      findings.addAll(new MountExamination(configuration.toSettings(surroundings)).run());
+      findings.addAll(
+          new MountExamination(configuration.toSettings(surroundings), surroundings).run());
     } catch (MountFailure e) {
       findings.add(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
     }

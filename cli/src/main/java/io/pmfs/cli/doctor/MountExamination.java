@@ -1,11 +1,13 @@
 package io.pmfs.cli.doctor;
 
+import io.pmfs.daemon.MountPlaces;
 import io.pmfs.settings.Capacity;
 import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.OwnDirectory;
+import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierPlace;
 import io.pmfs.settings.TierSpec;
 import java.nio.file.Path;
@@ -15,10 +17,12 @@ import java.util.List;
 /** Checks source, tiers and cluster of one mount's settings for {@code pmfs doctor}. */
 final class MountExamination {
   private final MountSettings settings;
+  private final Surroundings surroundings;
   private final List<Finding> findings = new ArrayList<>();
 
-  MountExamination(MountSettings settings) {
+  MountExamination(MountSettings settings, Surroundings surroundings) {
     this.settings = settings;
+    this.surroundings = surroundings;
   }
 
   List<Finding> run() {
@@ -35,6 +39,11 @@ final class MountExamination {
     source();
     settings.copies().tiers().forEach(this::tier);
     Path state = settings.metadata().stateDirectory();
+    try {
+      new MountPlaces(settings, surroundings).check();
+    } catch (MountFailure e) {
+      add(Finding.Grade.FAIL, "places", e.line());
+    }
     if (state == null) {
       add(Finding.Grade.FAIL, "state", "no tier is on a local disk; give a place with --state-dir");
     } else {

@@ -55,7 +55,7 @@ final class MountedExamination {
                 mount.mountpoint() + ": its daemon is older than this command: pmfs upgrade"));
         return findings;
       }
-      MountExamination examination = new MountExamination(settings);
+      MountExamination examination = new MountExamination(settings, surroundings);
       findings.addAll(examination.places());
       ClusterReport cluster = status.cluster();
       if (cluster != null) {
