@@ -19,6 +19,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -131,13 +132,19 @@ final class Observation implements AutoCloseable {
         TimeUnit.MILLISECONDS);
   }
 
-  private static MountFailure failure(MetricsAddress address, IOException e) {
+  static MountFailure failure(MetricsAddress address, IOException e) {
     String reason = Reason.of(e);
-    String remedy =
-        reason.contains("in use")
-            ? "; choose another port, or 0 for any free port"
-            : reason.contains("assign") ? "; give one of this machine's addresses" : "";
-    return new MountFailure(ExitStatus.FAILED, "--metrics " + address + ": " + reason + remedy, e);
+    return new MountFailure(
+        ExitStatus.FAILED, "--metrics " + address + ": " + reason + "; " + remedy(reason), e);
+  }
+
+  private static String remedy(String reason) {
+    if (reason.contains("assign")) {
+      return "give one of this machine's addresses";
+    }
+    return reason.toLowerCase(Locale.ROOT).contains("denied")
+        ? "only root may use ports below 1024: choose a port above 1023, or 0 for any free port"
+        : "choose another port, or 0 for any free port";
   }
 
   /** The metrics in Prometheus's text format. */

@@ -6,9 +6,14 @@ import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,8 +94,11 @@ public final class PreviousMount {
       try {
         return opening.open();
       } catch (MountFailure e) {
-        if (e.exitStatus() != ExitStatus.IN_USE || isSourceServed() || !pause()) {
+        if (e.exitStatus() != ExitStatus.IN_USE) {
           throw e;
+        }
+        if (ofSource(ofThisUser(), true) != null || !pause()) {
+          throw inUse(e);
         }
         if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
           said = true;
@@ -102,19 +110,53 @@ public final class PreviousMount {
     }
   }
 
-  /** Whether the dataset is mounted elsewhere. */
-  private boolean isSourceServed() throws MountFailure {
+  /** Root may have its own copies of what a user has mounted. */
+  private List<Registry.Entry> ofThisUser() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    return surroundings.isRoot() ? registry.running() : Registries.open(surroundings).running();
+  }
+
+  /** A daemon of this dataset whose mount exists, or is gone; null if there is none. */
+  private Registry.@Nullable Entry ofSource(List<Registry.Entry> running, boolean isMounted)
+      throws MountFailure {
     MountTable mounts = invocation.surroundings().mounts();
-    for (Registry.Entry entry : registry.running()) {
+    for (Registry.Entry entry : running) {
       MountTable.Mount mount = mounts.at(Path.of(entry.mountpoint()));
-      if (mount != null
-          && mount.isPmfs()
-          && entry.isOf(mount)
-          && settings.source().path().toString().equals(entry.source())) {
-        return true;
+      boolean isThere = mount != null && mount.isPmfs() && entry.isOf(mount);
+      if (isThere == isMounted && settings.source().path().toString().equals(entry.source())) {
+        return entry;
       }
     }
-    return false;
+    return null;
+  }
+
+  /** Says where the dataset is mounted; the refusal itself if that is not known. */
+  private MountFailure inUse(MountFailure refusal) throws MountFailure {
+    List<Registry.Entry> running = Registries.open(invocation.surroundings()).running();
+    Registry.Entry mounted = ofSource(running, true);
+    Registry.Entry entry = mounted == null ? ofSource(running, false) : mounted;
+    if (entry == null) {
+      return refusal;
+    }
+    String user = userOf(entry.pid());
+    return new MountFailure(
+        ExitStatus.IN_USE,
+        mounted != null
+            ? "%s: already mounted on %s by user %s (pid %d), which has its copies and state; use that mount, or choose another --tier and --state-dir"
+                .formatted(entry.source(), entry.mountpoint(), user, entry.pid())
+            : "%s: pid %d of user %s, detached from %s, has its copies and state until its last open file is closed; end that, or choose another --tier and --state-dir"
+                .formatted(entry.source(), entry.pid(), user, entry.mountpoint()),
+        refusal);
+  }
+
+  /** Files in /proc belong to the user of the process. */
+  private String userOf(long pid) {
+    try {
+      Path process = invocation.surroundings().root().resolve("proc").resolve(Long.toString(pid));
+      return Files.getOwner(process).getName();
+    } catch (IOException e) {
+      return "?";
+    }
   }
 
   /** Waits a moment; false once the time is over. */

@@ -9,6 +9,7 @@ import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.TestMachine;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -165,6 +166,7 @@ final class PreviousMountTest {
           new Registry.Entry(
               elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l", "0:30"));
       world.mountinfo(TestRun.line(elsewhere, "fuse.pmfs", settings.source().path().toString()));
+      Files.createDirectories(world.root.resolve("proc/1"));
       AtomicInteger tries = new AtomicInteger();
 
       assertThatThrownBy(
@@ -175,8 +177,34 @@ final class PreviousMountTest {
                             tries.incrementAndGet();
                             throw inUse;
                           }))
-          .isSameAs(inUse);
+          .isInstanceOfSatisfying(
+              MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.IN_USE))
+          .hasMessage(
+              "%s: already mounted on %s by user %s (pid 1), which has its copies and state; use that mount, or choose another --tier and --state-dir"
+                  .formatted(
+                      settings.source().path(),
+                      elsewhere,
+                      Files.getOwner(world.root.resolve("proc/1")).getName()));
       assertThat(tries).hasValue(1);
+    }
+  }
+
+  @Test
+  void await_copiesOfADetachedDaemon_namesIt() throws Exception {
+    Path elsewhere = world.makeDirectory("elsewhere");
+    try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
+      serving.publish(
+          new Registry.Entry(
+              elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l", "0:30"));
+
+      assertThatThrownBy(
+              () ->
+                  previous(Duration.ofMillis(300))
+                      .await(
+                          () -> {
+                            throw inUse;
+                          }))
+          .hasMessageContaining(", detached from " + elsewhere + ", has its copies and state");
     }
   }
 
