@@ -7,22 +7,38 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the processes that keep a mount busy, by their entries in /proc. */
 final class MountHolders {
   private static final int MAX_HOLDERS = 8;
 
+  /** The ancestors of a command that are searched for scripts of pmfs. */
+  private static final int MAX_ANCESTORS = 32;
+
+  /** The shells that run these belong to pmfs; a caller's own script does not. */
+  private static final Set<String> SCRIPTS =
+      Set.of("pmfs", "pmfs-run", "pmfs-supervise", "pmfs-job", "mount.pmfs", "umount.pmfs");
+
   private MountHolders() {}
 
-  /** Lines such as {@code pid 123 (python3) has /mnt/x/y open}; one for each process. */
-  static List<String> of(Path mountpoint, Path root) {
+  /**
+   * Lines such as {@code pid 123 (python3) has /mnt/x/y open}; one for each process, without this
+   * command's own.
+   *
+   * @param self the process of this command
+   */
+  static List<String> of(Path mountpoint, Path root, long self) {
     List<String> holders = new ArrayList<>();
+    Set<String> own = own(root, self);
     try (DirectoryStream<Path> processes =
         Files.newDirectoryStream(root.resolve("proc"), "[0-9]*")) {
       for (Path process : processes) {
-        String use = use(process, mountpoint);
+        boolean isOwn = own.contains(String.valueOf(process.getFileName()));
+        String use = isOwn ? null : use(process, mountpoint);
         if (use != null && holders.size() < MAX_HOLDERS) {
           holders.add("pid %s (%s) %s".formatted(process.getFileName(), name(process), use));
         }
@@ -31,6 +47,46 @@ final class MountHolders {
       return holders; // without /proc they stay unknown
     }
     return holders;
+  }
+
+  /** This process, and the scripts of pmfs that started it. */
+  private static Set<String> own(Path root, long self) {
+    Set<String> own = new HashSet<>();
+    String pid = Long.toString(self);
+    for (int i = 0; i < MAX_ANCESTORS && !pid.equals("0"); i++) {
+      Path process = root.resolve("proc").resolve(pid);
+      if (i == 0 || isScript(process)) {
+        own.add(pid);
+      }
+      pid = parent(process);
+    }
+    return own;
+  }
+
+  /** A shell's first argument that is not an option is the script that it runs. */
+  private static boolean isScript(Path process) {
+    String[] words = text(process.resolve("cmdline")).split("\0", -1);
+    for (int i = 1; i < words.length; i++) {
+      if (!words[i].startsWith("-")) {
+        return SCRIPTS.contains(words[i].substring(words[i].lastIndexOf('/') + 1));
+      }
+    }
+    return false;
+  }
+
+  /** The fourth field of stat, proc(5); the second may contain anything, in parentheses. */
+  private static String parent(Path process) {
+    String stat = text(process.resolve("stat"));
+    String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ", 3);
+    return fields.length > 1 ? fields[1] : "0";
+  }
+
+  private static String text(Path file) {
+    try {
+      return new String(Files.readAllBytes(file), UTF_8);
+    } catch (IOException e) {
+      return ""; // gone, or another user's
+    }
   }
 
   private static @Nullable String use(Path process, Path mountpoint) {
@@ -86,10 +142,7 @@ final class MountHolders {
   }
 
   private static String name(Path process) {
-    try {
-      return new String(Files.readAllBytes(process.resolve("comm")), UTF_8).strip();
-    } catch (IOException e) {
-      return "?";
-    }
+    String name = text(process.resolve("comm")).strip();
+    return name.isEmpty() ? "?" : name;
   }
 }

@@ -137,7 +137,7 @@ final class UmountCommand implements Callable<Integer> {
       if (answer.status() == HTTP_NOT_IMPLEMENTED) {
         unmountForDaemon(mountpoint);
       } else if (answer.status() != HTTP_OK) {
-        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + answer.error());
+        throw new MountFailure(ExitStatus.FAILED, MountFailure.naming(mountpoint, answer.error()));
       }
     } catch (IOException e) {
       unmountSilentDaemon(mountpoint, entry, process, e);
@@ -197,7 +197,9 @@ final class UmountCommand implements Callable<Integer> {
   }
 
   private String holders(Path mountpoint) {
-    List<String> holders = MountHolders.of(mountpoint, invocation.surroundings().root());
+    List<String> holders =
+        MountHolders.of(
+            mountpoint, invocation.surroundings().root(), ProcessHandle.current().pid());
     return holders.isEmpty()
         ? "by a process that this user cannot see"
         : String.join(", ", holders);

@@ -94,6 +94,15 @@ final class LauncherTest {
     assertThat(run("status").out()).contains(temporary.toRealPath() + "/lib/*");
   }
 
+  /** The caller may be in the mount, which its own command must not keep busy. */
+  @Test
+  void umount_leavesTheDirectoryButKnowsIt() throws Exception {
+    fakeJava("echo $PWD $PMFS_LAUNCH_DIR");
+
+    assertThat(run("umount", ".").out()).matches("/ /.+\n");
+    assertThat(run("status", ".").out()).doesNotStartWith("/ ");
+  }
+
   @Test
   void command_failing_passesItsStatusOn() throws Exception {
     fakeJava("echo 'pmfs: x' >&2; exit 3");

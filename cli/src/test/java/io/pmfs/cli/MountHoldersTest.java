@@ -10,6 +10,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 final class MountHoldersTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/d");
+  private static final long SELF = 9;
 
   @TempDir private Path root;
 
@@ -28,7 +29,7 @@ final class MountHoldersTest {
     link(6, "cwd", "/mnt/data");
     link(7, "fd/0", "/mnt/dd/x");
 
-    assertThat(MountHolders.of(MOUNTPOINT, root))
+    assertThat(MountHolders.of(MOUNTPOINT, root, SELF))
         .containsExactlyInAnyOrder(
             "pid 1 (?) has /mnt/d/sub as its working directory",
             "pid 2 (?) has /mnt/d/bin/tool as its exe",
@@ -38,11 +39,11 @@ final class MountHoldersTest {
   }
 
   @Test
-  void of_thisProcess_isFound(@TempDir Path directory) throws Exception {
+  void of_realProcess_isFound(@TempDir Path directory) throws Exception {
     Path real = directory.toRealPath();
     try (RandomAccessFile open = new RandomAccessFile(real.resolve("f").toFile(), "rw")) {
       assertThat(open.length()).isZero();
-      assertThat(MountHolders.of(real, Path.of("/")))
+      assertThat(MountHolders.of(real, Path.of("/"), SELF))
           .anyMatch(
               l ->
                   l.startsWith("pid " + ProcessHandle.current().pid() + " (java)")
@@ -50,9 +51,37 @@ final class MountHoldersTest {
     }
   }
 
+  /** 9 is the command, 8 the script of pmfs that started it, and 7 the user's shell. */
+  @Test
+  void of_ownProcesses_areLeftOutButNotTheCallersShell() throws Exception {
+    for (int pid : new int[] {7, 8, 9}) {
+      link(pid, "cwd", "/mnt/d");
+    }
+    process(9, 8, "java", "-cp", "x", "io.pmfs.cli.Main");
+    process(8, 7, "/usr/bin/env-bash (pmfs) x", "--", "/usr/lib/pmfs/bin/pmfs-run", "--keep");
+    process(7, 1, "bash", "/home/ada/pmfs/job.sh");
+
+    assertThat(MountHolders.of(MOUNTPOINT, root, SELF))
+        .containsExactly("pid 7 (?) has /mnt/d as its working directory");
+  }
+
+  @Test
+  void of_anotherCommandOfPmfs_isNamed() throws Exception {
+    link(5, "cwd", "/mnt/d");
+    process(5, 1, "bash", "/usr/bin/pmfs", "status", "--watch");
+
+    assertThat(MountHolders.of(MOUNTPOINT, root, SELF)).hasSize(1);
+  }
+
   @Test
   void of_withoutProc_isEmpty() {
-    assertThat(MountHolders.of(MOUNTPOINT, root)).isEmpty();
+    assertThat(MountHolders.of(MOUNTPOINT, root, SELF)).isEmpty();
+  }
+
+  private void process(int pid, int parent, String... words) throws Exception {
+    Path process = Files.createDirectories(root.resolve("proc/" + pid));
+    Files.writeString(process.resolve("cmdline"), String.join("\0", words) + "\0");
+    Files.writeString(process.resolve("stat"), "%d (%s) S %d 1 1".formatted(pid, words[0], parent));
   }
 
   private void link(int pid, String name, String target) throws Exception {
