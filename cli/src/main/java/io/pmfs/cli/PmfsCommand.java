@@ -14,6 +14,9 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -120,17 +123,19 @@ final class PmfsCommand implements Runnable {
 
   private static int wrongUsage(ParameterException e, PmfsCommand root, Invocation invocation) {
     CommandSpec command = e.getCommandLine().getCommandSpec();
-    String line = String.valueOf(e.getMessage()).replace('\n', ' ');
+    String line = String.valueOf(e.getMessage()).replace('\n', ' ').replaceFirst("\\.$", "");
     String remedy = "see " + command.qualifiedName() + " --help";
     if (e instanceof UnmatchedArgumentException unmatched && !unmatched.getUnmatched().isEmpty()) {
       String word = unmatched.getUnmatched().get(0);
       boolean isOption = word.startsWith("-");
+      String option = word.split("=", 2)[0];
       String nearest =
-          NearestName.to(
-              word, isOption ? command.optionsMap().keySet() : command.subcommands().keySet());
+          isOption
+              ? nearestOption(option, command)
+              : NearestName.to(word, command.subcommands().keySet());
       line =
           isOption
-              ? word + ": unknown option"
+              ? option + ": unknown option"
               : word
                   + (command.subcommands().isEmpty()
                       ? ": unexpected argument"
@@ -142,6 +147,20 @@ final class PmfsCommand implements Runnable {
       e.printStackTrace(invocation.err());
     }
     return ExitStatus.USAGE;
+  }
+
+  /** A letter is too short for a guess, unless only its case is wrong. */
+  private static @Nullable String nearestOption(String mistyped, CommandSpec command) {
+    Set<String> known = new TreeSet<>(command.optionsMap().keySet());
+    known.addAll(command.negatedOptionsMap().keySet());
+    if (mistyped.length() > 2) {
+      known.removeIf(name -> name.length() <= 2);
+      return NearestName.to(mistyped, known);
+    }
+    return known.stream()
+        .filter(name -> name.equalsIgnoreCase(mistyped) && !name.equals(mistyped))
+        .findFirst()
+        .orElse(null);
   }
 
   private static int failed(Exception e, PmfsCommand root, Invocation invocation) {

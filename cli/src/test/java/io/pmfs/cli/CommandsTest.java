@@ -15,7 +15,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 final class CommandsTest {
@@ -27,43 +26,6 @@ final class CommandsTest {
     world = new TestWorld(temporary);
     world.makeDirectory("src");
     world.makeDirectory("mnt");
-  }
-
-  @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      value = {
-        "''                          | 2 | pmfs: no command given; ",
-        "mont                        | 2 | pmfs: mont: unknown command; did you mean mount?",
-        "mount                       | 2 | pmfs: Missing required parameter",
-        "mount a b c                 | 2 | pmfs: c: unexpected argument; see pmfs mount --help",
-        "mount --teir ssd:/a a b     | 2 | pmfs: --teir: unknown option; did you mean --tier?",
-        "mount --tier                | 2 | pmfs: ",
-        "mount --keep-free 5x src mnt| 2 | pmfs: --keep-free: '5x' is not a size",
-        "mount nope mnt              | 2 | pmfs: ",
-        "mount mnt                   | 2 | pmfs: ",
-        "run --source src            | 2 | pmfs: Missing required parameter: 'COMMAND'",
-        "run --source src -- ls      | 2 | pmfs: run: works only through the launcher",
-        "run --sorce src -- ls       | 2 | pmfs: --sorce: unknown option; did you mean --source?",
-        "umount --grace soon mnt     | 2 | pmfs: --grace: 'soon' is not a time",
-        "umount                      | 2 | pmfs: Missing required parameter",
-        "umount --timeout soon mnt   | 2 | pmfs: --timeout: 'soon' is not a time",
-        "umount mnt                  | 3 | pmfs: ",
-        "umount nope                 | 3 | pmfs: ",
-        "status mnt                  | 3 | pmfs: ",
-        "status --watch 0 mnt        | 2 | pmfs: --watch: '0s': a duration must be longer than zero",
-        "status --watch x            | 2 | pmfs: --watch: 'x' is not a time",
-        "config --config nope.toml   | 2 | pmfs: ",
-        "config --log-level loud     | 2 | pmfs: --log-level: 'loud' is not known",
-      })
-  void execute_wrong_isOneLineAndAStatus(String line, int status, String message) {
-    String[] arguments = line.isEmpty() ? new String[0] : line.split(" ", -1);
-
-    assertThat(world.execute(arguments)).isEqualTo(status);
-
-    assertThat(world.errors()).startsWith(message).endsWith("\n");
-    assertThat(world.errors().lines()).hasSize(1);
-    assertThat(world.output()).isEmpty();
   }
 
   @ParameterizedTest
