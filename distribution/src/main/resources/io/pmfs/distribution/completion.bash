@@ -3,8 +3,8 @@ _pmfs_mounts() { cat /proc/self/mounts 2>/dev/null; }
 
 # Offers the mount points of pmfs that begin with the word.
 _pmfs_offer_mounts() { # WORD
-  local device place type rest
-  while read -r device place type rest; do
+  local place type
+  while read -r _ place type _; do
     [ "$type" = fuse.pmfs ] || continue
     place=$(printf '%b' "$place") # blanks are \040
     case $place in "$1"*) COMPREPLY+=("$place") ;; esac
@@ -16,8 +16,6 @@ END
 # Offers what the other function describes.
 _pmfs_offer() { # DESCRIPTION WORD
   local each line
-  local -a words
-  words=()
   while IFS= read -r each; do
     line=
     case $each in
