@@ -192,7 +192,7 @@ final class CommandIT {
         }
       } else {
         assertThat(again.errorLines()).as("%s", again).hasSize(1);
-        assertThat(again.err()).contains(pmfs.state().toString(), "in use");
+        assertThat(again.err()).contains("already mounted on " + mount.mountpoint(), "pid ");
       }
       assertServesOn(mount);
     }
