@@ -83,7 +83,7 @@ final class BugreportIT {
     assertThat(text(whole.resolve("mounts/1-mnt/daemon.log"))).contains(" mounted on ");
     assertThat(text(whole.resolve("machine/mount-table.txt"))).contains("fuse.pmfs");
     assertThat(text(whole.resolve("mounts/1-mnt/tiers.txt")))
-        .contains(" bytes, largest 100000,")
+        .contains("  4 directories, 3 files, ", " bytes, largest 100000,")
         .doesNotContain("name-in-the-dataset");
     assertNoSecret(whole);
 
