@@ -132,7 +132,14 @@ public final class Cluster implements Peers, AutoCloseable {
             settings.tls(),
             instance,
             PeerLimits.DEFAULTS,
-            new DatasetService(fileSystem, namespace, copies, stager, owners, this::asksElsewhere),
+            new DatasetService(
+                fileSystem,
+                namespace,
+                copies,
+                stager,
+                owners,
+                this::asksElsewhere,
+                this::readsElsewhere),
             control);
     server = listening;
     Member self =
@@ -146,6 +153,11 @@ public final class Cluster implements Peers, AutoCloseable {
   private boolean asksElsewhere(FileName path) {
     PeerStore asking = store;
     return asking != null && asking.asksElsewhere(path);
+  }
+
+  private boolean readsElsewhere(FileName path) {
+    PeerStore asking = store;
+    return asking != null && asking.readsElsewhere(path);
   }
 
   /** Applies the latest view, so that the order of concurrent calls does not matter. */

@@ -43,11 +43,13 @@ final class DatasetService implements PeerService {
   private final Stager stager;
   private final Owners owners;
   private final Predicate<FileName> asksElsewhere;
+  private final Predicate<FileName> readsElsewhere;
   private final HolderHints hints = new HolderHints();
 
   /**
    * @param asksElsewhere whether this node is asking another node about a path; peers that ask for
    *     that path meanwhile are refused
+   * @param readsElsewhere the same for a file's content, unless this node has a copy
    */
   DatasetService(
       PmfsFileSystem fileSystem,
@@ -55,8 +57,10 @@ final class DatasetService implements PeerService {
       Copies copies,
       Stager stager,
       Owners owners,
-      Predicate<FileName> asksElsewhere) {
+      Predicate<FileName> asksElsewhere,
+      Predicate<FileName> readsElsewhere) {
     this.asksElsewhere = asksElsewhere;
+    this.readsElsewhere = readsElsewhere;
     this.fileSystem = fileSystem;
     this.namespace = namespace;
     this.copies = copies;
@@ -140,7 +144,7 @@ final class DatasetService implements PeerService {
       throw refused(path + " has no copy on this node");
     }
     List<UUID> holders = reads ? hints.others(path, attributes.version(), asker) : List.of();
-    return new DatasetContent(inode, reads, holders);
+    return new DatasetContent(path, inode, reads, holders);
   }
 
   private void mustOwn(FileName directory) throws PeerException {
@@ -181,12 +185,14 @@ final class DatasetService implements PeerService {
   }
 
   private final class DatasetContent implements Content {
+    private final FileName path;
     private final Inode inode;
     private final boolean reads;
     private final List<UUID> holders;
     private final Supplier<Optional<Checksums>> recorded;
 
-    DatasetContent(Inode inode, boolean reads, List<UUID> holders) {
+    DatasetContent(FileName path, Inode inode, boolean reads, List<UUID> holders) {
+      this.path = path;
       this.inode = inode;
       this.reads = reads;
       this.holders = holders;
@@ -214,6 +220,9 @@ final class DatasetService implements PeerService {
       while (done < size) {
         long from = offset + done;
         int rest = size - done;
+        if (reads && !copies.has(inode)) {
+          mustNotRead();
+        }
         int count =
             reads
                 ? PeerStore.answering(() -> stager.readForPeer(inode, from, rest, sink))
@@ -222,6 +231,12 @@ final class DatasetService implements PeerService {
           throw refused("the copy on this node is gone");
         }
         done += count;
+      }
+    }
+
+    private void mustNotRead() throws PeerException {
+      if (readsElsewhere.test(path)) {
+        throw refused("this node is itself asking another node for the content of " + path);
       }
     }
   }

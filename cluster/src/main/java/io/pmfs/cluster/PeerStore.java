@@ -64,6 +64,9 @@ public final class PeerStore implements BackingStore {
    */
   private final Multiset<FileName> askedElsewhere = ConcurrentHashMultiset.create();
 
+  /** The files whose content owners are being asked for, by threads that hold a block's claim. */
+  private final Multiset<FileName> readElsewhere = ConcurrentHashMultiset.create();
+
   /**
    * Directories that are being listed here: only the source can say what they contain, and whether
    * they change meanwhile.
@@ -132,6 +135,14 @@ public final class PeerStore implements BackingStore {
    */
   boolean asksElsewhere(FileName path) {
     return askedElsewhere.contains(path);
+  }
+
+  /**
+   * The same for the content of a file: a worker that answered a peer would wait for the block that
+   * a reader of this node has claimed, and that reader for the peer.
+   */
+  boolean readsElsewhere(FileName path) {
+    return readElsewhere.contains(path);
   }
 
   private <T> @Nullable T askLocked(
@@ -385,11 +396,7 @@ public final class PeerStore implements BackingStore {
         if (owners.isSelf(owner)) {
           return null;
         }
-        SourceStatus status =
-            ask(
-                owner,
-                peer -> read(peer, offset, range, false),
-                () -> probe(offset, range.remaining()));
+        SourceStatus status = readFromOwner(owner, offset, range);
         if (status == null && withoutSource.isSuspected(owner)) {
           status = readCopy(owner, offset, range);
         }
@@ -398,6 +405,18 @@ public final class PeerStore implements BackingStore {
         }
       }
       return null;
+    }
+
+    private @Nullable SourceStatus readFromOwner(Member owner, long offset, ByteBuffer range) {
+      readElsewhere.add(path);
+      try {
+        return ask(
+            owner,
+            peer -> read(peer, offset, range, false),
+            () -> probe(offset, range.remaining()));
+      } finally {
+        readElsewhere.remove(path);
+      }
     }
 
     /** Spreads the reads of a large file over all nodes that may have a copy. */

@@ -65,8 +65,9 @@
  *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
  *       from copies of other nodes and from the source.
  *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
- *       that own the file (replicas) and do not agree which is first. Nothing prevents it. It ends
- *       after 15 to 20 s if {@link SourceProbes} finds that the source answers.
+ *       that own the file (replicas) and do not agree which is first. Cure: {@link
+ *       PeerStore#readsElsewhere}; {@link DatasetService} refuses, and the asker goes to the
+ *       source.
  *   <li>Slow peers occupy all workers. Cure: {@link io.pmfs.cluster.peers.Workers#await
  *       Workers.await} gives the place away, and the thread continues without waiting for a place.
  *   <li>A batch waits for helpers that never start, or for memory that it holds. Cure: {@link

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -185,6 +186,33 @@ final class CircularWaitsTest {
   /** Nodes that see different members; each takes the other one for a directory's first owner. */
   @RepeatedTest(3)
   void list_whenNodesDoNotAgreeWhoComesFirst_isAnsweredFromTheSource() throws Exception {
+    FileName disputed = disagree();
+    nodes.store.directory(disputed.toString());
+    nodes.store.file(disputed + "/file", 1, 10);
+    long ofFirst = first.number(disputed.toString());
+    long ofSecond = second.number(disputed.toString());
+
+    atOnce(() -> list(first, ofFirst), () -> list(second, ofSecond));
+  }
+
+  /** The same for a file; the reader of each node has claimed the block that the other asks for. */
+  @RepeatedTest(3)
+  void read_whenNodesDoNotAgreeWhoComesFirst_isAnsweredFromTheSource() throws Exception {
+    FileName disputed = disagree();
+    nodes.store.file(disputed.toString(), 1, 1000);
+    long ofFirst = first.number(disputed.toString());
+    long ofSecond = second.number(disputed.toString());
+    byte[] expected = nodes.expected().get(disputed.toString());
+
+    atOnce(
+        () -> assertThat(first.read(ofFirst)).isEqualTo(expected),
+        () -> assertThat(second.read(ofSecond)).isEqualTo(expected));
+  }
+
+  /**
+   * Restarts the nodes with two owners for each path; returns one that each leaves to the other.
+   */
+  private FileName disagree() throws Exception {
     nodes.close();
     nodes =
         new TestNodes(
@@ -193,32 +221,31 @@ final class CircularWaitsTest {
     second = nodes.add();
     firstMember = serve(first);
     secondMember = serve(second);
-    FileName disputed = null;
-    for (long i = 0; disputed == null; i++) {
+    for (long i = 0; ; i++) {
       Member stranger = new Member(new UUID(i, 7), 1, "a", "127.0.0.1", 1);
       Member other = new Member(new UUID(i, 8), 1, "b", "127.0.0.1", 1);
       first.see(new View(List.of(firstMember, secondMember, stranger)));
       second.see(new View(List.of(firstMember, secondMember, other)));
-      for (int j = 0; disputed == null && j < 1000; j++) {
+      for (int j = 0; j < 1000; j++) {
         FileName path = FileName.of("disputed" + j);
         if (first.owners.of(path).equals(List.of(secondMember, firstMember))
             && second.owners.of(path).equals(List.of(firstMember, secondMember))) {
-          disputed = path;
+          return path;
         }
       }
     }
-    nodes.store.directory(disputed.toString());
-    nodes.store.file(disputed + "/file", 1, 10);
-    long ofFirst = first.number(disputed.toString());
-    long ofSecond = second.number(disputed.toString());
+  }
+
+  /** Runs both so that each asks the other node when the other one asks too. */
+  private void atOnce(Callable<?> one, Callable<?> two) throws Exception {
     beforeAny = new CyclicBarrier(2, () -> beforeAny = null);
     ExecutorService threads = Executors.newFixedThreadPool(2);
     long since = System.nanoTime();
     try {
-      Future<?> one = threads.submit(() -> list(first, ofFirst));
-      Future<?> two = threads.submit(() -> list(second, ofSecond));
-      one.get();
-      two.get();
+      Future<?> ofOne = threads.submit(one);
+      Future<?> ofTwo = threads.submit(two);
+      ofOne.get();
+      ofTwo.get();
     } finally {
       threads.shutdownNow();
     }

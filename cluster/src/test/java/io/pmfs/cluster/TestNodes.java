@@ -207,7 +207,9 @@ final class TestNodes implements AutoCloseable {
               () -> Instant.MAX.minus(Duration.ofDays(1)));
       ScratchFiles scratch = new ScratchFiles(List.of(directory));
       tasks = new DatasetTasks(fs, namespace, peers, copies, stager, scratch, () -> {});
-      service = new DatasetService(fs, namespace, copies, stager, owners, peers::asksElsewhere);
+      service =
+          new DatasetService(
+              fs, namespace, copies, stager, owners, peers::asksElsewhere, peers::readsElsewhere);
     }
 
     void see(View view) {
