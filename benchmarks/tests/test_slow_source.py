@@ -4,6 +4,8 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import json
+import tempfile
 import unittest
 from argparse import Namespace
 from pathlib import Path
@@ -47,6 +49,18 @@ class SlowSourceTest(unittest.TestCase):
         self.assertEqual(lines[2], "| 1 | read directly | 0.0 s | 10.0 s | 10.0 s | 10.0 s, 100% | 20.0 s, 100% |")
         self.assertEqual(lines[3], "| 1 | cp -r, then read the copy | 10.0 s | 2.0 s | 2.0 s | 12.0 s, 120% | 14.0 s, 70% |")
         self.assertEqual(lines[4], "| 1 | read through pmfs | 1.0 s | 10.0 s | 1.0 s | 11.0 s, 110% | 12.0 s, 60% |")
+
+    def test_record_has_the_job_with_the_most_readers(self):
+        of_one = {(1, name): [figures(5, 1, 1)] for name in ("source", "cp", "pmfs")}
+        of_four = {(4, name): [figures(3, 1.5, 0.5)] for name in ("source", "cp", "pmfs")}
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "record.json"
+            self.module.write_record({**of_one, **of_four}, ["Machine: m"], Namespace(readers=[1, 4], json=file, plot=None))
+            record = json.loads(file.read_text(encoding="utf-8"))
+        self.assertEqual(record["description"], ["Machine: m", "4 readers"])
+        epochs = [["epoch", 2.0], ["epoch", 1.0]]
+        self.assertEqual([run["parts"] for run in record["runs"]], [epochs, [["copy", 3], *epochs], [["mount", 3], *epochs]])
+        self.assertEqual(len(record["figures"]), 6)
 
     def test_goal_is_missed_by_a_slow_first_epoch_and_by_a_byte_read_twice(self):
         for name, pmfs, reached in (
