@@ -60,6 +60,13 @@ final class DocumentationTest {
   }
 
   @Test
+  void readme_hasAtMost900Words() {
+    String text = Repository.page("README.md").text();
+
+    assertThat(text.strip().split("\\s+")).hasSizeLessThanOrEqualTo(900);
+  }
+
+  @Test
   void decisions_areNumberedWithoutGaps() throws IOException {
     List<String> names;
     try (Stream<Path> files = Files.list(Repository.ROOT.resolve("docs/decisions"))) {

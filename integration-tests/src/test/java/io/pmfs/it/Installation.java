@@ -175,6 +175,13 @@ final class Installation implements AutoCloseable {
     return Command.run(environment, deadline, line(arguments));
   }
 
+  /** Runs another program, which may call pmfs, with this installation's environment and more. */
+  Command program(Map<String, String> more, Duration deadline, String... line) {
+    Map<String, String> all = new HashMap<>(environment);
+    all.putAll(more);
+    return Command.run(all, deadline, List.of(line));
+  }
+
   /** Runs a command on a terminal, which {@code program}, a Python script, makes for it. */
   Command runOnTerminal(String program, List<String> options, String... arguments) {
     List<String> line = new ArrayList<>(List.of("python3", "-c", program));

@@ -8,8 +8,10 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,14 +21,19 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** docs/tutorial.md does what it says: its commands run in one shell, with fewer photos. */
+/**
+ * docs/tutorial.md does what it says: its commands run in one shell, with fewer photos. {@code
+ * target/tutorial} has what they printed and drew.
+ */
 final class TutorialIT {
   private static final Path CHECKOUT =
       Installation.launcherOfCheckout().resolve("../..").normalize();
   private static final String MODULES = "import torch, torchvision, PIL, numpy, matplotlib";
 
   /** 6 MB at 1 MB/s: an epoch from the source takes much longer than one from copies. */
-  private static final Map<String, String> SMALL = Map.of("photos", "60", "rate", "1M");
+  private static final String PHOTOS = System.getProperty("pmfs.tutorial.photos", "60");
+
+  private static final String RATE = System.getProperty("pmfs.tutorial.rate", "1M");
 
   private static final Pattern EPOCH =
       Pattern.compile("epoch (\\d): ([\\d.]+) s, .*?(?:so far: (\\d+) MB)?");
@@ -52,8 +59,7 @@ final class TutorialIT {
         "needs PyTorch: scripts/install-requirements tutorial");
     Path nothing = Path.of("/bin/true");
     slurm =
-        new LocalSlurm(
-            LocalSlurm.Kind.PLAIN, pmfs.directory("slurm"), nothing, nothing, nothing);
+        new LocalSlurm(LocalSlurm.Kind.PLAIN, pmfs.directory("slurm"), nothing, nothing, nothing);
   }
 
   @AfterEach
@@ -69,40 +75,59 @@ final class TutorialIT {
     List<String> quoted = new ArrayList<>();
     takeApart(Files.readAllLines(CHECKOUT.resolve("docs/tutorial.md")), commands, quoted);
     Path script = Files.write(pmfs.scratch().root().resolve("commands"), commands);
-    Map<String, String> environment = new HashMap<>(SMALL);
-    environment.putAll(slurm.environment());
+    Map<String, String> environment = new HashMap<>(slurm.environment());
+    environment.putAll(Map.of("photos", PHOTOS, "rate", RATE));
     environment.put("port", Integer.toString(freePort()));
 
     Command walk =
         pmfs.program(
             environment,
-            Duration.ofMinutes(5),
+            Duration.ofMinutes(20),
             "env",
             "-C",
             CHECKOUT.toString(),
             "bash",
             script.toString());
 
+    keep(walk);
     assertThat(walk.exit()).as(walk.out() + walk.err()).isZero();
-    List<String> said = walk.out().lines().map(TutorialIT::withoutFigures).toList();
+    List<String> said = walk.out().lines().map(this::withoutFigures).toList();
     assertThat(quoted).hasSizeGreaterThan(10);
     assertThat(said).as(walk.out()).containsAll(quoted);
     assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
     checkEpochs(trainings(walk.out()), walk.out());
   }
 
-  /** Directly, through a mount, by pmfs run with the copies of that mount, in a job without any. */
+  private void keep(Command walk) throws IOException {
+    Path kept = Files.createDirectories(Path.of("target/tutorial"));
+    Files.writeString(kept.resolve("output.txt"), walk.out().replace(home(), "~"));
+    Files.writeString(kept.resolve("errors.txt"), walk.err().replace(home(), "~"));
+    for (String name : List.of("epochs.json", "epochs.svg")) {
+      Path made = Path.of(home(), name);
+      if (Files.exists(made)) {
+        Files.copy(made, kept.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+      }
+    }
+  }
+
+  private String home() {
+    return pmfs.scratch().root().resolve("home").toString();
+  }
+
+  /** From the source, through a mount, in a run with the copies of that mount, in a job without. */
   private static void checkEpochs(List<Training> trainings, String said) {
     assertThat(trainings).as(said).hasSize(4).allMatch(t -> t.seconds().size() == 3);
-    Training directly = trainings.get(0);
+    double slow = Collections.min(trainings.get(0).seconds());
+    double fast = 0.6 * slow;
     Training mounted = trainings.get(1);
-    assertThat(directly.seconds()).as(said).allMatch(s -> s > 4);
     assertThat(mounted.megabytes()).as(said).doesNotContainNull();
     assertThat(mounted.megabytes().stream().distinct()).as("read in epoch 1 alone").hasSize(1);
-    assertThat(mounted.seconds().subList(1, 3)).as(said).allMatch(s -> s < 2);
-    assertThat(trainings.get(2).seconds()).as("copies are there: %s", said).allMatch(s -> s < 3);
-    assertThat(trainings.get(3).seconds().get(0)).as("a new node: %s", said).isGreaterThan(4);
-    assertThat(trainings.get(3).seconds().subList(1, 3)).as(said).allMatch(s -> s < 2);
+    assertThat(trainings.get(2).seconds()).as("copies are there: %s", said).allMatch(s -> s < fast);
+    for (Training withoutCopies : List.of(mounted, trainings.get(3))) {
+      List<Double> seconds = withoutCopies.seconds();
+      assertThat(seconds.get(0)).as("no copies are there: %s", said).isGreaterThan(0.9 * slow);
+      assertThat(seconds.subList(1, 3)).as(said).allMatch(s -> s < fast);
+    }
   }
 
   private static List<Training> trainings(String said) {
@@ -122,7 +147,7 @@ final class TutorialIT {
   }
 
   /** Indented blocks are commands; fenced ones quote what the commands print. */
-  private static void takeApart(List<String> page, List<String> commands, List<String> quoted) {
+  private void takeApart(List<String> page, List<String> commands, List<String> quoted) {
     boolean fenced = false;
     for (String line : page) {
       if (FENCE.matcher(line).matches()) {
@@ -135,10 +160,12 @@ final class TutorialIT {
     }
   }
 
-  /** A line without what differs from run to run: numbers, units, the home directory. */
-  private static String withoutFigures(String line) {
-    return line.replaceAll("\\S*/pmfs-tutorial", "~/pmfs-tutorial")
-        .replaceAll("\\d+([.,]\\d+)*", "N")
+  /** A line without what differs from run to run: numbers and their units, keys, the home. */
+  private String withoutFigures(String line) {
+    return line.replace(home(), "~")
+        .replaceAll("-[0-9a-f]{16}\\b", "-N")
+        .replaceAll("run\\.\\w{8}\\b", "run.N")
+        .replaceAll("\\d+([.,]\\d+)*(E\\d+)?", "N")
         .replaceAll("N [KMG]?i?B\\b", "N B")
         .replaceAll("\\s+", " ")
         .strip();
