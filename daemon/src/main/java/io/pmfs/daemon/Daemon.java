@@ -78,7 +78,12 @@ public final class Daemon implements ControlRequests {
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
     this.observation =
-        new Observation(settings.observation().metrics(), dataset::snapshot, this::status, clock);
+        new Observation(
+            settings.observation().metrics(),
+            dataset::snapshot,
+            this::status,
+            clock,
+            surroundings.hostName());
   }
 
   /**

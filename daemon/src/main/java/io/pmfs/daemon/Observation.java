@@ -6,6 +6,7 @@ import io.pmfs.daemon.metrics.History;
 import io.pmfs.daemon.metrics.HttpContent;
 import io.pmfs.daemon.metrics.HttpServer;
 import io.pmfs.daemon.metrics.Metrics;
+import io.pmfs.daemon.metrics.PageReport;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.metrics.WebPage;
 import io.pmfs.daemon.report.StatusReport;
@@ -45,6 +46,7 @@ final class Observation implements AutoCloseable {
   private final Supplier<Snapshot> snapshots;
   private final Supplier<StatusReport> status;
   private final InstantSource clock;
+  private final String host;
   private @Nullable Metrics metrics; // GUARDED_BY(this)
   private volatile @Nullable HttpServer server;
   private volatile @Nullable ScheduledExecutorService sampler;
@@ -55,16 +57,19 @@ final class Observation implements AutoCloseable {
    * @param wanted the TCP address; null for none
    * @param snapshots the source of metrics
    * @param status the answer of {@code /status}
+   * @param host the name of this machine
    */
   Observation(
       @Nullable MetricsAddress wanted,
       Supplier<Snapshot> snapshots,
       Supplier<StatusReport> status,
-      InstantSource clock) {
+      InstantSource clock,
+      String host) {
     this.wanted = wanted;
     this.snapshots = snapshots;
     this.status = status;
     this.clock = clock;
+    this.host = host;
   }
 
   /**
@@ -78,7 +83,7 @@ final class Observation implements AutoCloseable {
       return;
     }
     try {
-      listen(address);
+      listen(address, isInUse);
     } catch (MountFailure e) {
       if (!isInUse) {
         throw e;
@@ -87,13 +92,18 @@ final class Observation implements AutoCloseable {
     }
   }
 
-  private void listen(MetricsAddress address) throws MountFailure {
+  private void listen(MetricsAddress address, boolean isInUse) throws MountFailure {
     History history = new History(status, clock);
     RecentLog recent = new RecentLog();
+    PageReport.Heading heading =
+        new PageReport.Heading(host, Version.withCommit(), clock.millis(), isInUse);
     Map<String, HttpContent> contents =
         Map.of(
             "/", WebPage.content(),
             "/metrics", new HttpContent(Metrics.CONTENT_TYPE, this::text),
+            "/page",
+                new HttpContent(
+                    JSON, () -> GSON.toJson(heading.with(status.get(), clock.millis()))),
             "/status", new HttpContent(JSON, () -> GSON.toJson(status.get())),
             "/history", new HttpContent(JSON, () -> GSON.toJson(history.hour())),
             "/log", new HttpContent(JSON, () -> GSON.toJson(recent.lines())));

@@ -1,0 +1,40 @@
+package io.pmfs.daemon.metrics;
+
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.StatusReport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The present values that the web page shows: the status, and what it says about the daemon.
+ *
+ * @param timeMillis when, by the daemon's clock
+ * @param version as {@code pmfs --version} prints it
+ * @param sinceMillis when the daemon started, and began to count
+ * @param hasTakenOver whether the mount is older than the daemon
+ * @param verdict the words of {@code pmfs status}; null if the status has none
+ */
+public record PageReport(
+    long timeMillis,
+    String host,
+    String version,
+    long sinceMillis,
+    boolean hasTakenOver,
+    @Nullable String verdict,
+    StatusReport status) {
+
+  /** The daemon whose values these are. */
+  public record Heading(String host, String version, long sinceMillis, boolean hasTakenOver) {
+    /** The page's values at one moment. */
+    public PageReport with(StatusReport status, long timeMillis) {
+      Engagement engagement = status.engagement();
+      return new PageReport(
+          timeMillis,
+          host,
+          version,
+          sinceMillis,
+          hasTakenOver,
+          engagement == null ? null : engagement.verdict(),
+          status);
+    }
+  }
+}
