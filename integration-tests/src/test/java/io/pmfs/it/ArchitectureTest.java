@@ -47,7 +47,7 @@ final class ArchitectureTest {
    */
   private static final String TABLE =
       """
-      it              -> cli daemon.requests cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage tier metadata compression
+      it              -> cli daemon.metrics daemon.requests cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage tier metadata compression
       distribution    -> cli settings
       benchmarks      -> fuse.system tier compression
       cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings pack fuse fuse.system fs tier metadata
