@@ -176,6 +176,16 @@ final class CommandsTest {
   }
 
   @Test
+  void doctor_withoutUtilLinux_failsWithRemedy() {
+    world.environment.put("PATH", "/nonexistent");
+
+    assertThat(world.execute("doctor")).isEqualTo(ExitStatus.CANNOT);
+    assertThat(world.output())
+        .containsPattern("fail +setsid +not found; .*dnf install util-linux")
+        .containsPattern("fail +flock +not found; .*dnf install util-linux");
+  }
+
+  @Test
   void doctor_byUserWithFusermount_saysWhichBridgeAndNeedsNoLibrary() throws Exception {
     world.uid = 4711;
     world.fusermount("fusermount3");

@@ -30,6 +30,12 @@ final class DocumentationTest {
           "v1", "tasks", // resources of HTTP
           "train"); // below a mount point
 
+  /**
+   * What packages have of a checkout, in one directory: distribution/src/main/assembly/tree.xml.
+   */
+  private static final Pattern PACKAGED =
+      Pattern.compile("(README|CHANGELOG|CONTRIBUTING)\\.md|LICENSE|(docs|scripts/slurm)(/.*)?");
+
   private static final Pattern DECISION = Pattern.compile("(\\d{4})-[a-z0-9-]+\\.md");
   private static final Pattern CLASS = Pattern.compile("[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+");
 
@@ -44,6 +50,26 @@ final class DocumentationTest {
       }
     }
     assertThat(broken).isEmpty();
+  }
+
+  @Test
+  void links_ofPackagedPages_leadToPackagedFiles() {
+    List<String> broken = new ArrayList<>();
+    for (MarkdownPage page : Repository.pages()) {
+      for (MarkdownPage.Piece link : page.links()) {
+        String file = link.text().split("#", 2)[0];
+        Path target = page.path().resolveSibling(file).normalize();
+        boolean elsewhere = file.isEmpty() || file.contains(":");
+        if (isPackaged(page.path()) && !elsewhere && !isPackaged(target)) {
+          broken.add(page.at(link.line()) + ": " + link.text());
+        }
+      }
+    }
+    assertThat(broken).isEmpty();
+  }
+
+  private static boolean isPackaged(Path file) {
+    return PACKAGED.matcher(Repository.ROOT.relativize(file).toString()).matches();
   }
 
   private static boolean leadsSomewhere(MarkdownPage page, String link) {

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardCopyOption.COPY_ATTRIBUTES;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.settings.MountOption;
@@ -27,6 +28,28 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class LauncherTest {
   private static final String READY = "printf '\\001ready\\n'; exec >/dev/null 2>&1; ";
 
+  /** As uname(1) names it. */
+  private static final String PROCESSOR =
+      System.getProperty("os.arch", "").replace("amd64", "x86_64");
+
+  private static final List<String> LAUNCHER_STARTS =
+      List.of(
+          "bash",
+          "cat",
+          "echo",
+          "env",
+          "flock",
+          "grep",
+          "id",
+          "mkdir",
+          "mktemp",
+          "readlink",
+          "realpath",
+          "rmdir",
+          "sed",
+          "setsid",
+          "uname");
+
   @TempDir private Path temporary;
   private Path launcher = Path.of("unset");
   private Path java = Path.of("unset");
@@ -44,7 +67,7 @@ final class LauncherTest {
       Files.copy(original.resolveSibling(other), launcher.resolveSibling(other));
     }
     Files.createDirectories(home.resolve("lib"));
-    Files.createDirectories(home.resolve("native"));
+    Files.createDirectories(home.resolve("native/jni/" + PROCESSOR + "-Linux"));
     java = Files.createDirectories(home.resolve("jdk/bin")).resolve("java");
     Files.writeString(home.resolve("jdk/release"), "JAVA_VERSION=\"17.0.9\"\n");
     fakeJava("printf '%s\\n' \"$@\"");
@@ -328,6 +351,90 @@ final class LauncherTest {
 
     assertThat(result.status()).isEqualTo(5);
     assertThat(result.err()).contains("PMFS_JAVA").hasLineCount(1);
+  }
+
+  @Test
+  void java_forMusl_cannot() throws Exception {
+    Files.writeString(temporary.resolve("jdk/release"), "JAVA_VERSION=\"17.0.9\"\nLIBC=\"musl\"\n");
+
+    Result result = run("status");
+
+    assertThat(result.status()).isEqualTo(5);
+    assertThat(result.err()).contains("built for musl, and pmfs needs glibc").hasLineCount(1);
+  }
+
+  @Test
+  void java_besideTheLibraries_isUsedUnlessAnotherIsNamed() throws Exception {
+    fakeJava("echo named");
+    Path own = Files.createDirectories(temporary.toRealPath().resolve("runtime/bin"));
+    Files.createSymbolicLink(own.resolveSibling("release"), java.resolveSibling("../release"));
+    Files.copy(java, own.resolve("java"), COPY_ATTRIBUTES);
+    Files.writeString(own.resolve("java"), "#!/bin/bash\necho own\n");
+
+    assertThat(run("status").out()).isEqualTo("named\n");
+    assertThat(run(List.of("PMFS_JAVA=", "JAVA_HOME=" + temporary + "/jdk"), "status").out())
+        .isEqualTo("own\n");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "java, status, 5",
+    "setsid, mount /a /b, 5",
+    "setsid, run --source / -- true, 125",
+    "flock, run --source / -- true, 125"
+  })
+  void program_missing_isNamedWithItsRemedy(String program, String line, int status)
+      throws Exception {
+    List<String> variables = new ArrayList<>(List.of("PATH=" + pathWithout(program)));
+    if (program.equals("java")) {
+      variables.add("PMFS_JAVA=");
+    }
+
+    Result result = run(variables, line.split(" "));
+
+    assertThat(result.status()).isEqualTo(status);
+    assertThat(result.err())
+        .startsWith("pmfs: " + program + ": not found")
+        .contains("install")
+        .hasLineCount(1);
+  }
+
+  @Test
+  void run_orSource_doesWithoutAMissingProgram() throws Exception {
+    Result result =
+        run(
+            List.of("PATH=" + pathWithout("flock")),
+            "run --source / --or-source -- echo ran".split(" "));
+
+    assertThat(result.status()).isZero();
+    assertThat(result.out()).isEqualTo("ran\n");
+  }
+
+  /** A directory with the programs that the launcher starts, but one. */
+  private Path pathWithout(String missing) throws IOException {
+    Path directory = Files.createDirectory(temporary.resolve("programs"));
+    for (String program : LAUNCHER_STARTS) {
+      if (!program.equals(missing)) {
+        Path file = directory.resolve(program);
+        Files.writeString(file, "#!/bin/sh\nexec /usr/bin/%s \"$@\"\n".formatted(program), UTF_8);
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+      }
+    }
+    return directory;
+  }
+
+  @Test
+  void libraries_forAnotherProcessor_cannot() throws Exception {
+    Path own = temporary.resolve("native/jni/" + PROCESSOR + "-Linux");
+    assertThat(run(List.of("HOSTTYPE=x86_64-linux"), "status").status()).as("of tcsh").isZero();
+
+    Files.move(own, own.resolveSibling("sparcv9-Linux"));
+    Result result = run("status");
+
+    assertThat(result.status()).isEqualTo(5);
+    assertThat(result.err())
+        .contains("built for another processor; this machine is " + PROCESSOR)
+        .hasLineCount(1);
   }
 
   @Test

@@ -73,5 +73,8 @@ final class CommonSections {
     page.heading("SEE ALSO");
     page.paragraph(
         pages.stream().filter(name -> !name.equals(own)).collect(Collectors.joining(", ")));
+    page.paragraph(
+        "docs/README.md in /usr/share/doc/pmfs, or in share/doc/pmfs where the tar.gz was unpacked,"
+            + " lists all pages of the documentation.");
   }
 }

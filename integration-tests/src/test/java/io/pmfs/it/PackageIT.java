@@ -41,12 +41,23 @@ final class PackageIT {
       dpkg-deb -Znone -b . /newer.deb
       """;
 
+  /** Prints the links of all pages that lead to no file. */
+  private static final String FIND_BROKEN_LINKS =
+      """
+      cd /usr/share/doc/pmfs
+      find -L . -name '*.md' | while read -r page; do
+        grep -oE '\\]\\([a-zA-Z0-9_./-]+' "$page" | cut -c 3- | grep -v '^https$' | while read -r link; do
+          [ -e "${page%/*}/$link" ] || echo "$page: $link"
+        done
+      done
+      """;
+
   private CleanDebian machine;
 
   @BeforeEach
   void install() throws IOException {
     Containers.require();
-    Path deb = builtPackage();
+    Path deb = built(".deb");
     machine = new CleanDebian();
     machine.copyIn(deb, "/pmfs.deb");
     machine.expect("dpkg -i /pmfs.deb");
@@ -54,14 +65,14 @@ final class PackageIT {
         "mkdir -p /source/d /mnt/a /mnt/b && seq 100000 >/source/numbers && echo x >/source/d/x");
   }
 
-  private static Path builtPackage() throws IOException {
+  private static Path built(String ending) throws IOException {
     Path target =
         Installation.launcherOfCheckout().resolve("../../distribution/target").normalize();
     assumeTrue(Files.isDirectory(target), "no package is built: scripts/package builds it");
     try (Stream<Path> files = Files.list(target)) {
-      Optional<Path> deb = files.filter(f -> f.toString().endsWith(".deb")).findFirst();
-      assumeTrue(deb.isPresent(), "no package is built: scripts/package builds it");
-      return deb.orElseThrow();
+      Optional<Path> file = files.filter(f -> f.toString().endsWith(ending)).findFirst();
+      assumeTrue(file.isPresent(), "no *" + ending + " is built: scripts/package builds it");
+      return file.orElseThrow();
     }
   }
 
@@ -92,6 +103,44 @@ final class PackageIT {
         .isEqualTo("700 root\n700 root\n");
     assertThat(machine.expect("pmfs config --config /etc/pmfs/pmfs.toml")).contains("keep-free");
     assertThat(machine.run("pmfs doctor").exit()).as("mounts here").isZero();
+  }
+
+  @Test
+  void install_bringsTheDocumentation() {
+    assertThat(
+            machine.expect(
+                "cd /usr/share/doc/pmfs && ls README.md CHANGELOG.md LICENSE THIRD-PARTY.txt"
+                    + " components.cdx.json docs/README.md docs/usage.md docs/figures/overview.svg"))
+        .hasLineCount(8);
+    assertThat(machine.expect(FIND_BROKEN_LINKS)).isEmpty();
+  }
+
+  @Test
+  void tarWithJava_unpackedByAUser_needsNoJava() throws IOException {
+    machine.copyIn(built("-java.tar.gz"), "/pmfs.tar.gz");
+    machine.expect(
+        "useradd -m ada && chmod 644 /pmfs.tar.gz && rm -r /usr/lib/jvm"
+            + " && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");
+
+    expectOfAda("! command -v java && tar -xzf /pmfs.tar.gz && ln -s pmfs-*/bin/pmfs pmfs");
+    assertThat(expectOfAda("./pmfs doctor"))
+        .containsPattern("ok +java .* at /home/ada/pmfs-.*/lib/pmfs/runtime");
+    expectOfAda("pmfs-*/lib/pmfs/bin/archive-classes && test -s pmfs-*/lib/pmfs/classes.jsa");
+    expectOfAda("mkdir mnt && ./pmfs mount --tier ssd:tier --keep-free 0 /source mnt");
+    expectOfAda("cmp /source/numbers mnt/numbers && ./pmfs status mnt && ./pmfs bugreport");
+    assertThat(expectOfAda("tar -xzf pmfs-bugreport-*.tar.gz && cat pmfs-bugreport-*/problems.txt"))
+        .isEqualTo("none\n");
+    expectOfAda("./pmfs umount mnt");
+    machine.expect("chmod $(cat /fuse.mode) /dev/fuse");
+    awaitNoDaemon();
+  }
+
+  private String expectOfAda(String line) {
+    return machine.expect(
+        "cd /home/ada && setpriv --reuid=ada --regid=ada --init-groups env -i HOME=/home/ada"
+            + " PATH=/usr/bin:/bin bash -ec '"
+            + line
+            + "'");
   }
 
   @Test

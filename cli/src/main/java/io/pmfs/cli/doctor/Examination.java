@@ -52,6 +52,7 @@ final class Examination {
         machine.permission(),
         surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts with fusermount");
     fusermount();
+    utilities();
     allowOther();
     passthrough(release);
     mountsForUsers();
@@ -128,7 +129,21 @@ final class Examination {
     if (program != null) {
       fusermountMode(program);
     } else if (surroundings.isRoot()) {
-      warn("fusermount", "not found; users other than root need it: apt-get install fuse3");
+      warn(
+          "fusermount",
+          "not found; users other than root need it: apt-get install fuse3, or dnf install fuse3");
+    }
+  }
+
+  /** The launcher and pmfs run start these. */
+  private void utilities() {
+    for (String program : List.of("setsid", "flock")) {
+      if (surroundings.findProgram(program) == null) {
+        add(
+            Finding.Grade.FAIL,
+            program,
+            "not found; mounts need it: apt-get install util-linux, or dnf install util-linux");
+      }
     }
   }
 
@@ -171,7 +186,9 @@ final class Examination {
       return;
     }
     if (surroundings.findProgram("setpriv") == null) {
-      warn("mount --user", "setpriv not found, but needed: apt-get install util-linux");
+      warn(
+          "mount --user",
+          "setpriv not found, but needed: apt-get install util-linux, or dnf install util-linux");
     } else {
       ok(
           "mount --user",
