@@ -34,7 +34,9 @@ final class DocumentationTest {
    * What packages have of a checkout, in one directory: distribution/src/main/assembly/tree.xml.
    */
   private static final Pattern PACKAGED =
-      Pattern.compile("(README|CHANGELOG|CONTRIBUTING)\\.md|LICENSE|(docs|scripts/slurm)(/.*)?");
+      Pattern.compile(
+          "(README|CHANGELOG|CONTRIBUTING)\\.md|LICENSE|docs(/.*)?"
+              + "|scripts/slurm/(pmfs-job\\.conf|examples(/.*)?)");
 
   private static final Pattern DECISION = Pattern.compile("(\\d{4})-[a-z0-9-]+\\.md");
   private static final Pattern CLASS = Pattern.compile("[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+");
