@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -216,14 +217,32 @@ final class LauncherTest {
   }
 
   @Test
-  void mount_foreground_becomesTheDaemon() throws Exception {
-    fakeJava("echo \"background=${PMFS_BACKGROUND-none} pid=$$\"; printf '%s\\n' \"$@\"; exit 4");
+  void mount_foreground_isTheDaemonOrItsSupervisor() throws Exception {
+    fakeJava(
+        "echo \"background=${PMFS_BACKGROUND-none}\"; echo \"pids $$ $PPID\"; echo $*; exit 4");
     Process process = start("mount", "--foreground", "/a", "/b");
     String out = new String(process.getInputStream().readAllBytes(), UTF_8);
 
     assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
     assertThat(process.exitValue()).isEqualTo(4);
-    assertThat(out).startsWith("background=none pid=" + process.pid() + "\n").contains("-Xmx192m");
+    assertThat(out).startsWith("background=none\n").contains("-Xmx192m");
+    assertThat(out.lines().filter(line -> line.startsWith("pids ")).findFirst().orElseThrow())
+        .matches("pids .*\\b" + process.pid() + "\\b.*");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"--foreground", "--verbose"})
+  void mount_daemonIsKilledBeforeItIsReady_saysSo(String option) throws Exception {
+    Assumptions.assumeTrue(Files.isWritable(Path.of("/dev/fuse")), "no supervisor for users");
+    fakeJava("kill -KILL $$");
+
+    Result result = run("mount", option, "/a", "/b");
+
+    assertThat(result.status()).isEqualTo(137);
+    assertThat(result.err())
+        .isEqualTo(
+            "pmfs: the daemon was killed before the mount answered; if its memory is limited,"
+                + " allow it 1 GiB\n");
   }
 
   @Test

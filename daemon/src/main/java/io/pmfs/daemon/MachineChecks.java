@@ -49,7 +49,11 @@ public final class MachineChecks {
           + ": not there; load the module (modprobe fuse) or give the container"
           + " --device /dev/fuse";
     } catch (IOException e) {
-      return device + ": cannot be opened: " + Reason.of(e) + "; " + accessRemedy(device);
+      String remedy =
+          surroundings.isRoot()
+              ? "load the module (modprobe fuse) or give the container --device /dev/fuse"
+              : accessRemedy(device);
+      return device + ": cannot be opened: " + Reason.of(e) + "; " + remedy;
     }
   }
 

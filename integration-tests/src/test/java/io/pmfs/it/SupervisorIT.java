@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
@@ -74,6 +75,30 @@ final class SupervisorIT {
       early.assertNoFailures();
       late.assertNoFailures();
     }
+  }
+
+  @Test
+  void kill9_inForeground_readsGoOn() throws InterruptedException {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    Path mountpoint = pmfs.mountpoint();
+    Process process = pmfs.mountInForeground(dataset.root(), mode.with());
+    try {
+      long pid = daemonOf(mountpoint);
+      signal("KILL", pid);
+      dataset.assertEqualBelow(mountpoint);
+      assertThat(daemonOf(mountpoint)).isNotEqualTo(pid);
+      process.destroy();
+      assertThat(process.waitFor(SUCCESSOR.toSeconds(), TimeUnit.SECONDS)).isTrue();
+      assertThat(process.exitValue()).isEqualTo(143);
+      assertThat(Mounts.at(mountpoint)).isFalse();
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private long daemonOf(Path mountpoint) {
+    String json = pmfs.run("status", "--json", mountpoint.toString()).expect(0).out();
+    return Status.parse(json).number("pid");
   }
 
   /**
