@@ -153,6 +153,12 @@ final class Fusermount {
               + " must be set-user-id root, and containers must allow set-user-id programs",
           null);
     }
+    if (line.contains("could not determine username")) {
+      return failure(
+          Reason.UNAVAILABLE,
+          line + "; add this user to /etc/passwd, also in a container, or let root mount",
+          null);
+    }
     boolean device = line.contains("/dev/fuse") || line.contains("device not found");
     return failure(device ? Reason.UNAVAILABLE : Reason.FAILED, line, null);
   }

@@ -59,6 +59,15 @@ final class FusermountTest {
   }
 
   @Test
+  void mount_userWithoutAName_isUnavailableWithRemedy() throws Exception {
+    MountException failure =
+        failure(program("f", "echo 'f: could not determine username' >&2; exit 1"));
+
+    assertThat(failure).hasMessageContaining("add this user to /etc/passwd");
+    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
   void mount_programMayNotOpenTheDevice_isUnavailable() throws Exception {
     MountException failure =
         failure(program("f", "echo 'f: failed to open /dev/fuse: Permission denied' >&2; exit 1"));
