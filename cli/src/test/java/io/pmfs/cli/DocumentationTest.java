@@ -27,6 +27,7 @@ final class DocumentationTest {
       Set.of(
           "bin", "dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", // every system
           "lustre", "gpfs", "nfs", "beegfs", "local", "mnt", "nvme", "pmem", "path", "scratch",
+          "data", "pmfs", // in the containers of our examples
           "v1", "tasks", // resources of HTTP
           "train"); // below a mount point
 

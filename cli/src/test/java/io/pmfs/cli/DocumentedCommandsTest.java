@@ -2,14 +2,9 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.Capacity;
-import io.pmfs.settings.MountOption;
-import io.pmfs.settings.TierSpec;
-import io.pmfs.stage.Compression;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -121,27 +116,8 @@ final class DocumentedCommandsTest {
     return joined;
   }
 
-  /** The error in the arguments of pmfs, or null. */
   private @Nullable String problemOf(List<String> arguments) {
-    CommandLine commands = PmfsCommand.commands(world.invocation());
-    try {
-      CommandLine.ParseResult parsed = commands.parseArgs(arguments.toArray(String[]::new));
-      CommandLine.ParseResult command = parsed.subcommand();
-      if (command != null && command.commandSpec().name().equals("mount")) {
-        checkValues(MountOptions.given(command));
-      }
-      return null;
-    } catch (CommandLine.ParameterException | IllegalArgumentException e) {
-      return String.valueOf(e.getMessage());
-    }
-  }
-
-  private void checkValues(Map<MountOption<?>, List<String>> given) {
-    given.getOrDefault(MountOption.TIER, List.of()).stream()
-        .filter(tier -> !tier.contains("..."))
-        .forEach(tier -> TierSpec.parse(tier, world.surroundings()));
-    given.getOrDefault(MountOption.COMPRESSION, List.of()).forEach(Compression::parse);
-    given.getOrDefault(MountOption.KEEP_FREE, List.of()).forEach(Capacity::parse);
+    return CommandLines.problemOf(arguments, world);
   }
 
   /** Whether the command and its options exist; a name in capitals stands for any command. */

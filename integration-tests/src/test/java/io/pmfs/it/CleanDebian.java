@@ -1,16 +1,10 @@
 package io.pmfs.it;
 
 import com.github.dockerjava.api.command.CreateContainerCmd;
-import com.github.dockerjava.api.model.Capability;
-import com.github.dockerjava.api.model.Device;
-import com.github.dockerjava.api.model.HostConfig;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.testcontainers.containers.Container;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.utility.DockerImageName;
 import org.testcontainers.utility.MountableFile;
@@ -20,9 +14,9 @@ import org.testcontainers.utility.MountableFile;
  * installed, with FUSE. Close removes it.
  */
 final class CleanDebian implements AutoCloseable {
-  private static final String IMAGE = "pmfs-test:debian";
+  static final String IMAGE = "pmfs-test:debian";
   private static final Duration IMAGE_DEADLINE = Duration.ofMinutes(10);
-  private static final String DEADLINE_SECONDS = "200";
+  private static final int DEADLINE_SECONDS = 200;
 
   /** The first process takes over those that lose their parent, and ends when it is told to. */
   private static final String FIRST_PROCESS =
@@ -39,21 +33,16 @@ final class CleanDebian implements AutoCloseable {
         new GenericContainer<>(DockerImageName.parse(IMAGE))
             .withImagePullPolicy(image -> false)
             .withNetworkMode("none")
-            .withCreateContainerCmdModifier(CleanDebian::permitFuse)
+            .withCreateContainerCmdModifier(
+                (CreateContainerCmd command) -> {
+                  Containers.permitFuse(command);
+                  command.withName(TestRun.newName()).withHostName("clean");
+                })
             .withCommand("bash", "-c", FIRST_PROCESS);
     container.start();
   }
 
-  private static void permitFuse(CreateContainerCmd command) {
-    HostConfig host = command.getHostConfig();
-    if (host == null) {
-      throw new AssertionError("no host configuration");
-    }
-    host.withCapAdd(Capability.SYS_ADMIN).withDevices(new Device("rwm", "/dev/fuse", "/dev/fuse"));
-    command.withName(TestRun.newName()).withHostName("clean");
-  }
-
-  private static synchronized void makeImage() {
+  static synchronized void makeImage() {
     if (!imageIsMade) {
       Path script = Installation.launcherOfCheckout().resolveSibling("container-image");
       Command.run(Map.of(), IMAGE_DEADLINE, List.of(script.toString(), "--debian", IMAGE))
@@ -68,16 +57,7 @@ final class CleanDebian implements AutoCloseable {
 
   /** Runs a line of shell as root, which is killed if it takes too long. */
   Command run(String line) {
-    List<String> all = List.of("timeout", "-k", "5", DEADLINE_SECONDS, "bash", "-c", line);
-    try {
-      Container.ExecResult result = container.execInContainer(all.toArray(String[]::new));
-      return new Command(all, result.getExitCode(), result.getStdout(), result.getStderr());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new AssertionError("interrupted: " + line, e);
-    }
+    return Containers.run(container, DEADLINE_SECONDS, "bash", "-c", line);
   }
 
   /** Runs it and answers what it printed; fails if it does. */

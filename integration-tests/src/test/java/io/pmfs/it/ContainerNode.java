@@ -3,18 +3,12 @@ package io.pmfs.it;
 import com.github.dockerjava.api.DockerClient;
 import com.github.dockerjava.api.command.CreateContainerCmd;
 import com.github.dockerjava.api.model.Bind;
-import com.github.dockerjava.api.model.Capability;
 import com.github.dockerjava.api.model.ContainerNetwork;
-import com.github.dockerjava.api.model.Device;
-import com.github.dockerjava.api.model.HostConfig;
 import com.github.dockerjava.api.model.Volume;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.testcontainers.DockerClientFactory;
-import org.testcontainers.containers.Container;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.containers.Network;
 import org.testcontainers.utility.DockerImageName;
@@ -74,13 +68,7 @@ final class ContainerNode {
             .withNetworkAliases(alias)
             .withCreateContainerCmdModifier(
                 (CreateContainerCmd command) -> {
-                  HostConfig host = command.getHostConfig();
-                  if (host == null) {
-                    throw new AssertionError("no host configuration");
-                  }
-                  host.withCapAdd(Capability.SYS_ADMIN)
-                      .withDevices(new Device("rwm", "/dev/fuse", "/dev/fuse"))
-                      .withBinds(source);
+                  Containers.permitFuse(command).withBinds(source);
                   command.withName(name + "." + alias).withHostName(alias).withIpv4Address(address);
                 })
             .withCommand("bash", "-c", FIRST_PROCESS);
@@ -110,18 +98,7 @@ final class ContainerNode {
 
   /** Runs a command as root, which is killed if it takes too long. */
   Command run(String... line) {
-    List<String> all =
-        new ArrayList<>(List.of("timeout", "-k", "5", Integer.toString(DEADLINE_SECONDS)));
-    all.addAll(Arrays.asList(line));
-    try {
-      Container.ExecResult result = container.execInContainer(all.toArray(String[]::new));
-      return new Command(all, result.getExitCode(), result.getStdout(), result.getStderr());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new AssertionError("interrupted: " + String.join(" ", line), e);
-    }
+    return Containers.run(container, DEADLINE_SECONDS, line);
   }
 
   /** Mounts the source in the background, with the same tier and state each time. */

@@ -4,16 +4,24 @@ import static org.assertj.core.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.github.dockerjava.api.DockerClient;
+import com.github.dockerjava.api.command.CreateContainerCmd;
 import com.github.dockerjava.api.command.CreateNetworkCmd;
 import com.github.dockerjava.api.exception.DockerException;
+import com.github.dockerjava.api.model.Capability;
+import com.github.dockerjava.api.model.Device;
+import com.github.dockerjava.api.model.HostConfig;
 import com.github.dockerjava.api.model.Network.Ipam;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import org.testcontainers.DockerClientFactory;
+import org.testcontainers.containers.Container;
 import org.testcontainers.containers.Network;
 import org.testcontainers.utility.MountableFile;
 
@@ -137,6 +145,36 @@ final class Containers implements AutoCloseable {
         .filter(ContainerNode::isMounted)
         .mapToLong(node -> value.applyAsLong(node.status()))
         .sum();
+  }
+
+  /** Runs a command as root in a container, which is killed if it takes too long. */
+  static Command run(Container<?> container, int seconds, String... line) {
+    List<String> all = new ArrayList<>(List.of("timeout", "-k", "5", Integer.toString(seconds)));
+    all.addAll(Arrays.asList(line));
+    try {
+      Container.ExecResult result = container.execInContainer(all.toArray(String[]::new));
+      return new Command(all, result.getExitCode(), result.getStdout(), result.getStderr());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("interrupted: " + String.join(" ", line), e);
+    }
+  }
+
+  /** Gives a container what FUSE needs. */
+  static HostConfig permitFuse(CreateContainerCmd command) {
+    return hostOf(command)
+        .withCapAdd(Capability.SYS_ADMIN)
+        .withDevices(new Device("rwm", "/dev/fuse", "/dev/fuse"));
+  }
+
+  static HostConfig hostOf(CreateContainerCmd command) {
+    HostConfig host = command.getHostConfig();
+    if (host == null) {
+      throw new AssertionError("no host configuration");
+    }
+    return host;
   }
 
   @Override

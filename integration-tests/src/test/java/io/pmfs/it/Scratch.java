@@ -64,6 +64,13 @@ final class Scratch implements AutoCloseable {
     return directory;
   }
 
+  /** A directory whose mounts are seen in other mount namespaces, for which it takes root. */
+  Path sharedBind(String name) {
+    Path directory = directory(name);
+    mount(directory, "--bind", "--make-rshared", directory.toString(), directory.toString());
+    return directory;
+  }
+
   private void mount(Path directory, String... arguments) {
     List<String> line = new java.util.ArrayList<>(List.of("mount"));
     line.addAll(List.of(arguments));
