@@ -100,7 +100,7 @@ final class ContainerImageIT {
     Path target = CHECKOUT.resolve("distribution/target");
     assumeTrue(Files.isDirectory(target), "no package is built: scripts/package builds it");
     try (Stream<Path> files = Files.list(target)) {
-      Optional<Path> archive = files.filter(f -> f.toString().endsWith(".tar.gz")).findFirst();
+      Optional<Path> archive = files.filter(f -> f.toString().endsWith("64.tar.gz")).findFirst();
       assumeTrue(archive.isPresent(), "no package is built: scripts/package builds it");
       return archive.orElseThrow();
     }
