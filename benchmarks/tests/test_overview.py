@@ -1,25 +1,14 @@
-"""The picture of the README against the record that it is drawn from."""
+"""The picture of docs/results/epochs.md against the record that it is drawn from."""
 
-import importlib.machinery
-import importlib.util
 import json
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-LOADER = importlib.machinery.SourceFileLoader("overview", str(ROOT / "benchmarks" / "overview"))
-
-
-def load():
-    spec = importlib.util.spec_from_loader("overview", LOADER)
-    module = importlib.util.module_from_spec(spec)
-    LOADER.exec_module(module)
-    return module
+from loading import ROOT, load
 
 
 class OverviewTest(unittest.TestCase):
     def setUp(self):
-        self.overview = load()
+        self.overview = load("overview")
         self.record = json.loads((ROOT / "docs/figures/whole-mount.json").read_text(encoding="utf-8"))
 
     def test_picture_is_that_of_the_record(self):

@@ -1,8 +1,6 @@
 """What benchmarks/slow-source makes of the figures of its rounds."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import json
 import tempfile
@@ -10,15 +8,7 @@ import unittest
 from argparse import Namespace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-LOADER = importlib.machinery.SourceFileLoader("slow_source", str(ROOT / "benchmarks" / "slow-source"))
-
-
-def load():
-    spec = importlib.util.spec_from_loader("slow_source", LOADER)
-    module = importlib.util.module_from_spec(spec)
-    LOADER.exec_module(module)
-    return module
+from loading import load
 
 
 def figures(before, *reads, asked=100):
@@ -27,7 +17,7 @@ def figures(before, *reads, asked=100):
 
 class SlowSourceTest(unittest.TestCase):
     def setUp(self):
-        self.module = load()
+        self.module = load("slow-source")
         self.arguments = Namespace(readers=[1], epochs=2)
 
     def printed(self, report, results):
