@@ -220,8 +220,8 @@ final class DatasetService implements PeerService {
       while (done < size) {
         long from = offset + done;
         int rest = size - done;
-        if (reads && !copies.has(inode)) {
-          mustNotRead();
+        if (reads) {
+          mustNotWaitForContent();
         }
         int count =
             reads
@@ -234,8 +234,8 @@ final class DatasetService implements PeerService {
       }
     }
 
-    private void mustNotRead() throws PeerException {
-      if (readsElsewhere.test(path)) {
+    private void mustNotWaitForContent() throws PeerException {
+      if (readsElsewhere.test(path) && !copies.has(inode)) {
         throw refused("this node is itself asking another node for the content of " + path);
       }
     }

@@ -23,7 +23,7 @@ final class Browser {
   private final Path fontSettings;
 
   /**
-   * A browser; the test is skipped where there is none.
+   * Prepares Chromium, or skips the test if Chromium or a font is not installed.
    *
    * @param directory for its own files
    */

@@ -60,7 +60,7 @@ final class CannedPage implements AutoCloseable {
         () -> GSON.toJson(turn.getAndIncrement() == 0 ? before : now), history(now, true));
   }
 
-  /** A mount that nobody has read yet. */
+  /** A mount without any read so far. */
   static CannedPage ofUnreadMount() throws IOException {
     JsonObject now = page();
     now.addProperty("verdict", "not read yet: nothing was read");

@@ -57,7 +57,7 @@ final class PackageIT {
   @BeforeEach
   void install() throws IOException {
     Containers.require();
-    Path deb = built(".deb");
+    Path deb = built(".deb", "scripts/package");
     machine = new CleanDebian();
     machine.copyIn(deb, "/pmfs.deb");
     machine.expect("dpkg -i /pmfs.deb");
@@ -65,13 +65,13 @@ final class PackageIT {
         "mkdir -p /source/d /mnt/a /mnt/b && seq 100000 >/source/numbers && echo x >/source/d/x");
   }
 
-  private static Path built(String ending) throws IOException {
+  private static Path built(String ending, String builds) throws IOException {
     Path target =
         Installation.launcherOfCheckout().resolve("../../distribution/target").normalize();
-    assumeTrue(Files.isDirectory(target), "no package is built: scripts/package builds it");
+    assumeTrue(Files.isDirectory(target), "no package is built: " + builds + " builds it");
     try (Stream<Path> files = Files.list(target)) {
       Optional<Path> file = files.filter(f -> f.toString().endsWith(ending)).findFirst();
-      assumeTrue(file.isPresent(), "no *" + ending + " is built: scripts/package builds it");
+      assumeTrue(file.isPresent(), "no *" + ending + " is built: " + builds + " builds it");
       return file.orElseThrow();
     }
   }
@@ -117,7 +117,7 @@ final class PackageIT {
 
   @Test
   void tarWithJava_unpackedByAUser_needsNoJava() throws IOException {
-    machine.copyIn(built("-java.tar.gz"), "/pmfs.tar.gz");
+    machine.copyIn(built("-java.tar.gz", "scripts/package --java JDK"), "/pmfs.tar.gz");
     machine.expect(
         "useradd -m ada && chmod 644 /pmfs.tar.gz && rm -r /usr/lib/jvm"
             + " && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");

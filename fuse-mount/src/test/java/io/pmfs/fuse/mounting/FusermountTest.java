@@ -12,6 +12,8 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What a mount makes of programs that do not mount. */
 final class FusermountTest {
@@ -49,21 +51,16 @@ final class FusermountTest {
     assertThat(failure.reason()).isEqualTo(Reason.FAILED);
   }
 
-  @Test
-  void mount_programMayNotMount_isUnavailableWithRemedy() throws Exception {
-    MountException failure =
-        failure(program("f", "echo 'f: mount failed: Operation not permitted' >&2; exit 1"));
+  @ParameterizedTest
+  @CsvSource({
+    "mount failed: Operation not permitted, must be set-user-id root",
+    "could not determine username, add this user to /etc/passwd"
+  })
+  void mount_programMayNotMount_isUnavailableWithRemedy(String said, String remedy)
+      throws Exception {
+    MountException failure = failure(program("f", "echo 'f: " + said + "' >&2; exit 1"));
 
-    assertThat(failure).hasMessageContaining("must be set-user-id root");
-    assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
-  }
-
-  @Test
-  void mount_userWithoutAName_isUnavailableWithRemedy() throws Exception {
-    MountException failure =
-        failure(program("f", "echo 'f: could not determine username' >&2; exit 1"));
-
-    assertThat(failure).hasMessageContaining("add this user to /etc/passwd");
+    assertThat(failure).hasMessageContaining(remedy);
     assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
   }
 
