@@ -4,6 +4,7 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.Supervision;
 import io.pmfs.daemon.Wiring;
 import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.system.Priority;
 import io.pmfs.fuse.system.StandardStreams;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.NativeText;
@@ -59,6 +60,7 @@ public final class Main {
             }),
         supervision,
         logFile -> {
+          Priority.lowerOptimizer();
           if (launched) {
             detach(out, err);
             StandardStreams.redirectTo(logFile);

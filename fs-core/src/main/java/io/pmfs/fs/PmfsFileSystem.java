@@ -388,6 +388,35 @@ public final class PmfsFileSystem {
     return new Copied(files, bytes, fileBytes);
   }
 
+  /** The highest inode number given to a file or directory. */
+  public long lastNumber() {
+    return namespace.lastNumber();
+  }
+
+  /**
+   * What raw copies of all files will be; null if not all directories have been listed. Takes about
+   * a second for a million files.
+   */
+  public @Nullable Copied expectedCopies() {
+    long[] sums = new long[3];
+    boolean[] all = {true};
+    namespace.listInodes(
+        inode -> {
+          long size = inode.attributes().size();
+          switch (inode.attributes().type()) {
+            case DIRECTORY -> all[0] = inode.listing() != null;
+            case REGULAR -> {
+              sums[0]++;
+              sums[1] += size;
+              sums[2] += copies.isBundled(size) ? 0 : size;
+            }
+            default -> {}
+          }
+          return all[0];
+        });
+    return all[0] ? new Copied(sums[0], sums[1], sums[2]) : null;
+  }
+
   /** Whether there is a copy that the kernel cannot read without pmfs. */
   public boolean hasCopyReadByUs(long number) throws FsException {
     return copies.isReadByUs(inode(number));

@@ -134,6 +134,11 @@ public final class Copies implements AutoCloseable {
     return index.format(tier);
   }
 
+  /** Whether new raw copies of that size share bundles in every tier. */
+  public boolean isBundled(long size) {
+    return formats.stream().allMatch(format -> format.bundling().takesRaw(size));
+  }
+
   /**
    * The checksums of a file's {@link Blocks}, from the record of one of its copies; null if none
    * has them.

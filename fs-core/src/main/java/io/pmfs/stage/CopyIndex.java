@@ -480,12 +480,10 @@ final class CopyIndex {
         && (!Whereabouts.isInTier(state) || !tiers.get(Whereabouts.tierIndex(state)).hasFailed())) {
       return state;
     }
-    int best = tiers.size();
     byte found = Whereabouts.NOWHERE;
-    for (CopyRecord copy : namespace.copies(number)) {
-      int index = tierIndex(copy.tier());
-      if (index < best && serves(copy, inode)) {
-        best = index;
+    for (int index = 0; index < tiers.size() && found == Whereabouts.NOWHERE; index++) {
+      CopyRecord copy = namespace.copy(number, tiers.get(index).name());
+      if (copy != null && serves(copy, inode)) {
         found = Whereabouts.recorded(copy, index);
       }
     }

@@ -167,8 +167,8 @@ final class BackingFiles {
     }
     ReadModeChoice.Chosen chosen = choice.chosen();
     return chosen == null
-        ? "large copies are passed through; the mode for others is chosen when copies are read"
-            + " again"
+        ? "large copies are passed through; the mode for others is chosen once all names are known"
+            + " or copies are read again"
         : chosen.reason();
   }
 
@@ -361,6 +361,8 @@ final class BackingFiles {
         if (choice != null) {
           choice.copyOpened(number, fileSystem.inode(number).attributes().size(), false);
         }
+      } else if (choice != null) {
+        choice.fileOpened();
       }
       return NONE;
     }

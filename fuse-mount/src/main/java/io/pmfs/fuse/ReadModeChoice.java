@@ -1,11 +1,13 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.system.Priority;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -19,6 +21,8 @@ import org.slf4j.LoggerFactory;
  *   <li>The session chooses when enough different copies were opened. Page-cache mode saves the
  *       open request of every file; passthrough saves copying raw bytes. So the raw bytes per copy
  *       decide. If they are many, passthrough is in effect even before.
+ *   <li>The session chooses page-cache mode while files are still read for the first time, if all
+ *       names are known and their copies would lead to the same choice.
  * </ul>
  *
  * <p>Page-cache mode is final: once the kernel opens files by itself, it does not ask again.
@@ -48,11 +52,23 @@ final class ReadModeChoice {
   private static final int MOST = 10_000;
   private static final int SHARE = 8;
 
+  /**
+   * After so many first opens, and four times as many, and so on, the names are looked at. A job
+   * that lists its dataset first then knows at least twice as many; one that reads as it lists may
+   * know only the smallest files yet.
+   */
+  private static final int FIRST_LOOK = 128;
+
+  private static final int LATER_LOOKS = 4;
+  private static final int KNOWN_FOR_EACH_OPENED = 2;
+
   private final PmfsFileSystem fileSystem;
   private final LongSupplier availableMemory;
   private final Set<Long> opened = new HashSet<>(); // GUARDED_BY(this)
   private long largeRaw; // GUARDED_BY(this); bytes of large files that were opened, as raw copies
   private long largeOthers; // GUARDED_BY(this); and as others
+  private final AtomicInteger firstOpens = new AtomicInteger();
+  private final AtomicInteger nextLook = new AtomicInteger(FIRST_LOOK);
   private volatile boolean isFinal;
   private volatile @Nullable Chosen chosen;
 
@@ -86,6 +102,43 @@ final class ReadModeChoice {
     return raw && (now == null ? size >= LARGE_FILE_BYTES : now.mode() == ReadMode.PASSTHROUGH);
   }
 
+  /** Call when a file without a copy is opened. */
+  void fileOpened() {
+    if (isFinal) {
+      return;
+    }
+    int count = firstOpens.incrementAndGet();
+    int look = nextLook.get();
+    if (count >= look
+        && nextLook.compareAndSet(look, look * LATER_LOOKS)
+        && fileSystem.lastNumber() >= (long) count * KNOWN_FOR_EACH_OPENED) {
+      // A million names take a second, for which no reader should wait.
+      Thread thread = new Thread(this::look, "read-mode");
+      thread.setDaemon(true);
+      thread.start();
+    }
+  }
+
+  private void look() {
+    Priority.lower();
+    try {
+      PmfsFileSystem.Copied expected = fileSystem.expectedCopies();
+      if (expected != null) {
+        expect(expected);
+      }
+    } catch (RuntimeException e) {
+      log.debug("cannot tell what copies there will be", e);
+    }
+  }
+
+  private synchronized void expect(PmfsFileSystem.Copied expected) {
+    long rawMean = expected.fileBytes() / Math.max(1, expected.files());
+    Chosen then = choose(expected.files(), expected.bytes(), rawMean, availableMemory.getAsLong());
+    if (!isFinal && then.mode() == ReadMode.PAGE_CACHE) {
+      choose(then);
+    }
+  }
+
   private synchronized @Nullable Chosen count(long inode, long size, boolean raw) {
     if (isFinal || opened.contains(inode)) {
       return chosen;
@@ -107,11 +160,15 @@ final class ReadModeChoice {
       return chosen;
     }
     Chosen now = choose(copied.files(), copied.bytes(), rawMean, availableMemory.getAsLong());
+    choose(now);
+    return now;
+  }
+
+  private void choose(Chosen now) { // GUARDED_BY(this)
     log.info("read mode {}: {}", now.mode().word(), now.reason());
     chosen = now;
     isFinal = true;
     opened.clear();
-    return now;
   }
 
   private static Chosen large(long rawMean) {

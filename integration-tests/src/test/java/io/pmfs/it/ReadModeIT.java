@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +24,7 @@ final class ReadModeIT {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(120, 20_000));
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
-      assertMode(mount.awaitCopies(120), "auto", "chosen when copies are read again");
+      assertMode(mount.awaitCopies(120), "auto", "or copies are read again");
       dataset.assertEqualBelow(mount.mountpoint());
       assertMode(mount.status(), "page-cache", "most copies are small");
       long asked = mount.status().number("reads.requests");
@@ -34,6 +36,58 @@ final class ReadModeIT {
       replaceDaemon(mount);
       assertMode(mount.status(), "page-cache", "");
       dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
+  /** Loaders list a dataset before they read it: then all sizes are known in the first epoch. */
+  @Test
+  void auto_ofSmallFiles_whoseNamesAreAllKnown_isPageCacheInTheFirstEpoch()
+      throws InterruptedException {
+    Path source = pmfs.directory("source");
+    Dataset small = Dataset.create(directory(source, "small"), Dataset.sizes(300, 20_000));
+    directory(source, "other");
+    try (MountedPmfs mount = pmfs.mount(source)) {
+      Path mounted = mount.mountpoint().resolve("small");
+      assertThat(filesBelow(mounted)).isEqualTo(300);
+      readSome(small, mounted, 0, 130);
+      // Large files may be in the directory that was not listed.
+      Thread.sleep(1000);
+      assertThat(mount.status().text("readMode")).isEqualTo("auto");
+    }
+    try (MountedPmfs mount = pmfs.mount(source, "--tier", "ssd:" + pmfs.directory("again"))) {
+      Path mounted = mount.mountpoint().resolve("small");
+      assertThat(filesBelow(mount.mountpoint().resolve("other"))).isZero();
+      assertThat(filesBelow(mounted)).isEqualTo(300);
+      readSome(small, mounted, 0, 130);
+      Await.until(
+          "page-cache mode",
+          Duration.ofSeconds(10),
+          () -> mount.status().text("readMode").equals("page-cache"));
+      assertMode(mount.status(), "page-cache", "most copies are small");
+      small.assertEqualBelow(mounted);
+    }
+  }
+
+  private static void readSome(Dataset dataset, Path mounted, int from, int to) {
+    dataset
+        .items()
+        .subList(from, to)
+        .forEach(item -> assertThat(Dataset.read(mounted.resolve(item.name()))).isNotEmpty());
+  }
+
+  private static long filesBelow(Path directory) {
+    try (Stream<Path> all = Files.walk(directory)) {
+      return all.filter(Files::isRegularFile).count();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Path directory(Path parent, String name) {
+    try {
+      return Files.createDirectories(parent.resolve(name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

@@ -11,6 +11,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -157,6 +158,46 @@ final class SessionIT {
     assertThat(Installation.files(pmfs.directory("run")))
         .as("what a session leaves")
         .noneMatch(left -> left.getFileName().toString().startsWith("session."));
+  }
+
+  /** Loaders on all processors must not wait for Java's second compiler. */
+  @Test
+  void optimizer_ofADaemonAndItsSuccessor_getsWhatOthersLeave() throws IOException {
+    pmfs.environment("PMFS_JAVA_OPTIONS", "");
+    try (MountedPmfs mount = pmfs.mount(source())) {
+      assertOnlyOptimizerIsNice(mount.status().number("pid"));
+      pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+      assertOnlyOptimizerIsNice(mount.status().number("pid"));
+    }
+  }
+
+  private static void assertOnlyOptimizerIsNice(long pid) throws IOException {
+    List<Path> threads;
+    try (Stream<Path> found = Files.list(Path.of("/proc/" + pid + "/task"))) {
+      threads = found.toList();
+    }
+    for (Path thread : threads) {
+      String name = Files.readString(thread.resolve("comm")).strip();
+      // proc_pid_stat(5): the 19th field, the 17th after the name in parentheses.
+      String stat = Files.readString(thread.resolve("stat"));
+      int nice = Integer.parseInt(stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[16]);
+      if (name.startsWith("C2 Compiler")) {
+        assertThat(nice).as(name).isEqualTo(19);
+      } else if (name.startsWith("fuse-") || name.startsWith("C1 Compiler")) {
+        assertThat(nice).as(name).isZero();
+      }
+    }
+    assertThat(threads.stream().map(SessionIT::nameOf))
+        .anyMatch(name -> name.startsWith("C2 Compiler"))
+        .anyMatch(name -> name.startsWith("fuse-"));
+  }
+
+  private static String nameOf(Path thread) {
+    try {
+      return Files.readString(thread.resolve("comm"));
+    } catch (IOException e) {
+      return "ended";
+    }
   }
 
   @Test

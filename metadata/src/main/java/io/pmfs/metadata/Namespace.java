@@ -2,6 +2,7 @@ package io.pmfs.metadata;
 
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -101,6 +102,12 @@ public interface Namespace extends AutoCloseable {
    * and copy records.
    */
   void removeInode(long number);
+
+  /**
+   * Passes every known inode to the visitor, in order of their numbers, until the visitor returns
+   * false.
+   */
+  void listInodes(Predicate<Inode> visitor);
 
   @Nullable FileName symbolicLinkTarget(long number);
 

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -438,6 +439,17 @@ public final class RocksNamespace implements Namespace {
   @Override
   public void removeCopy(long number, String tier) {
     database.delete(Family.COPIES, Keys.copy(number, tier));
+  }
+
+  @Override
+  public void listInodes(Predicate<Inode> visitor) {
+    database.scan(
+        Family.INODES,
+        Keys.number(0),
+        (key, value) -> {
+          Inode inode = Values.inode(Keys.first(key), value);
+          return inode == null || visitor.test(inode);
+        });
   }
 
   @Override
