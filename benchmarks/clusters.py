@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-from pathlib import Path
 
 import machine
 from machine import BUILD, BenchmarkError, run
@@ -17,7 +16,6 @@ from systems import Pmfs, await_condition
 NETWORK = "198.18.0"  # for benchmarks of networks (RFC 2544)
 SWITCH = "switch"
 MEMBER_SECONDS = 120
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Namespace:
@@ -124,9 +122,7 @@ class ClusterNode(Pmfs):
         return status
 
     def cpu_seconds(self):
-        """Of the daemon so far, in user and system mode (proc(5), stat, fields 14 and 15)."""
-        fields = Path(f"/proc/{self.status()['pid']}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return machine.cpu_seconds(self.status()["pid"])
 
     def unmount(self, keep_copies=False):
         super().unmount(keep_copies)
