@@ -30,7 +30,8 @@ class Source:
     """The source directory itself: what every ratio refers to. The other systems show the same below their own directory."""
 
     name = "source"
-    kind = "source"  # source, kernel (a file system of the kernel), peer (a FUSE file system of others) or pmfs
+    # source, kernel (a file system of the kernel), peer (a FUSE file system of others), floor (one that has nothing to do) or pmfs
+    kind = "source"
     about = "the files where they lie"
 
     def __init__(self, source, work):
