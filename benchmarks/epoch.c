@@ -41,8 +41,8 @@ enum {
     BUFFER_ALIGNMENT = 4096,
 };
 
-enum mode { MODE_READ, MODE_STAT, MODE_WALK, MODE_COMPARE };
-static const char *const mode_names[] = {"read", "stat", "walk", "compare"};
+enum mode { MODE_READ, MODE_STAT, MODE_OPEN, MODE_WALK, MODE_COMPARE };
+static const char *const mode_names[] = {"read", "stat", "open", "walk", "compare"};
 
 struct options {
     enum mode mode;
@@ -89,10 +89,11 @@ struct reader {
 };
 
 static const char usage[] =
-    "usage: epoch [--mode read|stat|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N]\n"
+    "usage: epoch [--mode read|stat|open|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N]\n"
     "             [--share I/N] [--wait] DIRECTORY\n"
     "  --mode read     open, fstat, read whole and close every file in shuffled order (default)\n"
     "  --mode stat     stat every file in shuffled order\n"
+    "  --mode open     open and close every file in shuffled order\n"
     "  --mode walk     only walk the tree with a stat of every entry, once an epoch\n"
     "  --mode compare  compare the bytes of every file with those of the same file below --reference\n"
     "  --share I/N     visit the files I, I + N, I + 2 N ... of the shuffled order, counted from 0\n"
@@ -227,6 +228,15 @@ static void stat_file(struct reader *reader, const char *path)
         complain(reader->epoch, path, strerror(errno));
 }
 
+static void open_file(struct reader *reader, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        complain(reader->epoch, path, strerror(errno));
+    else
+        close(fd);
+}
+
 static void read_open_file(struct reader *reader, const char *path, int fd)
 {
     struct stat status;
@@ -334,6 +344,8 @@ static void *reader_main(void *argument)
         double start = now();
         if (epoch->options->mode == MODE_STAT)
             stat_file(reader, epoch->files->paths[index]);
+        else if (epoch->options->mode == MODE_OPEN)
+            open_file(reader, epoch->files->paths[index]);
         else if (epoch->options->mode == MODE_COMPARE)
             compare_file(reader, epoch->files->paths[index]);
         else
@@ -413,7 +425,7 @@ static enum mode parse_mode(const char *text)
     for (int mode = MODE_READ; mode <= MODE_COMPARE; mode++)
         if (!strcmp(text, mode_names[mode]))
             return (enum mode)mode;
-    fprintf(stderr, "epoch: --mode %s: not read, stat, walk or compare\n", text);
+    fprintf(stderr, "epoch: --mode %s: not read, stat, open, walk or compare\n", text);
     exit(2);
 }
 
