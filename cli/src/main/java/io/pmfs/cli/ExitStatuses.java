@@ -4,7 +4,6 @@ import io.pmfs.settings.ExitStatus;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Function;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.UsageMessageSpec;
@@ -17,10 +16,10 @@ final class ExitStatuses {
 
   static void addTo(CommandLine commands) {
     add(commands, ExitStatus.MEANINGS, ExitStatus.Meaning::summary);
-    add(
-        Objects.requireNonNull(commands.getSubcommands().get("run")),
-        ExitStatus.MEANINGS_OF_RUN,
-        ExitStatus.Meaning::text);
+    CommandLine run = commands.getSubcommands().get("run");
+    if (run != null) {
+      add(run, ExitStatus.MEANINGS_OF_RUN, ExitStatus.Meaning::text);
+    }
   }
 
   private static void add(

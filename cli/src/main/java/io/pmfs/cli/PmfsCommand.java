@@ -13,9 +13,12 @@ import java.io.OutputStreamWriter;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -55,7 +58,12 @@ final class PmfsCommand implements Runnable {
   /** Runs one command line; returns its exit status. */
   static int execute(Invocation invocation, String... args) {
     PmfsCommand root = new PmfsCommand();
-    CommandLine commands = commands(root, invocation);
+    Map<String, Supplier<Object>> known = known(invocation);
+    // The options of all commands take longer to build than most commands take to run.
+    if (args.length > 0 && known.containsKey(args[0])) {
+      known.keySet().retainAll(Set.of(args[0]));
+    }
+    CommandLine commands = commands(root, known);
     commands.setOut(writer(invocation.out()));
     commands.setErr(writer(invocation.err()));
     commands.setParameterExceptionHandler((e, a) -> wrongUsage(e, root, invocation));
@@ -65,28 +73,12 @@ final class PmfsCommand implements Runnable {
 
   /** All commands with their options, for their documentation. */
   static CommandLine commands(Invocation invocation) {
-    return commands(new PmfsCommand(), invocation);
+    return commands(new PmfsCommand(), known(invocation));
   }
 
-  private static CommandLine commands(PmfsCommand root, Invocation invocation) {
+  private static CommandLine commands(PmfsCommand root, Map<String, Supplier<Object>> chosen) {
     CommandLine commands = new CommandLine(root);
-    commands.addSubcommand(MountOptions.addTo(new CommandLine(new MountCommand(invocation))));
-    commands.addSubcommand(new UmountCommand(invocation));
-    // Everything after the name of the command to run belongs to that command.
-    commands.addSubcommand(
-        MountOptions.addTo(new CommandLine(new RunCommand(invocation))).setStopAtPositional(true));
-    commands.addSubcommand(new UpgradeCommand(invocation));
-    commands.addSubcommand(new StageCommand(invocation));
-    commands.addSubcommand(new StatusCommand(invocation));
-    commands.addSubcommand(new ProfileCommand(invocation));
-    commands.addSubcommand(new EvictCommand(invocation));
-    commands.addSubcommand(new VerifyCommand(invocation));
-    commands.addSubcommand(new CacheCommand(invocation));
-    commands.addSubcommand(MountOptions.addTo(new CommandLine(new ConfigCommand(invocation))));
-    commands.addSubcommand(new PackCommand(invocation));
-    commands.addSubcommand(new DoctorCommand(invocation));
-    commands.addSubcommand(new CurlCommand(invocation));
-    commands.addSubcommand(new BugreportCommand(invocation));
+    chosen.forEach((name, command) -> commands.addSubcommand(name, command.get()));
     ExitStatuses.addTo(commands);
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
@@ -94,6 +86,31 @@ final class PmfsCommand implements Runnable {
       command.getCommandSpec().usageMessage().width(100);
     }
     return commands;
+  }
+
+  private static Map<String, Supplier<Object>> known(Invocation invocation) {
+    Map<String, Supplier<Object>> known = new LinkedHashMap<>();
+    known.put("mount", () -> withMountOptions(new MountCommand(invocation)));
+    known.put("umount", () -> new UmountCommand(invocation));
+    // Everything after the name of the command to run belongs to that command.
+    known.put("run", () -> withMountOptions(new RunCommand(invocation)).setStopAtPositional(true));
+    known.put("upgrade", () -> new UpgradeCommand(invocation));
+    known.put("stage", () -> new StageCommand(invocation));
+    known.put("status", () -> new StatusCommand(invocation));
+    known.put("profile", () -> new ProfileCommand(invocation));
+    known.put("evict", () -> new EvictCommand(invocation));
+    known.put("verify", () -> new VerifyCommand(invocation));
+    known.put("cache", () -> new CacheCommand(invocation));
+    known.put("config", () -> withMountOptions(new ConfigCommand(invocation)));
+    known.put("pack", () -> new PackCommand(invocation));
+    known.put("doctor", () -> new DoctorCommand(invocation));
+    known.put("curl", () -> new CurlCommand(invocation));
+    known.put("bugreport", () -> new BugreportCommand(invocation));
+    return known;
+  }
+
+  private static CommandLine withMountOptions(Object command) {
+    return MountOptions.addTo(new CommandLine(command));
   }
 
   private static void addCommonOptions(CommandSpec command) {
