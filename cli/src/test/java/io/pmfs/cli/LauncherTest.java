@@ -308,9 +308,14 @@ final class LauncherTest {
     Path archive = Files.createFile(temporary.toRealPath().resolve("classes.jsa"));
     assertThat(run("mount", "--foreground", "/a").out())
         .contains("-XX:SharedArchiveFile=" + archive);
-    assertThat(run(List.of("PMFS_ARCHIVE=/new"), "mount", "--foreground", "/a").out())
-        .contains("-XX:ArchiveClassesAtExit=/new")
-        .doesNotContain("SharedArchiveFile");
+    for (String command : List.of("mount --foreground", "status")) {
+      String[] words = (command + " /a").split(" ");
+      assertThat(run(List.of("PMFS_CLASS_LIST=/list"), words).out())
+          .contains("-XX:DumpLoadedClassList=/list")
+          .doesNotContain("SharedArchiveFile");
+    }
+    assertThat(run(List.of("PMFS_CLASS_LIST=/list", "PMFS_ARCHIVE=/new"), "").out())
+        .contains("-Xshare:dump", "-XX:SharedClassListFile=/list", "-XX:SharedArchiveFile=/new");
   }
 
   @Test
