@@ -36,6 +36,7 @@ final class Heartbeat implements AutoCloseable {
   private final MountedDataset dataset;
   private final Runnable eachTime;
   private final InstantSource clock;
+  private final Duration interval;
   private final Supplier<String> question;
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable Process asker;
@@ -54,11 +55,11 @@ final class Heartbeat implements AutoCloseable {
       MountedDataset dataset,
       Runnable eachTime,
       InstantSource clock) {
-    this(mountpoint, supervision, dataset, eachTime, clock, () -> ASK);
+    this(mountpoint, supervision, dataset, eachTime, clock, INTERVAL, () -> ASK);
   }
 
   /**
-   * The same with another script.
+   * The same with another interval and another script.
    *
    * @param question a shell script that gets a path in the mount and answers each line of input
    */
@@ -68,7 +69,9 @@ final class Heartbeat implements AutoCloseable {
       MountedDataset dataset,
       Runnable eachTime,
       InstantSource clock,
+      Duration interval,
       Supplier<String> question) {
+    this.interval = interval;
     this.question = question;
     this.mountpoint = mountpoint;
     this.supervision = supervision;
@@ -83,7 +86,7 @@ final class Heartbeat implements AutoCloseable {
 
   private void beat() {
     try {
-      while (!closed.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+      while (!closed.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
         eachTime.run();
         boolean idle = dataset.hasIdleWorker();
         boolean works = getsOn();

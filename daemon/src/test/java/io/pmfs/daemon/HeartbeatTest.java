@@ -25,7 +25,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** Which daemons count as working. A mount that hangs is a path into a pipe without a writer. */
 @Timeout(120)
 final class HeartbeatTest {
+  private static final Duration INTERVAL = Duration.ofMillis(100);
   private static final int LOOKS = 3;
+  private static final int LOOKS_OF_A_BUSY_MACHINE = 100;
 
   @TempDir private Path directory;
   private final Semaphore looks = new Semaphore(0);
@@ -54,6 +56,7 @@ final class HeartbeatTest {
             dataset,
             looks::release,
             () -> Instant.ofEpochSecond(seconds.incrementAndGet()),
+            INTERVAL,
             this::ask);
   }
 
@@ -71,11 +74,24 @@ final class HeartbeatTest {
 
   /** Whether the file is touched in some checks after the first, which sends a request. */
   private boolean beats() throws IOException, InterruptedException {
+    return beatsWithin(LOOKS_OF_A_BUSY_MACHINE);
+  }
+
+  private boolean isSilent() throws IOException, InterruptedException {
+    return !beatsWithin(LOOKS);
+  }
+
+  private boolean beatsWithin(int looks) throws IOException, InterruptedException {
     heartbeat.start();
     awaitLooks(2);
     FileTime before = Files.getLastModifiedTime(file);
-    awaitLooks(LOOKS);
-    return !Files.getLastModifiedTime(file).equals(before);
+    for (int look = 0; look < looks; look++) {
+      awaitLooks(1);
+      if (!Files.getLastModifiedTime(file).equals(before)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void awaitLooks(int count) throws InterruptedException {
@@ -90,7 +106,7 @@ final class HeartbeatTest {
   @Test
   void mount_thatDoesNotAnswerWithIdleWorkers_doesNotBeat() throws Exception {
     answers = false;
-    assertThat(beats()).isFalse();
+    assertThat(isSilent()).isTrue();
   }
 
   /** Waiting for the source does not count as hanging. */
@@ -98,14 +114,14 @@ final class HeartbeatTest {
   void mount_thatDoesNotAnswerWithIdleWorkersAndOthersWaiting_doesNotBeat() throws Exception {
     answers = false;
     dataset.isSourceSilent = true;
-    assertThat(beats()).isFalse();
+    assertThat(isSilent()).isTrue();
   }
 
   @Test
   void workers_allHangInPmfs_doesNotBeat() throws Exception {
     answers = false;
     dataset.isIdle = false;
-    assertThat(beats()).isFalse();
+    assertThat(isSilent()).isTrue();
   }
 
   @Test
@@ -154,7 +170,7 @@ final class HeartbeatTest {
   void mount_detachedAndAllWorkersHang_doesNotBeat() throws Exception {
     dataset.isDetached = true;
     dataset.isIdle = false;
-    assertThat(beats()).isFalse();
+    assertThat(isSilent()).isTrue();
   }
 
   /** The real script, which the other tests replace. */
