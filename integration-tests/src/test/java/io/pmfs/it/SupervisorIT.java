@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -108,11 +109,24 @@ final class SupervisorIT {
   @Test
   void kill9_whileTheSupervisorIsStopped_isGoneOnWith() throws Exception {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    killWhileTheSupervisorIsStopped(KILLS);
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "the same several times; -Dpmfs.modes=all runs it")
+  void kill9_whileTheSupervisorIsStoppedAgainAndAgain_isGoneOnWith() throws Exception {
+    killWhileTheSupervisorIsStopped(4);
+  }
+
+  private void killWhileTheSupervisorIsStopped(int kills) throws Exception {
     pmfs.environment("PMFS_CRASH_LIMIT", "100");
     try (MountedPmfs mount = mount();
         Readers readers = readersOf(mount)) {
       long supervisor = ProcessHandle.of(mount.daemon()).orElseThrow().parent().orElseThrow().pid();
-      for (int kill = 0; kill < 4; kill++) {
+      for (int kill = 0; kill < kills; kill++) {
         long pid = mount.daemon();
         signal("STOP", supervisor);
         signal("KILL", pid);
@@ -218,6 +232,7 @@ final class SupervisorIT {
 
   @Test
   void upgrade_underReaders_startsAnotherDaemonThatStoppedCleanlyBefore() {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     try (MountedPmfs mount = mount();
         Readers readers = readersOf(mount)) {
       for (int upgrade = 0; upgrade < 2; upgrade++) {
