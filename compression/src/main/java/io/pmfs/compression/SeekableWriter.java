@@ -11,15 +11,13 @@ import java.util.Arrays;
  */
 public final class SeekableWriter extends OutputStream {
   private final OutputStream out;
-  private final Codec codec;
+  private final ZstdCodec codec;
   private final ByteBuffer frame;
   private final ByteBuffer compressed;
   private final byte[] transfer;
   private int[] compressedSizes = new int[16];
   private int[] contentSizes = new int[16];
   private int frameCount;
-  private long writtenBytes;
-  private long contentBytes;
   private boolean finished;
 
   /**
@@ -34,16 +32,6 @@ public final class SeekableWriter extends OutputStream {
     this.frame = ByteBuffer.allocateDirect(frameBytes);
     this.compressed = ByteBuffer.allocateDirect(codec.maxCompressedSize(frameBytes));
     this.transfer = new byte[compressed.capacity()];
-  }
-
-  /** Bytes of content received so far. */
-  public long contentSize() {
-    return contentBytes;
-  }
-
-  /** Bytes written to the stream so far. */
-  public long writtenSize() {
-    return writtenBytes;
   }
 
   @Override
@@ -61,7 +49,6 @@ public final class SeekableWriter extends OutputStream {
       int count = Math.min(end - at, frame.remaining());
       frame.put(bytes, at, count);
       at += count;
-      contentBytes += count;
       if (!frame.hasRemaining()) {
         endFrame();
       }
@@ -80,7 +67,6 @@ public final class SeekableWriter extends OutputStream {
     int size = codec.compress(frame.flip(), compressed.clear());
     compressed.flip().get(transfer, 0, size);
     out.write(transfer, 0, size);
-    writtenBytes += size;
     frame.clear();
     if (frameCount == compressedSizes.length) {
       compressedSizes = Arrays.copyOf(compressedSizes, 2 * frameCount);
@@ -100,7 +86,6 @@ public final class SeekableWriter extends OutputStream {
       byte[] encoded = new byte[table.remaining()];
       table.get(encoded);
       out.write(encoded);
-      writtenBytes += encoded.length;
     }
     return table();
   }

@@ -10,13 +10,18 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Zstandard frame (RFC 8878) with a content checksum: number 1, or 2 with a dictionary. Any
- * zstd program can read it.
+ * Compresses bytes to one Zstandard frame (RFC 8878) with a content checksum, which any zstd
+ * program can read, and decompresses it. Safe for use by many threads, each with its own buffers.
+ *
+ * <p>Buffers are direct and do not overlap. A call takes all bytes of {@code source} between its
+ * position and its limit, writes to {@code target} from its position on, and moves both positions
+ * past the bytes that it used. If it throws, no position has moved, and the bytes of {@code target}
+ * between position and limit are undefined.
  *
  * <p>Keeps one native context per processor; further concurrent calls create contexts and free
  * them.
  */
-public final class ZstdCodec implements Codec {
+public final class ZstdCodec implements AutoCloseable {
   /** The number in records of copies. */
   public static final int NUMBER = 1;
 
@@ -62,17 +67,16 @@ public final class ZstdCodec implements Codec {
     decompressor = new ZstdDecompressor(dictionary);
   }
 
-  @Override
+  /** The number in records of copies; never reused for another codec. */
   public int number() {
     return hasDictionary ? WITH_DICTIONARY : NUMBER;
   }
 
-  @Override
-  public String name() {
-    return hasDictionary ? "zstd-dictionary" : "zstd";
-  }
-
-  @Override
+  /**
+   * The maximum size of the result of compressing {@code size} bytes.
+   *
+   * @throws IllegalArgumentException if that is more than a buffer can hold
+   */
   public int maxCompressedSize(int size) {
     long bound = size < 0 ? -1 : Zstd.compressBound(size);
     if (bound < 0 || bound > Integer.MAX_VALUE) {
@@ -81,7 +85,12 @@ public final class ZstdCodec implements Codec {
     return (int) bound;
   }
 
-  @Override
+  /**
+   * Compresses; returns the number of bytes written.
+   *
+   * @throws BufferOverflowException if the result does not fit; {@link #maxCompressedSize} bytes
+   *     always suffice
+   */
   public int compress(ByteBuffer source, ByteBuffer target) {
     Buffers.check(source, target);
     ZstdCompressCtx context = compressors.take();
@@ -107,7 +116,12 @@ public final class ZstdCodec implements Codec {
     }
   }
 
-  @Override
+  /**
+   * Decompresses the whole result of one {@link #compress}; returns the number of bytes written.
+   * Damaged bytes give an exception or, if the damage does not affect the content, the content.
+   *
+   * @throws CodecException if the source is not such a result, or its content does not fit
+   */
   public int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
     Buffers.check(source, target);
     checkHeader(source);
@@ -124,6 +138,7 @@ public final class ZstdCodec implements Codec {
     }
   }
 
+  /** Frees native memory; later calls fail with an IllegalStateException. Idempotent. */
   @Override
   public void close() {
     compressors.close();

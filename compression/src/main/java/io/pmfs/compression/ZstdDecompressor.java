@@ -22,7 +22,7 @@ final class ZstdDecompressor implements AutoCloseable {
             prepared);
   }
 
-  /** Like {@link Codec#decompress}, for any frame that the library accepts. */
+  /** Like {@link ZstdCodec#decompress}, for any frame that the library accepts. */
   int decompress(ByteBuffer source, ByteBuffer target) throws CodecException {
     ZstdDecompressCtx context = contexts.take();
     try {

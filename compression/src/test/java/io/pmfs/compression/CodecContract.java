@@ -17,17 +17,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What every {@link Codec} does. */
+/** What a {@link ZstdCodec} does, with a dictionary and without. */
 public abstract class CodecContract {
   private static final long SEED = 20_240_501;
 
-  protected Codec codec;
+  protected ZstdCodec codec;
 
   /** Makes the codec of one test. */
-  protected abstract Codec create();
-
-  /** Whether any damage to a result is seen. */
-  protected abstract boolean seesDamage();
+  protected abstract ZstdCodec create();
 
   /** Called by the constructor of each suite. */
   @SuppressWarnings("NullAway.Init")
@@ -143,11 +140,8 @@ public abstract class CodecContract {
         try {
           int size = codec.decompress(direct(damaged), target);
           assertThat(size).isEqualTo(content.length);
-          if (seesDamage()) {
-            assertThat(bytes(target.flip())).as("byte %d", at).isEqualTo(content);
-          }
+          assertThat(bytes(target.flip())).as("byte %d", at).isEqualTo(content);
         } catch (CodecException e) {
-          assertThat(seesDamage()).isTrue();
           assertThat(target.position()).isZero();
         }
       }
@@ -155,18 +149,13 @@ public abstract class CodecContract {
   }
 
   @Test
-  void decompress_cutShort_isSeen() throws CodecException {
+  void decompress_cutShort_isSeen() {
     byte[] compressed = bytes(compress(compressible(600)));
     for (int size = 0; size < compressed.length; size++) {
       ByteBuffer source = direct(Arrays.copyOf(compressed, size));
       ByteBuffer target = ByteBuffer.allocateDirect(700);
-      if (seesDamage()) {
-        assertThatThrownBy(() -> codec.decompress(source, target))
-            .isInstanceOf(CodecException.class);
-        assertThat(source.position()).isZero();
-      } else {
-        assertThat(codec.decompress(source, target)).isEqualTo(size).isLessThan(600);
-      }
+      assertThatThrownBy(() -> codec.decompress(source, target)).isInstanceOf(CodecException.class);
+      assertThat(source.position()).isZero();
     }
   }
 

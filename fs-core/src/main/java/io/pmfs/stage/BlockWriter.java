@@ -1,6 +1,6 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Extent;
@@ -70,7 +70,7 @@ final class BlockWriter {
       return;
     }
     long size = inode.attributes().size();
-    Codec codec = format.choose(block, bytes.duplicate(), size, memory.scratch());
+    ZstdCodec codec = format.choose(block, bytes.duplicate(), size, memory.scratch());
     if (codec != null) {
       FrameWriter writer =
           new FrameWriter(file, codec, size, bundling.takesCompressed(size), memory.store());

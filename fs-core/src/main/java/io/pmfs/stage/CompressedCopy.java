@@ -1,8 +1,8 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.SeekTable;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.CopyReader;
@@ -23,7 +23,7 @@ final class CompressedCopy implements OpenCopy, Frames {
    *
    * @throws MismatchException if the copy's layout does not match its record
    */
-  CompressedCopy(CopyReader reader, CopyRecord record, Codec codec, DirectMemory memory)
+  CompressedCopy(CopyReader reader, CopyRecord record, ZstdCodec codec, DirectMemory memory)
       throws IOException {
     this.reader = reader;
     this.record = record;
@@ -33,7 +33,8 @@ final class CompressedCopy implements OpenCopy, Frames {
   }
 
   private static SeekTable table(
-      CopyReader reader, CopyRecord record, Codec codec, BufferPool scratch) throws IOException {
+      CopyReader reader, CopyRecord record, ZstdCodec codec, BufferPool scratch)
+      throws IOException {
     if (reader.size() != record.storedSize()) {
       throw new MismatchException(
           "it has " + reader.size() + " bytes instead of " + record.storedSize());

@@ -2,8 +2,8 @@ package io.pmfs.stage;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.SeekTable;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.tier.BufferPool;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
@@ -77,7 +77,7 @@ final class Compressibility {
    * @param scratch lends memory for the trial
    */
   static boolean isWorth(
-      Codec codec,
+      ZstdCodec codec,
       int block,
       ByteBuffer content,
       long fileSize,
@@ -92,7 +92,7 @@ final class Compressibility {
   }
 
   private static boolean isWorth(
-      Codec codec, ByteBuffer content, long fileSize, int unitBytes, ByteBuffer trial) {
+      ZstdCodec codec, ByteBuffer content, long fileSize, int unitBytes, ByteBuffer trial) {
     int tried = 0;
     int compressed = 0;
     if (content.remaining() <= TRIAL_BYTES) {
@@ -119,7 +119,7 @@ final class Compressibility {
     return COMPRESSED.stream().anyMatch(magic -> magic.begins(start));
   }
 
-  private static int compressedSize(Codec codec, ByteBuffer content, ByteBuffer trial) {
+  private static int compressedSize(ZstdCodec codec, ByteBuffer content, ByteBuffer trial) {
     return codec.compress(content.duplicate(), trial.clear());
   }
 

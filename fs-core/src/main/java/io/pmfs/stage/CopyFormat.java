@@ -1,6 +1,5 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.Dictionary;
 import io.pmfs.compression.SeekTable;
 import io.pmfs.compression.ZstdCodec;
@@ -91,7 +90,7 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /** The codec of a compressed copy; null if the number is unknown or its dictionary is missing. */
-  private @Nullable Codec byNumber(int number) {
+  private @Nullable ZstdCodec byNumber(int number) {
     return switch (number) {
       case ZstdCodec.NUMBER -> plain;
       case ZstdCodec.WITH_DICTIONARY -> withDictionary;
@@ -114,7 +113,7 @@ public final class CopyFormat implements AutoCloseable {
    * @param content the file's block with the index {@code block}
    * @param scratch lends memory for a trial
    */
-  @Nullable Codec choose(int block, ByteBuffer content, long size, BufferPool scratch) {
+  @Nullable ZstdCodec choose(int block, ByteBuffer content, long size, BufferPool scratch) {
     if (compression.mode() == Compression.Mode.NONE || size > LARGEST_BYTES) {
       return null;
     }
@@ -174,7 +173,7 @@ public final class CopyFormat implements AutoCloseable {
       throw new MismatchException("this version of pmfs cannot read its record");
     }
     if (record != null && record.codec() != RAW) {
-      Codec codec = byNumber(record.codec());
+      ZstdCodec codec = byNumber(record.codec());
       if (codec == null) {
         throw new MismatchException("the dictionary it needs is missing or damaged");
       }

@@ -1,6 +1,5 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.Dictionary;
 import io.pmfs.compression.ZstdCodec;
 import java.nio.ByteBuffer;
@@ -73,7 +72,7 @@ final class DictionaryTraining {
    *
    * @param plain compresses copies without a dictionary
    */
-  @Nullable Dictionary train(Codec plain) {
+  @Nullable Dictionary train(ZstdCodec plain) {
     List<byte[]> forTraining = new ArrayList<>();
     List<byte[]> forTrial = new ArrayList<>();
     synchronized (this) {
@@ -101,7 +100,7 @@ final class DictionaryTraining {
     return helps ? dictionary : null;
   }
 
-  private long storedSize(List<byte[]> files, Codec codec) {
+  private long storedSize(List<byte[]> files, ZstdCodec codec) {
     ByteBuffer source = ByteBuffer.allocateDirect(LARGEST_BYTES);
     ByteBuffer target = ByteBuffer.allocateDirect(codec.maxCompressedSize(LARGEST_BYTES));
     long total = 0;

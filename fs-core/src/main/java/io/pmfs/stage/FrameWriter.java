@@ -1,7 +1,7 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.SeekTable;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.CopyWriter;
@@ -22,7 +22,7 @@ final class FrameWriter implements Frames {
   static final int MAX_BYTES = Blocks.SIZE + Frames.PER_BLOCK * 2048;
 
   private final CopyWriter file;
-  private final Codec codec;
+  private final ZstdCodec codec;
   private final long contentSize;
   private final boolean bundled;
   private final BufferPool memory;
@@ -37,7 +37,8 @@ final class FrameWriter implements Frames {
    * @param bundled whether the whole content, one block, goes into a bundle
    * @param memory lends buffers for compressing
    */
-  FrameWriter(CopyWriter file, Codec codec, long contentSize, boolean bundled, BufferPool memory) {
+  FrameWriter(
+      CopyWriter file, ZstdCodec codec, long contentSize, boolean bundled, BufferPool memory) {
     this.bundled = bundled;
     this.memory = memory;
     this.file = file;
@@ -89,7 +90,7 @@ final class FrameWriter implements Frames {
     return checksums[frame];
   }
 
-  Codec codec() {
+  ZstdCodec codec() {
     return codec;
   }
 

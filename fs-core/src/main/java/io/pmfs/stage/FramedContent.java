@@ -1,7 +1,7 @@
 package io.pmfs.stage;
 
-import io.pmfs.compression.Codec;
 import io.pmfs.compression.CodecException;
+import io.pmfs.compression.ZstdCodec;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FramePool;
@@ -16,13 +16,14 @@ import java.nio.ByteBuffer;
  */
 final class FramedContent implements AutoCloseable {
   private final Frames frames;
-  private final Codec codec;
+  private final ZstdCodec codec;
   private final long contentSize;
   private final int frameSize;
   private final DirectMemory memory;
   private final FramePool pool;
 
-  FramedContent(Frames frames, Codec codec, long contentSize, int frameSize, DirectMemory memory) {
+  FramedContent(
+      Frames frames, ZstdCodec codec, long contentSize, int frameSize, DirectMemory memory) {
     this.frames = frames;
     this.codec = codec;
     this.contentSize = contentSize;
