@@ -4,8 +4,6 @@ import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
-import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -98,20 +96,6 @@ public interface Bridge {
   default boolean freeze(Duration timeout) throws InterruptedException {
     return false;
   }
-
-  /**
-   * Makes the kernel forget an inode's cached attributes and contents, so that it asks again.
-   *
-   * <p>DEADLOCK: waits for requests in progress. Do not call it from a thread that answers
-   * requests, or with a lock held that such a thread may need.
-   *
-   * @return false if the kernel did not know the inode, or this bridge cannot notify it: then the
-   *     kernel keeps what it has until its validity time is over
-   */
-  boolean invalidateInode(long inode) throws FsException;
-
-  /** The same for a name in a directory, or for the absence of that name. */
-  boolean invalidateEntry(long directory, FileName name) throws FsException;
 
   /**
    * Unmounts. The session ends when the kernel releases it.

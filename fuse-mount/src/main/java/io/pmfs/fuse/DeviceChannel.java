@@ -89,8 +89,7 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
     Errno errno = Posix.errno();
     return switch (errno) {
       case EINTR, EAGAIN -> true;
-      // ENOENT: the caller was interrupted, or a notice is about something unknown; ENODEV: the
-      // session has ended.
+      // ENOENT: the caller was interrupted; ENODEV: the session has ended.
       case ENOENT, ENODEV -> false;
       default -> throw new FsException(errno, "/dev/fuse");
     };

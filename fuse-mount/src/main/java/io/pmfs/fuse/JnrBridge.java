@@ -12,7 +12,6 @@ import io.pmfs.fuse.mounting.SessionMount;
 import io.pmfs.fuse.mounting.Unmount;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
-import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.nio.charset.Charset;
 import java.nio.file.Files;
@@ -208,20 +207,6 @@ public final class JnrBridge implements Bridge {
     } catch (IOException e) {
       return NO_DEVICE;
     }
-  }
-
-  /**
-   * The high-level interface of libfuse 2 does not expose its node numbers, so the kernel cannot be
-   * notified.
-   */
-  @Override
-  public boolean invalidateInode(long inode) {
-    return false;
-  }
-
-  @Override
-  public boolean invalidateEntry(long directory, FileName name) {
-    return false;
   }
 
   @Override

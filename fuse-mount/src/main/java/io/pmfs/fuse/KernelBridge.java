@@ -11,15 +11,11 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.LibC;
-import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReadWriteLock;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,11 +53,6 @@ public final class KernelBridge implements Bridge {
   private volatile @Nullable KernelWorkers workers;
   private volatile boolean answered;
   private volatile boolean failed;
-
-  /** Notices are sent with the read lock held; the device is closed with the write lock held. */
-  private final ReadWriteLock deviceLock = new ReentrantReadWriteLock();
-
-  private @Nullable KernelNotices notices; // GUARDED_BY(deviceLock)
 
   /**
    * A bridge that is not mounted yet.
@@ -172,7 +163,6 @@ public final class KernelBridge implements Bridge {
     KernelWorkers started =
         new KernelWorkers(
             device, operations, workerCount, given != null, this::fail, () -> end(device));
-    setNotices(new KernelNotices(new DeviceChannel(device)));
     workers = started;
     started.start(resumed);
     if (resumed) {
@@ -195,21 +185,11 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  private void setNotices(@Nullable KernelNotices by) {
-    deviceLock.writeLock().lock();
-    try {
-      notices = by;
-    } finally {
-      deviceLock.writeLock().unlock();
-    }
-  }
-
   private void end(int device) {
     BackingFiles files = backing;
     if (files != null) {
       files.close();
     }
-    setNotices(null);
     LIBC.close(device);
     mounting.ended();
     ended.countDown();
@@ -293,35 +273,6 @@ public final class KernelBridge implements Bridge {
   public boolean freeze(Duration timeout) throws InterruptedException {
     KernelWorkers started = workers;
     return session != null && started != null && started.freeze(options.mountpoint(), timeout);
-  }
-
-  @Override
-  public boolean invalidateInode(long inode) throws FsException {
-    return send(by -> by.invalidateInode(inode));
-  }
-
-  @Override
-  public boolean invalidateEntry(long directory, FileName name) throws FsException {
-    return send(by -> by.invalidateEntry(directory, name));
-  }
-
-  /** Sends one message to the kernel. */
-  @FunctionalInterface
-  private interface Notice {
-    boolean send(KernelNotices by) throws FsException;
-  }
-
-  private boolean send(Notice notice) throws FsException {
-    if (KernelWorkers.isWorker()) {
-      throw new IllegalStateException("a thread that answers requests must not send notices");
-    }
-    deviceLock.readLock().lock();
-    try {
-      KernelNotices by = notices;
-      return by != null && notice.send(by);
-    } finally {
-      deviceLock.readLock().unlock();
-    }
   }
 
   @Override

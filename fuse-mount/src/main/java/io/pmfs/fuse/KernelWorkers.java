@@ -49,14 +49,6 @@ final class KernelWorkers {
   private final AtomicInteger running = new AtomicInteger();
   private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
 
-  /** Distinguishes workers from other threads. */
-  private static final class Worker extends Thread {
-    Worker(Runnable body, int number) {
-      super(body, "fuse-" + number);
-      setDaemon(true);
-    }
-  }
-
   /**
    * Workers of a session, not started yet.
    *
@@ -80,11 +72,6 @@ final class KernelWorkers {
     this.ended = ended;
   }
 
-  /** Whether the calling thread is a worker. */
-  static boolean isWorker() {
-    return Thread.currentThread() instanceof Worker;
-  }
-
   /** Starts the workers. A resumed session was negotiated by another process. */
   void start(boolean resumed) {
     start(() -> begin(resumed), 1);
@@ -92,7 +79,8 @@ final class KernelWorkers {
 
   private void start(Runnable body, int number) {
     running.incrementAndGet();
-    new Worker(
+    Thread worker =
+        new Thread(
             () -> {
               try {
                 body.run();
@@ -100,8 +88,9 @@ final class KernelWorkers {
                 end();
               }
             },
-            number)
-        .start();
+            "fuse-" + number);
+    worker.setDaemon(true);
+    worker.start();
   }
 
   private void end() {

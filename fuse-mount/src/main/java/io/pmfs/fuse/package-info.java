@@ -33,7 +33,6 @@
  * <pre>{@code
  * locks of the file system (a name is compared, a copy is dropped) < BackingFiles < BackingLedger
  * ReadModeChoice < a tier's lock
- * KernelBridge.deviceLock (read) < the kernel's locks of pages and directories
  * }</pre>
  *
  * <ul>
@@ -42,17 +41,14 @@
  *       the ledger is called, which may write its file.
  *   <li>{@link ReadModeChoice} asks the tiers for their counts with its lock held, so in read mode
  *       {@code auto} an open may wait for a tier that is removing a file.
- *   <li>A notice is sent with {@code deviceLock} held for reading, and closing the device waits for
- *       it.
  * </ul>
  *
  * <p><b>Known deadlocks</b>
  *
  * <ol>
- *   <li>To process a notice the kernel takes locks that it holds while it waits for an answer.
- *       Cure: {@link KernelBridge} refuses to send a notice on a worker; see {@link KernelNotices}
- *       for the locks that the sender must not hold. Only FUSE_NOTIFY_RESEND is sent by a worker,
- *       before it answers anything.
+ *   <li>To make it forget what it has cached (FUSE_NOTIFY_INVAL_INODE, FUSE_NOTIFY_INVAL_ENTRY) the
+ *       kernel takes locks that it holds while it waits for an answer. Cure: the only notice that
+ *       is sent is FUSE_NOTIFY_RESEND, by a worker before it answers anything.
  *   <li>A thread of the daemon that waits for its own mount cannot be killed once a worker has
  *       taken its request. If the daemon then stops answering, it never ends, and no other daemon
  *       starts. Cure: a child process requests the heartbeat, {@link KernelBridge} does not probe a

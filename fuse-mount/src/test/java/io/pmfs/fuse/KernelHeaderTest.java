@@ -148,15 +148,6 @@ final class KernelHeaderTest {
     number("FUSE_EXPLICIT_INVAL_DATA", KernelProtocol.EXPLICIT_INVAL_DATA, 30);
     number("FUSE_INIT_EXT", KernelProtocol.INIT_EXT, 36);
     number("FUSE_PASSTHROUGH", KernelProtocol.PASSTHROUGH, 40);
-    number("FUSE_NOTIFY_INVAL_INODE", KernelProtocol.NOTIFY_INVAL_INODE, 12);
-    number("FUSE_NOTIFY_INVAL_ENTRY", KernelProtocol.NOTIFY_INVAL_ENTRY, 12);
-    size("fuse_notify_inval_inode_out", KernelProtocol.NOTIFY_INODE_SIZE, 12);
-    offset("fuse_notify_inval_inode_out", "ino", 0, 0, 12);
-    offset("fuse_notify_inval_inode_out", "off", 0, 8, 12);
-    offset("fuse_notify_inval_inode_out", "len", 0, 16, 12);
-    size("fuse_notify_inval_entry_out", KernelProtocol.NOTIFY_ENTRY_SIZE, 12);
-    offset("fuse_notify_inval_entry_out", "parent", 0, 0, 12);
-    offset("fuse_notify_inval_entry_out", "namelen", 0, 8, 12);
     number("FUSE_DEV_IOC_CLONE", DeviceChannel.CLONE, 32);
     number("FOPEN_CACHE_DIR", KernelProtocol.FOPEN_CACHE_DIR, 28);
     number("FOPEN_KEEP_CACHE", KernelProtocol.FOPEN_KEEP_CACHE, 0);

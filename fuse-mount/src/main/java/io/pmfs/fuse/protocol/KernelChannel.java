@@ -17,8 +17,7 @@ public interface KernelChannel {
    * Sends one answer or notice: a header and what follows it.
    *
    * @param vectors address of {@code count} struct iovec
-   * @return false if the kernel no longer waits for the answer, or does not know the object of the
-   *     notice
+   * @return false if the kernel no longer waits for the answer
    */
   boolean send(long vectors, int count) throws FsException;
 

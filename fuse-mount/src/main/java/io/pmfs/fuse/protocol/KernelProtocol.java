@@ -93,12 +93,8 @@ public final class KernelProtocol {
 
   public static final long HAS_RESEND = 1L << 39;
 
-  // enum fuse_notify_code, and sizes of struct fuse_notify_inval_inode_out and _entry_out
-  public static final int NOTIFY_INVAL_INODE = 2;
-  public static final int NOTIFY_INVAL_ENTRY = 3;
+  // enum fuse_notify_code
   public static final int NOTIFY_RESEND = 7;
-  public static final int NOTIFY_INODE_SIZE = 24;
-  public static final int NOTIFY_ENTRY_SIZE = 16;
 
   // Flags in the answer to OPEN.
   public static final int FOPEN_KEEP_CACHE = 1 << 1;
