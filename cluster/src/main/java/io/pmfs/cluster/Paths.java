@@ -6,8 +6,6 @@ import java.util.stream.Stream;
 
 /** Paths below the dataset's root. */
 final class Paths {
-  static final FileName ROOT = FileName.of("");
-
   private Paths() {}
 
   /** The names in a path, from the root down. */

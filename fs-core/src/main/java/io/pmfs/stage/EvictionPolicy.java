@@ -9,7 +9,7 @@ import io.pmfs.tier.Tier;
  */
 public interface EvictionPolicy {
   /** A copy was read. Called on the reader's thread: must cost almost nothing. */
-  void touched(long number);
+  default void touched(long number) {}
 
   /** The inode whose copy in that tier should go next, never a pinned one; 0 if none should. */
   long victim(Tier tier, Namespace namespace);
@@ -19,14 +19,5 @@ public interface EvictionPolicy {
    * read last is then as likely to be read next as any other, so evicting it costs writes and gains
    * no hits.
    */
-  EvictionPolicy NONE =
-      new EvictionPolicy() {
-        @Override
-        public void touched(long number) {}
-
-        @Override
-        public long victim(Tier tier, Namespace namespace) {
-          return 0;
-        }
-      };
+  EvictionPolicy NONE = (tier, namespace) -> 0;
 }

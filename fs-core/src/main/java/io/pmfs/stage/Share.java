@@ -8,22 +8,13 @@ import io.pmfs.metadata.Inode;
  */
 public interface Share {
   /** A single node holds everything. */
-  Share ALL =
-      new Share() {
-        @Override
-        public boolean isOwn(Inode inode) {
-          return true;
-        }
-
-        @Override
-        public RemoteCopies remoteCopies() {
-          return RemoteCopies.KEEP;
-        }
-      };
+  Share ALL = inode -> true;
 
   /** Whether this node holds the file. */
   boolean isOwn(Inode inode);
 
   /** How files of other nodes are treated when they are read here. */
-  RemoteCopies remoteCopies();
+  default RemoteCopies remoteCopies() {
+    return RemoteCopies.KEEP;
+  }
 }

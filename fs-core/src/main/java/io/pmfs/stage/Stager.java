@@ -49,17 +49,8 @@ public final class Stager implements AutoCloseable {
   private final OriginCounters readers;
   private final OriginCounters peers;
 
-  public Stager(
-      Namespace namespace,
-      BackingStore source,
-      Copies copies,
-      EvictionPolicy eviction,
-      StagerSettings settings) {
-    this(namespace, source, copies, eviction, settings, Share.ALL, () -> {});
-  }
-
   /**
-   * The same.
+   * Reads files of the source, and copies them where {@code copies} has room.
    *
    * @param share which part of the dataset this node holds
    * @param threadStart run first by each thread that compresses copies

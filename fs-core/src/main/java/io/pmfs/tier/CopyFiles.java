@@ -13,14 +13,12 @@ import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongPredicate;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are separate files, raw from byte 0 or in a standard format. A copy is written below
@@ -184,7 +182,7 @@ final class CopyFiles {
   void forEach(LongPredicate visitor) throws IOException {
     Files.walkFileTree(
         copies,
-        new SimpleFileVisitor<>() {
+        new RemainingFiles() {
           @Override
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
               throws IOException {
@@ -195,24 +193,6 @@ final class CopyFiles {
             Files.deleteIfExists(file);
             return FileVisitResult.CONTINUE;
           }
-
-          @Override
-          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
-            return skipMissing(e);
-          }
-
-          @Override
-          public FileVisitResult postVisitDirectory(Path made, @Nullable IOException e)
-              throws IOException {
-            return e == null ? FileVisitResult.CONTINUE : skipMissing(e);
-          }
         });
-  }
-
-  private static FileVisitResult skipMissing(IOException e) throws IOException {
-    if (e instanceof NoSuchFileException) {
-      return FileVisitResult.CONTINUE;
-    }
-    throw e;
   }
 }

@@ -10,6 +10,7 @@ import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.Await;
@@ -105,7 +106,14 @@ final class Dataset implements AutoCloseable {
   }
 
   private Stager openStager(EvictionPolicy eviction) {
-    return new Stager(namespace, source, copies, eviction, new StagerSettings(2, 8 << 20, 10_000));
+    return new Stager(
+        namespace,
+        source,
+        copies,
+        eviction,
+        new StagerSettings(2, 8 << 20, 10_000),
+        Share.ALL,
+        () -> {});
   }
 
   PmfsFileSystem openFileSystem() throws FsException {

@@ -368,7 +368,13 @@ final class CompressedCopiesTest {
       stage.stager.close();
       stage.stager =
           new Stager(
-              stage.namespace, stage.source, stage.copies, EvictionPolicy.NONE, Stage.SETTINGS);
+              stage.namespace,
+              stage.source,
+              stage.copies,
+              EvictionPolicy.NONE,
+              Stage.SETTINGS,
+              Share.ALL,
+              () -> {});
       Inode one = stage.file("a", -1, 10_000);
       Inode other = stage.file("b", -1, 20_000);
       stage.stage(one);

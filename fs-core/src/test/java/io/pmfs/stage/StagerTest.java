@@ -601,7 +601,9 @@ final class StagerTest {
               stage.source,
               copies,
               new LeastRecentlyUsed(new Random(1)),
-              Stage.SETTINGS);
+              Stage.SETTINGS,
+              Share.ALL,
+              () -> {});
       for (int i = 10; i < 20; i++) {
         CollectingSink sink = new CollectingSink();
         stager.read(stage.inode("f" + i), 0, 4000, sink);

@@ -8,6 +8,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.CountedBackingStore;
@@ -63,7 +64,13 @@ final class KernelFixture implements AutoCloseable {
     store = new CountedBackingStore(faulty);
     stager =
         new Stager(
-            namespace, store, copies, EvictionPolicy.NONE, new StagerSettings(2, 8 << 20, 1000));
+            namespace,
+            store,
+            copies,
+            EvictionPolicy.NONE,
+            new StagerSettings(2, 8 << 20, 1000),
+            Share.ALL,
+            () -> {});
     fileSystem = new PmfsFileSystem(namespace, store, copies, stager, threads, this::anHourLater);
   }
 

@@ -10,6 +10,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.FaultyStore;
@@ -66,7 +67,13 @@ final class OwnMount implements AutoCloseable {
       copies = new Copies(counted, tiers);
       stager =
           new Stager(
-              counted, source, copies, EvictionPolicy.NONE, new StagerSettings(2, 64 << 20, 1000));
+              counted,
+              source,
+              copies,
+              EvictionPolicy.NONE,
+              new StagerSettings(2, 64 << 20, 1000),
+              Share.ALL,
+              () -> {});
       fileSystem =
           new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());
       MountSpec options = new MountSpec(mountpoint, tree.toString(), false, Duration.ofDays(1));

@@ -67,10 +67,6 @@ final class RocksFiles {
     this.directory = directory;
   }
 
-  static RocksStore open(Path directory, long memoryBytes) {
-    return open(directory, memoryBytes, Faults.NONE);
-  }
-
   static RocksStore open(Path directory, long memoryBytes, Faults faults) {
     if (memoryBytes < MIN_MEMORY_BYTES) {
       throw new IllegalArgumentException(

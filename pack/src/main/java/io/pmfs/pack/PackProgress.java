@@ -59,10 +59,6 @@ public final class PackProgress {
     cancelled = true;
   }
 
-  public boolean isCancelled() {
-    return cancelled;
-  }
-
   void checkNotCancelled() {
     if (cancelled) {
       throw new CancellationException("interrupted");

@@ -5,6 +5,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.tier.RemainingFiles;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -14,7 +15,6 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -82,33 +82,14 @@ record DatasetDirectory(Path path, String lock) {
     long[] bytes = {0};
     Files.walkFileTree(
         path,
-        new SimpleFileVisitor<>() {
+        new RemainingFiles() {
           @Override
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
             bytes[0] += (attributes.size() + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
             return FileVisitResult.CONTINUE;
           }
-
-          @Override
-          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
-            return skipMissing(e);
-          }
-
-          @Override
-          public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException e)
-              throws IOException {
-            return e == null ? FileVisitResult.CONTINUE : skipMissing(e);
-          }
         });
     return bytes[0];
-  }
-
-  /** A mount may remove files while they are counted. */
-  private static FileVisitResult skipMissing(IOException e) throws IOException {
-    if (e instanceof NoSuchFileException) {
-      return FileVisitResult.CONTINUE;
-    }
-    throw e;
   }
 
   /** A tier stamps its lock; RocksDB makes files at each opening. */

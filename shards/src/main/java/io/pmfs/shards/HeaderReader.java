@@ -24,10 +24,6 @@ final class HeaderReader {
   private long start;
   private int nextBytes = MIN_BYTES;
 
-  HeaderReader(SourceFile file, long size) {
-    this(file, size, ByteBuffer.allocateDirect(MAX_BYTES));
-  }
-
   /**
    * Reads a shard.
    *

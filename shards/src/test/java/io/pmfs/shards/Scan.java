@@ -2,6 +2,7 @@ package io.pmfs.shards;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
@@ -20,7 +21,9 @@ final class Scan implements MemberSink {
 
   static Scan of(byte[] tar, boolean nested) throws ShardException, FsException {
     Scan scan = new Scan();
-    HeaderReader in = new HeaderReader(new MemoryFile(tar), tar.length);
+    HeaderReader in =
+        new HeaderReader(
+            new MemoryFile(tar), tar.length, ByteBuffer.allocateDirect(HeaderReader.MAX_BYTES));
     new TarScanner(3, "s.tar", in, scan).scan(FileName.of(""), nested);
     return scan;
   }

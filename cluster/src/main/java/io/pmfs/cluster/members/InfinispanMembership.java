@@ -266,11 +266,6 @@ public final class InfinispanMembership implements Membership {
   }
 
   @Override
-  public Member self() {
-    return self;
-  }
-
-  @Override
   public View view() {
     return view;
   }

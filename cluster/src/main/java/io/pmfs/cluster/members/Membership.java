@@ -4,9 +4,6 @@ import java.util.function.Consumer;
 
 /** The nodes that serve the dataset. Safe for use by many threads. */
 public interface Membership extends AutoCloseable {
-  /** This node. */
-  Member self();
-
   /** The members that are known to be alive; this node alone until it has joined. */
   View view();
 

@@ -17,6 +17,7 @@ import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.EvictionPolicy;
 import io.pmfs.stage.ReadOrigins;
+import io.pmfs.stage.Share;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.CountedBackingStore;
@@ -55,7 +56,13 @@ public final class MeasuredDataset implements AutoCloseable {
     copies = new Copies(namespace, List.of(tier("pm", directory), tier("ssd", directory)));
     stager =
         new Stager(
-            namespace, store, copies, EvictionPolicy.NONE, new StagerSettings(2, 8 << 20, 1000));
+            namespace,
+            store,
+            copies,
+            EvictionPolicy.NONE,
+            new StagerSettings(2, 8 << 20, 1000),
+            Share.ALL,
+            () -> {});
     fileSystem =
         new PmfsFileSystem(namespace, store, copies, stager, threads, InstantSource.system());
   }
