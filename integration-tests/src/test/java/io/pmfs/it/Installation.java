@@ -83,8 +83,8 @@ final class Installation implements AutoCloseable {
   }
 
   /**
-   * As scripts/quickstart does, once for both processes of tests. Without the archive daemons start
-   * more slowly, and that is all.
+   * Once for all processes of tests. Without the archive daemons and commands start more slowly,
+   * and that is all.
    */
   private static void archiveClasses() {
     Path application = launcherOfCheckout().resolveSibling("../cli/target/pmfs").normalize();
