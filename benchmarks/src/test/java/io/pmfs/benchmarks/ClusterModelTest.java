@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** The tests of benchmarks/cluster-model, which are written in Python as it is. */
 final class ClusterModelTest {
@@ -17,6 +18,10 @@ final class ClusterModelTest {
 
   @Test
   @Timeout(600)
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = "the model of clusters; -Dpmfs.cluster=all runs it")
   void clusterModel_againstClosedForms_agrees() throws Exception {
     assumeTrue(
         hasPython(), "no python3 of 3.10 or newer: scripts/install-requirements test installs it");

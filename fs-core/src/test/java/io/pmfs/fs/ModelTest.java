@@ -3,6 +3,7 @@ package io.pmfs.fs;
 import static io.pmfs.tier.FaultyStore.Operation.OPEN;
 import static io.pmfs.tier.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileIdentity;
@@ -55,6 +56,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class ModelTest {
   private static final int OPERATIONS = Integer.getInteger("pmfs.model.operations", 2000);
   private static final int SEEDS = 20;
+  private static final int SEEDS_OF_EVERY_RUN = 8;
   private static final int BLOCK = 1 << 20;
 
   @TempDir private Path directory;
@@ -73,6 +75,11 @@ final class ModelTest {
   @ParameterizedTest(name = "seed {0}")
   @MethodSource("seeds")
   void operations_random_answerAsTheSource(long seed) throws Exception {
+    assumeTrue(
+        seed <= SEEDS_OF_EVERY_RUN
+            || Long.getLong("pmfs.model.seed") != null
+            || "all".equals(System.getProperty("pmfs.large")),
+        "more random operations; -Dpmfs.large=all runs them");
     Random random = new Random(seed);
     long[] capacities = {
       20L * 4096 + random.nextInt(BLOCK), 300L * 4096 + random.nextInt(8 * BLOCK)

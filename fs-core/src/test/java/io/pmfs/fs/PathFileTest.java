@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 final class PathFileTest {
@@ -128,10 +129,22 @@ final class PathFileTest {
         .hasMessageContaining("the list of paths cannot be read");
   }
 
-  /** Memory use does not grow with the list: ten million lines, each time with all of them. */
   @Test
+  void cursor_ofAMillionLines_takesNoHeap() throws Exception {
+    assertTakesNoHeap(1_000_000);
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.large",
+      matches = "all",
+      disabledReason = "a list of ten million lines; -Dpmfs.large=all runs it")
   void cursor_ofTenMillionLines_takesNoHeap() throws Exception {
-    int lines = 10_000_000;
+    assertTakesNoHeap(10_000_000);
+  }
+
+  /** Memory use does not grow with the list. */
+  private void assertTakesNoHeap(int lines) throws Exception {
     Path path = directory.resolve("list");
     try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(path), 1 << 16)) {
       PathFile.Writer writer = new PathFile.Writer(out);
