@@ -195,9 +195,10 @@ final class CacheCommand implements Callable<Integer> {
   private int purge(CacheContents contents, List<Dataset> datasets) throws MountFailure {
     long bytes = 0;
     int count = 0;
+    Users users = new Users();
     for (Dataset dataset : datasets) {
       if (dataset.isInUse() && wanted.isEmpty()) {
-        invocation.say(title(dataset) + ": kept: it is mounted");
+        invocation.say(title(dataset) + ": kept: in use, " + users.of(dataset));
         continue;
       }
       if (!dryRun) {
@@ -227,28 +228,54 @@ final class CacheCommand implements Callable<Integer> {
     return source == null ? dataset.name() : source;
   }
 
-  /** Mount points by source. */
-  private Map<String, String> mountpoints() throws MountFailure {
-    Map<String, String> mountpoints = new HashMap<>();
-    for (Registry.Entry entry : Registries.open(invocation.surroundings()).running()) {
-      mountpoints.merge(entry.source(), entry.mountpoint(), (one, other) -> one + ", " + other);
-    }
-    return mountpoints;
-  }
+  /** Who uses which source: by mount points, and by those from which mounts were detached. */
+  private final class Users {
+    private final Map<String, String> mounted = new HashMap<>();
+    private final Map<String, String> detached = new HashMap<>();
 
-  private static String mounted(Dataset dataset, Map<String, String> mountpoints) {
-    if (!dataset.isInUse()) {
-      return "not mounted";
+    Users() throws MountFailure {
+      Registries registries = Registries.open(invocation.surroundings());
+      for (Registry.Entry entry : registries.running()) {
+        mounted.merge(entry.source(), entry.mountpoint(), Users::both);
+      }
+      for (Registry.Entry entry : registries.detached()) {
+        detached.merge(entry.source(), entry.mountpoint(), Users::both);
+      }
     }
-    String mountpoint = mountpoints.get(String.valueOf(dataset.source()));
-    return mountpoint == null ? "mounted" : "on " + mountpoint;
+
+    private static String both(String one, String other) {
+      return one + ", " + other;
+    }
+
+    @Nullable String mountpoint(Dataset dataset) {
+      return mounted.get(String.valueOf(dataset.source()));
+    }
+
+    @Nullable String detachedFrom(Dataset dataset) {
+      return detached.get(String.valueOf(dataset.source()));
+    }
+
+    String of(Dataset dataset) {
+      if (!dataset.isInUse()) {
+        return "not mounted";
+      }
+      String on = mountpoint(dataset);
+      String from = detachedFrom(dataset);
+      if (from != null) {
+        return (on == null ? "" : "on " + on + ", ")
+            + "detached from "
+            + from
+            + " with files still open";
+      }
+      return on == null ? "mounted" : "on " + on;
+    }
   }
 
   private String toText(List<Dataset> datasets) throws MountFailure {
     if (datasets.isEmpty()) {
       return "no copies on this machine";
     }
-    Map<String, String> mountpoints = mountpoints();
+    Users users = new Users();
     Instant now = invocation.clock().instant();
     StringBuilder text = new StringBuilder();
     for (Dataset dataset : datasets) {
@@ -258,7 +285,7 @@ final class CacheCommand implements Callable<Integer> {
                   title(dataset),
                   ByteSize.format(dataset.bytes()),
                   ago(dataset.lastUsed(), now),
-                  mounted(dataset, mountpoints),
+                  users.of(dataset),
                   dataset.name()));
       for (Holding holding : dataset.holdings()) {
         text.append(
@@ -282,7 +309,7 @@ final class CacheCommand implements Callable<Integer> {
   }
 
   private List<Map<String, Object>> toJson(List<Dataset> datasets) throws MountFailure {
-    Map<String, String> mountpoints = mountpoints();
+    Users users = new Users();
     List<Map<String, Object>> objects = new ArrayList<>();
     for (Dataset dataset : datasets) {
       Map<String, Object> object = new LinkedHashMap<>();
@@ -291,7 +318,8 @@ final class CacheCommand implements Callable<Integer> {
       object.put("bytes", dataset.bytes());
       object.put("lastUsed", dataset.lastUsed().toString());
       object.put("inUse", dataset.isInUse());
-      object.put("mountpoint", mountpoints.get(String.valueOf(dataset.source())));
+      object.put("mountpoint", users.mountpoint(dataset));
+      object.put("detachedFrom", users.detachedFrom(dataset));
       List<Map<String, Object>> places = new ArrayList<>();
       for (Holding holding : dataset.holdings()) {
         Map<String, Object> place = new LinkedHashMap<>();

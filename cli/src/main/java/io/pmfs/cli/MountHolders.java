@@ -2,19 +2,25 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.cli.bugreport.Limited;
+import io.pmfs.daemon.report.StatusReport;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the processes that keep a mount busy, by their entries in /proc. */
 final class MountHolders {
   private static final int MAX_HOLDERS = 8;
+  private static final Duration DETACHED_LIMIT = Duration.ofSeconds(5);
 
   /** The ancestors of a command that are searched for scripts of pmfs. */
   private static final int MAX_ANCESTORS = 32;
@@ -47,6 +53,100 @@ final class MountHolders {
       return holders; // without /proc they stay unknown
     }
     return holders;
+  }
+
+  /**
+   * The same for a mount that no path leads to. Other users' processes are not seen.
+   *
+   * @param device its device number, as in mountinfo
+   */
+  static StatusReport.Detached ofDetached(String device, Path root) {
+    try {
+      // The file system of a descriptor is asked for its device, and its daemon may hang.
+      return Limited.call(DETACHED_LIMIT, () -> opened(device, root));
+    } catch (IOException e) {
+      return StatusReport.Detached.UNCOUNTED;
+    }
+  }
+
+  private static StatusReport.Detached opened(String device, Path root) throws IOException {
+    Set<Path> files = new HashSet<>();
+    List<String> holders = new ArrayList<>();
+    try (DirectoryStream<Path> processes =
+        Files.newDirectoryStream(root.resolve("proc"), "[0-9]*")) {
+      for (Path process : processes) {
+        Set<Path> open = openedBy(process, device);
+        files.addAll(open);
+        if (!open.isEmpty() && holders.size() < MAX_HOLDERS) {
+          holders.add(
+              "pid %s (%s) has %s open"
+                  .formatted(process.getFileName(), name(process), open.iterator().next()));
+        }
+      }
+    }
+    return new StatusReport.Detached(files.size(), holders);
+  }
+
+  /** Their paths below the mount's root, which is all that the kernel still knows of them. */
+  private static Set<Path> openedBy(Path process, String device) {
+    Set<Path> open = new TreeSet<>(mapped(device, process));
+    Set<String> attached = mountIds(process);
+    try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(process.resolve("fd"))) {
+      for (Path descriptor : descriptors) {
+        Path target = target(descriptor);
+        if (target != null
+            && target.isAbsolute()
+            && !attached.contains(mountId(process, descriptor))
+            && device.equals(device(descriptor))) {
+          open.add(target);
+        }
+      }
+    } catch (IOException | java.nio.file.DirectoryIteratorException e) {
+      return open; // gone, or another user's
+    }
+    return open;
+  }
+
+  /** The mounts that the process can still reach; their file systems need not be asked. */
+  private static Set<String> mountIds(Path process) {
+    return text(process.resolve("mountinfo"))
+        .lines()
+        .map(line -> line.split(" ", 2)[0])
+        .collect(Collectors.toSet());
+  }
+
+  private static String mountId(Path process, Path descriptor) {
+    return text(process.resolve("fdinfo").resolve(descriptor.getFileName()))
+        .lines()
+        .filter(line -> line.startsWith("mnt_id:"))
+        .map(line -> line.substring("mnt_id:".length()).strip())
+        .findFirst()
+        .orElse("");
+  }
+
+  private static @Nullable String device(Path descriptor) {
+    try {
+      long device = ((Number) Files.getAttribute(descriptor, "unix:dev")).longValue();
+      long minor = (device & 0xff) | ((device >>> 12) & 0xfff00);
+      return ((device >>> 8) & 0xfff) + ":" + minor;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  /** From maps, proc(5), which has the device in hexadecimal digits. */
+  private static Set<Path> mapped(String device, Path process) {
+    String[] numbers = device.split(":", 2);
+    String written =
+        "%02x:%02x".formatted(Integer.parseInt(numbers[0]), Integer.parseInt(numbers[1]));
+    Set<Path> mapped = new HashSet<>();
+    for (String line : text(process.resolve("maps")).split("\n", -1)) {
+      String[] fields = line.split(" +", 6);
+      if (fields.length == 6 && fields[3].equals(written)) {
+        mapped.add(Path.of(fields[5]));
+      }
+    }
+    return mapped;
   }
 
   /** This process, and the scripts of pmfs that started it. */

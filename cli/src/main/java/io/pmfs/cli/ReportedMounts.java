@@ -189,7 +189,7 @@ final class ReportedMounts {
                   entry.source(),
                   entry.mountpoint(),
                   entry.pid(),
-                  one.running() ? "running" : "DEAD",
+                  one.running() ? entry.detached() ? "running, detached" : "running" : "DEAD",
                   entry.logFile(),
                   one.directory()));
     }

@@ -73,7 +73,7 @@ final class StatusCommand implements Callable<Integer> {
       paramLabel = "MOUNTPOINT",
       description =
           "A mount point, or a path in a mount. Default: all mounts of this user, and for root also"
-              + " those that root made for users.")
+              + " those that root made for users; also detached ones whose files are still open.")
   private @Nullable String mountpointText;
 
   @Option(
@@ -156,7 +156,9 @@ final class StatusCommand implements Callable<Integer> {
     public @Nullable List<Registry.Entry> mounts() throws MountFailure {
       Registries registries = Registries.open(invocation.surroundings());
       if (wanted == null) {
-        return registries.running();
+        List<Registry.Entry> mounts = new ArrayList<>(registries.running());
+        mounts.addAll(registries.detached());
+        return mounts;
       }
       Surroundings surroundings = invocation.surroundings();
       Path mountpoint = surroundings.resolveLinks(surroundings.resolve(wanted));
@@ -189,7 +191,8 @@ final class StatusCommand implements Callable<Integer> {
     if (allNodes) {
       showNodes(wanted, registries);
     } else if (wanted != null) {
-      StatusReport report = ask(find(wanted, registries), registries);
+      Registry.Entry mount = find(wanted, registries);
+      StatusReport report = counted(ask(mount, registries), mount);
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
       invocation.out().flush();
       return exitStatus(List.of(report));
@@ -218,14 +221,33 @@ final class StatusCommand implements Callable<Integer> {
     return status;
   }
 
+  /** Counts what is open in a detached mount. */
+  private StatusReport counted(StatusReport report, Registry.Entry mount) {
+    String device = mount.device();
+    if (report.detached() == null || device == null) {
+      return report;
+    }
+    return report.with(MountHolders.ofDetached(device, invocation.surroundings().root()));
+  }
+
   private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     List<MountFailure> silent = new ArrayList<>();
     for (Registry.Entry entry : registries.awaitAll(silent::add)) {
       try {
-        reports.add(ask(entry, registries));
+        reports.add(counted(ask(entry, registries), entry));
       } catch (MountFailure e) {
         silent.add(e);
+      }
+    }
+    for (Registry.Entry entry : registries.detached()) {
+      try {
+        reports.add(counted(ask(entry), entry));
+      } catch (MountFailure e) {
+        // Its last file may just have been closed.
+        if (registries.detached().contains(entry)) {
+          silent.add(e);
+        }
       }
     }
     silent.forEach(failure -> invocation.warn(failure.line()));

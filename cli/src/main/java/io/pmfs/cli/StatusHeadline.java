@@ -25,7 +25,7 @@ final class StatusHeadline {
   /** Lines without control characters. */
   static List<String> of(StatusReport report) {
     StatusHeadline headline = new StatusHeadline();
-    headline.lines.add(report.source() + " on " + report.mountpoint());
+    headline.lines.add(title(report));
     String verdict = verdict(report.engagement());
     if (verdict != null) {
       headline.lines.add("  " + verdict);
@@ -37,6 +37,23 @@ final class StatusHeadline {
     headline.add("room", recent == null ? null : room(report.tiers()));
     // Root also sees the reports of users' daemons.
     return headline.lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+  }
+
+  static String title(StatusReport report) {
+    StatusReport.Detached detached = report.detached();
+    return report.source()
+        + " on "
+        + report.mountpoint()
+        + (detached == null ? "" : ", detached: " + text(detached));
+  }
+
+  /** Other users' processes are not seen, nor those that only have a directory there as theirs. */
+  private static String text(StatusReport.Detached detached) {
+    Integer files = detached.openFiles();
+    return files == null || files == 0
+        ? "still in use"
+        : String.format(
+            Locale.ROOT, files == 1 ? "%,d file still open" : "%,d files still open", files);
   }
 
   /** Null if the daemon does not report it. */

@@ -65,6 +65,12 @@ final class StatusTable {
     add("log", report.logFile());
     add("state", report.stateDirectory());
     add("not recorded", report.stateFailure());
+    StatusReport.Detached detached = report.detached();
+    add(
+        "open by",
+        detached == null || detached.openBy().isEmpty()
+            ? null
+            : String.join(", ", detached.openBy()));
     add("metrics", report.metrics());
     StatusReport.AccessLog accessLog = report.accessLog();
     add("access log", accessLog == null ? null : text(accessLog));

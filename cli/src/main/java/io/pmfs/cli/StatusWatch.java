@@ -98,8 +98,9 @@ final class StatusWatch {
       }
       try {
         Asked now = new Asked(asker.ask(mount), System.nanoTime());
-        Asked before = last.get(mount.mountpoint());
-        asked.put(mount.mountpoint(), now);
+        // A detached mount may have been at the same mount point.
+        Asked before = last.get(mount.socket());
+        asked.put(mount.socket(), now);
         lines.addAll(
             before == null
                 ? WatchBlock.of(now.report(), null, 0)

@@ -98,10 +98,17 @@ final class UmountCommand implements Callable<Integer> {
       unmountWithoutDaemon(mountpoint, timeout);
       registries.forget(mountpoint);
     } else {
-      throw new MountFailure(
-          ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+      throw absence(mountpoint, registries);
     }
     return ExitStatus.DONE;
+  }
+
+  private static MountFailure absence(Path mountpoint, Registries registries) throws MountFailure {
+    MountFailure detached = registries.detachment(mountpoint);
+    return detached != null
+        ? detached
+        : new MountFailure(
+            ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
   }
 
   private static Duration span(String option, String text) throws MountFailure {
@@ -241,7 +248,7 @@ final class UmountCommand implements Callable<Integer> {
                 lazy ? LAZY_PATIENCE : timeout);
     if (!gone && lazy) {
       invocation.say(
-          "%s detached; pid %d ends when the last open file is closed"
+          "%s detached; pid %d ends when the last open file is closed; see pmfs status"
               .formatted(mountpoint, entry.pid()));
     } else if (!gone) {
       throw new MountFailure(

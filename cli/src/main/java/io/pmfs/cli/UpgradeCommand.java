@@ -48,8 +48,11 @@ final class UpgradeCommand implements Callable<Integer> {
     Registries registries = Registries.open(surroundings, invocation::warn);
     Registry.Entry before = registries.await(mountpoint);
     if (before == null) {
-      throw new MountFailure(
-          ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+      MountFailure detached = registries.detachment(mountpoint);
+      throw detached != null
+          ? detached
+          : new MountFailure(
+              ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
     }
     ask(mountpoint, before);
     long deadline = System.nanoTime() + SUCCESSOR.toNanos();

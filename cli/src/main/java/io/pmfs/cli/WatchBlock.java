@@ -52,7 +52,7 @@ final class WatchBlock {
   }
 
   private void head() {
-    lines.add(now.source() + " on " + now.mountpoint());
+    lines.add(StatusHeadline.title(now));
     String verdict = StatusHeadline.verdict(now.engagement());
     if (verdict != null) {
       lines.add("  " + verdict);

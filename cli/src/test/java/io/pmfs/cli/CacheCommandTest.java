@@ -128,7 +128,7 @@ final class CacheCommandTest {
           .isEqualTo(ExitStatus.IN_USE);
       assertThat(world.errors()).contains("a mount uses " + IMAGENET);
       assertThat(world.execute("cache", "--purge", "--all")).isZero();
-      assertThat(world.output()).contains("/lustre/imagenet: kept: it is mounted");
+      assertThat(world.output()).contains("/lustre/imagenet: kept: in use, mounted");
     } finally {
       holder.destroyForcibly().waitFor();
     }

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.daemon.report.StatusReport;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -71,6 +72,37 @@ final class MountHoldersTest {
     process(5, 1, "bash", "/usr/bin/pmfs", "status", "--watch");
 
     assertThat(MountHolders.of(MOUNTPOINT, root, SELF)).hasSize(1);
+  }
+
+  /** A file on this machine's disk stands for one in a mount that no process can reach. */
+  @Test
+  void ofDetached_opensAndMappings_areCountedByFile(@TempDir Path disk) throws Exception {
+    Path file = Files.writeString(disk.resolve("a.jpg"), "");
+    long number = ((Number) Files.getAttribute(file, "unix:dev")).longValue();
+    int major = (int) (number >>> 8) & 0xfff;
+    int minor = (int) ((number & 0xff) | ((number >>> 12) & 0xfff00));
+    String written = "%02x:%02x".formatted(major, minor);
+    for (int pid : new int[] {1, 2, 3}) {
+      link(pid, "fd/5", file.toString());
+      write(pid, "fdinfo/5", "pos:\t0\nflags:\t0100000\nmnt_id:\t77\n");
+      write(pid, "mountinfo", "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    }
+    write(2, "maps", "7f00-7f01 r--s 00000000 " + written + " 5    /shard.tar\n");
+    write(3, "mountinfo", "77 1 0:9 / /elsewhere rw - ext4 /dev/sda1 rw\n");
+
+    StatusReport.Detached seen = MountHolders.ofDetached(major + ":" + minor, root);
+
+    assertThat(seen.openFiles()).as("a.jpg twice, shard.tar").isEqualTo(2);
+    assertThat(seen.openBy())
+        .containsExactlyInAnyOrder(
+            "pid 1 (?) has " + file + " open", "pid 2 (?) has /shard.tar open");
+    assertThat(MountHolders.ofDetached("0:4711", root).openFiles()).isZero();
+  }
+
+  private void write(int pid, String name, String text) throws Exception {
+    Path file = root.resolve("proc/" + pid).resolve(name);
+    Files.createDirectories(file.resolveSibling(""));
+    Files.writeString(file, text);
   }
 
   @Test

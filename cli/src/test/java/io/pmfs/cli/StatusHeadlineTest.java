@@ -12,6 +12,7 @@ import io.pmfs.daemon.FakeDataset;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -69,6 +70,24 @@ final class StatusHeadlineTest {
     assertThat(headline())
         .contains("source       not asked since the daemon started")
         .noneMatch(line -> line.startsWith("read lately"));
+  }
+
+  @Test
+  void of_detachedMount_saysWhatIsStillOpen() {
+    assertThat(headline()).contains("/s on /m");
+    for (var expected :
+        Map.of(
+                1, "/s on /m, detached: 1 file still open",
+                1234, "/s on /m, detached: 1,234 files still open",
+                0, "/s on /m, detached: still in use")
+            .entrySet()) {
+      json.add(
+          "detached",
+          GSON.toJsonTree(new StatusReport.Detached(expected.getKey(), List.of("pid 7"))));
+      assertThat(headline()).contains(expected.getValue());
+    }
+    json.add("detached", GSON.toJsonTree(StatusReport.Detached.UNCOUNTED));
+    assertThat(headline()).contains("/s on /m, detached: still in use");
   }
 
   @Test

@@ -80,7 +80,8 @@ final class WatchTest {
         null,
         before.waiting(),
         null,
-        before.recent());
+        before.recent(),
+        null);
   }
 
   @Test

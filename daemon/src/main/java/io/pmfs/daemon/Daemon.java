@@ -234,12 +234,12 @@ public final class Daemon implements ControlRequests {
     halt.accept(ExitStatus.HANDED_OVER);
   }
 
-  private Registry.Entry entry(Path socket) {
+  private Registry.Entry entry() {
     return new Registry.Entry(
         settings.mountpoint().toString(),
         settings.source().path().toString(),
         ProcessHandle.current().pid(),
-        socket.toString(),
+        "",
         logFile.toString(),
         dataset.device());
   }

@@ -6,15 +6,15 @@ import io.pmfs.settings.Registry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How commands find a daemon: its place in the registry, and its control socket. The place belongs
- * to the daemon mounted there. A daemon whose mount is detached but still serves open files
- * releases its place, so that another can mount. Used by one thread.
+ * How commands find a daemon: its place in the registry, and its control socket. The place of a
+ * mount point belongs to the daemon mounted there. A daemon whose mount is detached but still
+ * serves open files moves to a place of its own, so that another can mount. Used by one thread.
  */
 final class Presence implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Presence.class);
@@ -25,8 +25,12 @@ final class Presence implements AutoCloseable {
   private final Path mountpoint;
   private final Registry registry;
   private final ControlRequests requests;
-  private final Function<Path, Registry.Entry> entry;
+  private final Supplier<Registry.Entry> entry;
   private @Nullable Registration registration;
+
+  /** Whether the place is that of a detached mount. */
+  private boolean isMoved;
+
   private @Nullable ControlServer control;
   private long detachedSince;
   private boolean isDetached;
@@ -36,14 +40,14 @@ final class Presence implements AutoCloseable {
    * Not visible before {@link #appear}.
    *
    * @param taken the place, if the daemon already has it
-   * @param entry makes the daemon's entry from the path of its control socket
+   * @param entry the daemon's entry, whose control socket is not known yet
    */
   Presence(
       Path mountpoint,
       Registry registry,
       @Nullable Registration taken,
       ControlRequests requests,
-      Function<Path, Registry.Entry> entry) {
+      Supplier<Registry.Entry> entry) {
     this.mountpoint = mountpoint;
     this.registry = registry;
     this.registration = taken;
@@ -59,30 +63,43 @@ final class Presence implements AutoCloseable {
     }
     ControlServer server = ControlServer.start(place.socket(), requests);
     control = server;
-    place.publish(entry.apply(server.socket()));
+    place.publish(entry.get().at(server.socket(), isMoved));
     log.info("{}: control socket {}", mountpoint, server.socket());
   }
 
-  /** Takes or releases the place, depending on whether the mount is at its mount point. */
+  /** Takes the place of the mount point, or that of its detached mount after a while. */
   void update(boolean isAtMountpoint) {
     if (isAtMountpoint) {
       isDetached = false;
-      if (registration == null || control == null) {
-        appearQuietly();
-      }
+      beAt(false);
     } else if (!isDetached) {
       isDetached = true;
       detachedSince = System.nanoTime();
-    } else if (registration != null && System.nanoTime() - detachedSince > DETACHED.toNanos()) {
-      log.info("{}: detached; open files are served until they are closed", mountpoint);
+    } else if (System.nanoTime() - detachedSince > DETACHED.toNanos()) {
+      beAt(true);
+    }
+  }
+
+  private void beAt(boolean isPlaceOfDetached) {
+    if (isMoved != isPlaceOfDetached) {
       close();
+      isMoved = isPlaceOfDetached;
+      if (isMoved) {
+        log.info("{}: detached; open files are served until they are closed", mountpoint);
+      }
+    }
+    if (registration == null || control == null) {
+      appearQuietly();
     }
   }
 
   private void appearQuietly() {
     try {
       if (registration == null) {
-        registration = registry.register(mountpoint);
+        registration =
+            isMoved
+                ? registry.registerDetached(mountpoint, entry.get().device())
+                : registry.register(mountpoint);
       }
       appear();
       isTroubled = false;

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -132,9 +133,11 @@ public final class PreviousMount {
 
   /** Says where the dataset is mounted; the refusal itself if that is not known. */
   private MountFailure inUse(MountFailure refusal) throws MountFailure {
-    List<Registry.Entry> running = Registries.open(invocation.surroundings()).running();
-    Registry.Entry mounted = ofSource(running, true);
-    Registry.Entry entry = mounted == null ? ofSource(running, false) : mounted;
+    Registries registries = Registries.open(invocation.surroundings());
+    Registry.Entry mounted = ofSource(registries.running(), true);
+    List<Registry.Entry> unmounted = new ArrayList<>(registries.running());
+    unmounted.addAll(registries.detached());
+    Registry.Entry entry = mounted == null ? ofSource(unmounted, false) : mounted;
     if (entry == null) {
       return refusal;
     }

@@ -212,7 +212,8 @@ final class ServedDataset implements MountedDataset {
             tierReports,
             recent.origins(),
             recentRequests.lastMinute(),
-            source.files().sinceLastRequest()));
+            source.files().sinceLastRequest()),
+        bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED);
   }
 
   private long sourceOperations() {

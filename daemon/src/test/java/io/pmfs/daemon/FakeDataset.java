@@ -199,7 +199,8 @@ public final class FakeDataset implements MountedDataset {
             cluster == null ? 0 : 300,
             cluster == null ? 499 : 199,
             42,
-            12L));
+            12L),
+        null);
   }
 
   @Override

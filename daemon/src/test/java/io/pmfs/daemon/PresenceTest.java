@@ -75,8 +75,12 @@ final class PresenceTest {
     return made;
   }
 
+  private Registry.Entry entry() {
+    return new Registry.Entry(mountpoint.toString(), "/s", 7, "", "/log", "0:40");
+  }
+
   private Registry.Entry entry(Path socket) {
-    return new Registry.Entry(mountpoint.toString(), "/s", 7, socket.toString(), "/log", "0:40");
+    return entry().at(socket, false);
   }
 
   private Registration place() throws MountFailure {
@@ -121,6 +125,46 @@ final class PresenceTest {
       detached.close();
       assertThat(registry.find(mountpoint)).as("the other's").isNotNull();
     }
+  }
+
+  /** It stays in the list, beside the next mount, until it ends. */
+  @Test
+  void update_detachedForLong_isListedAsDetachedUntilItEnds() throws Exception {
+    Presence detached = presence(place());
+    detached.appear();
+
+    awaitDetached(detached);
+
+    assertThat(registry.detached())
+        .singleElement()
+        .satisfies(
+            entry -> {
+              assertThat(entry.mountpoint()).isEqualTo(mountpoint.toString());
+              assertThat(entry.pid()).isEqualTo(7);
+              assertThat(Path.of(entry.socket())).exists();
+            });
+    assertThat(registry.running()).isEmpty();
+    try (Registration next = place()) {
+      next.publish(entry(next.socket()));
+      assertThat(registry.running()).hasSize(1);
+      assertThat(registry.detached()).hasSize(1);
+    }
+    detached.close();
+    assertThat(registry.detached()).isEmpty();
+    assertThat(registry.known()).isEmpty();
+  }
+
+  /** Another mount covered it for a while. */
+  @Test
+  void update_backAtItsMountpoint_hasItsPlaceAgain() throws Exception {
+    Presence covered = presence(place());
+    covered.appear();
+    awaitDetached(covered);
+
+    covered.update(true);
+
+    assertThat(registry.find(mountpoint)).isEqualTo(entry(registry.socketOf(mountpoint)));
+    assertThat(registry.detached()).isEmpty();
   }
 
   @Test

@@ -154,15 +154,37 @@ final class SuccessionIT {
         .isEqualTo(after.root().toString());
     assertServed(0);
     assertThat(MountedPmfs.runs(serving)).isTrue();
+    awaitListedAsDetached();
+    assertThat(first.run("status").expect(0).out())
+        .contains(before.root() + " on " + mountpoint + ", detached: 8 files still open")
+        .contains(after.root() + " on " + mountpoint + "\n");
+    assertThat(first.run("cache", "--tier", "ssd:" + first.tier()).expect(0).out())
+        .contains("detached from " + mountpoint + " with files still open");
 
     first.run("umount", mountpoint.toString()).expect(0);
 
     assertServed(1);
     assertThat(Mounts.at(mountpoint)).isFalse();
+    Command again = first.run("umount", mountpoint.toString()).expect(3);
+    assertThat(again.err()).contains("no longer mounted: it was detached, and pid " + serving);
+    awaitListedAsDetached();
+    // Also after its daemon was replaced.
+    signal("KILL", serving);
+    awaitAnother(old, serving);
+    awaitListedAsDetached();
+    assertServed(2);
     open.forEach(Mapping::close);
     open.clear();
     Await.until("the first session ended", PATIENCE, () -> old.daemon() == 0);
     old.ended();
+    assertThat(first.run("status").expect(0).out()).isEqualTo("No mounts.\n");
+  }
+
+  private void awaitListedAsDetached() {
+    Await.until(
+        "the detached mount in the list",
+        PATIENCE,
+        () -> first.run("status", "--json").expect(0).out().contains("\"openFiles\": 8"));
   }
 
   /** The place is free, and the copies are not. */

@@ -142,7 +142,10 @@ public final class CacheContents {
         if (!isUnused) {
           throw new MountFailure(
               ExitStatus.IN_USE,
-              holding.where() + ": a mount uses " + dataset.name() + "; unmount it first");
+              holding.where()
+                  + ": a mount uses "
+                  + dataset.name()
+                  + "; see pmfs status; unmount it first");
         }
       } catch (IOException e) {
         throw new MountFailure(ExitStatus.FAILED, holding.where() + ": " + Reason.of(e), e);

@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,11 +22,18 @@ public final class Registration implements AutoCloseable {
   private final FileChannel lock;
   private final Path entryFile;
   private final Path socket;
+  private final @Nullable Path spent;
 
-  Registration(FileChannel lock, Path entryFile, Path socket) {
+  /**
+   * A claim whose lock is held.
+   *
+   * @param spent the file of the lock, if nobody else locks it later; it is then removed
+   */
+  Registration(FileChannel lock, Path entryFile, Path socket, @Nullable Path spent) {
     this.lock = lock;
     this.entryFile = entryFile;
     this.socket = socket;
+    this.spent = spent;
   }
 
   public Path socket() {
@@ -52,6 +60,9 @@ public final class Registration implements AutoCloseable {
     }
     try (lock) {
       clear();
+      if (spent != null) {
+        Files.deleteIfExists(spent);
+      }
     } catch (IOException e) {
       log.warn("{}: cannot be removed: {}", entryFile, Reason.of(e));
     }

@@ -202,7 +202,7 @@ public final class Registries {
     }
   }
 
-  /** All running daemons, by mount point. */
+  /** All running daemons at their mount points, sorted by those. */
   public List<Registry.Entry> running() throws MountFailure {
     List<Registry.Entry> running = new ArrayList<>();
     for (Registry registry : all) {
@@ -210,6 +210,29 @@ public final class Registries {
     }
     running.sort(Comparator.comparing(Registry.Entry::mountpoint));
     return running;
+  }
+
+  /** All daemons that serve the open files of detached mounts, sorted by their mount points. */
+  public List<Registry.Entry> detached() throws MountFailure {
+    List<Registry.Entry> detached = new ArrayList<>();
+    for (Registry registry : all) {
+      detached.addAll(registry.detached());
+    }
+    detached.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return detached;
+  }
+
+  /** Says that a mount at the path or above it was detached; null if no daemon serves such one. */
+  public @Nullable MountFailure detachment(Path path) throws MountFailure {
+    for (Registry.Entry entry : detached()) {
+      if (path.startsWith(entry.mountpoint())) {
+        return new MountFailure(
+            ExitStatus.NOT_MOUNTED,
+            "%s: no longer mounted: it was detached, and pid %d serves the files that are still open; see pmfs status"
+                .formatted(entry.mountpoint(), entry.pid()));
+      }
+    }
+    return null;
   }
 
   /**

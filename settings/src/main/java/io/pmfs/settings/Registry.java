@@ -26,18 +26,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The mounts that run on this node, as files in the runtime directory: for each mount point a lock
- * that the daemon holds while it lives, a description and a control socket.
+ * that the daemon holds while it lives, a description and a control socket. A daemon whose mount is
+ * detached has a place of its own, because another may mount there.
  */
 public final class Registry {
   /** The longest path that fits sockaddr_un, unix(7). */
   private static final int MAX_SOCKET_PATH = 107;
 
   private static final long MAX_ENTRY_BYTES = 64 << 10;
+  private static final String ENTRY = ".json";
 
   /**
    * A running daemon.
    *
    * @param device the device number of its mount, as in mountinfo; null if unknown
+   * @param detached whether its mount is no longer at the mount point, but has open files
    */
   public record Entry(
       String mountpoint,
@@ -45,9 +48,30 @@ public final class Registry {
       long pid,
       String socket,
       String logFile,
-      @Nullable String device) {
+      @Nullable String device,
+      boolean detached) {
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device) {
+      this(mountpoint, source, pid, socket, logFile, device, false);
+    }
+
     public Entry(String mountpoint, String source, long pid, String socket, String logFile) {
       this(mountpoint, source, pid, socket, logFile, null);
+    }
+
+    /** The same with another control socket. */
+    public Entry at(Path other, boolean isDetached) {
+      return new Entry(mountpoint, source, pid, other.toString(), logFile, device, isDetached);
+    }
+
+    /** The name of its files in the registry. */
+    private String name() {
+      return detached ? nameOf(Path.of(mountpoint), device) : nameOf(Path.of(mountpoint));
     }
 
     /** Whether this daemon may serve the given mount, which is at its mount point. */
@@ -153,8 +177,17 @@ public final class Registry {
     }
   }
 
+  /** The name for a mount that was detached from a mount point. */
+  private static String nameOf(Path mountpoint, @Nullable String device) {
+    return nameOf(mountpoint) + "-" + String.valueOf(device).replace(':', '-');
+  }
+
   public Path socketOf(Path mountpoint) throws MountFailure {
-    Path socket = directory.resolve(nameOf(mountpoint) + ".sock");
+    return socketOf(nameOf(mountpoint));
+  }
+
+  private Path socketOf(String name) throws MountFailure {
+    Path socket = directory.resolve(name + ".sock");
     if (socket.toString().getBytes(UTF_8).length > MAX_SOCKET_PATH) {
       throw MountFailure.usage(
           directory + ": too long for a socket's path; set PMFS_RUNTIME_DIR to a shorter one");
@@ -164,7 +197,37 @@ public final class Registry {
 
   /** Takes the mount point for this process, or returns null if a living process has it. */
   public @Nullable Registration register(Path mountpoint) throws MountFailure {
-    Path lockFile = lockFile(mountpoint);
+    Registration taken = register(nameOf(mountpoint), false);
+    if (taken != null) {
+      clearDetached(mountpoint);
+    }
+    return taken;
+  }
+
+  /**
+   * Takes the place of a mount that was detached from a mount point. The device number, which the
+   * kernel does not use again before the last file is closed, tells such mounts apart.
+   */
+  public @Nullable Registration registerDetached(Path mountpoint, @Nullable String device)
+      throws MountFailure {
+    return register(nameOf(mountpoint, device), true);
+  }
+
+  /** Removes the files of daemons that were killed while their mounts were detached. */
+  private void clearDetached(Path mountpoint) throws MountFailure {
+    for (Path file : entryFiles()) {
+      String name = nameIn(file);
+      if (name.startsWith(nameOf(mountpoint) + "-") && !isRunning(name)) {
+        Registration dead = register(name, true);
+        if (dead != null) {
+          dead.close();
+        }
+      }
+    }
+  }
+
+  private @Nullable Registration register(String name, boolean isDetached) throws MountFailure {
+    Path lockFile = lockFile(name);
     try {
       FileChannel channel = openLock(lockFile);
       FileLock lock = tryLock(channel);
@@ -173,7 +236,7 @@ public final class Registry {
         return null;
       }
       Registration registration =
-          new Registration(channel, entryFile(mountpoint), socketOf(mountpoint));
+          new Registration(channel, entryFile(name), socketOf(name), isDetached ? lockFile : null);
       registration.clear();
       return registration;
     } catch (IOException e) {
@@ -182,12 +245,13 @@ public final class Registry {
   }
 
   /**
-   * The lock's file. It is empty and never removed: if a process removed a file that others are
-   * about to lock, two of them could hold the lock. The daemon must not open it again, because
-   * closing any descriptor of a file drops all the process's locks on it, fcntl(2).
+   * The lock's file. It is empty. That of a mount point is never removed: if a process removed a
+   * file that others are about to lock, two of them could hold the lock. Only daemons of one
+   * session lock that of a detached mount, and the last one removes it. A daemon must not open it
+   * again, because closing any descriptor of a file drops all the process's locks on it, fcntl(2).
    */
-  private Path lockFile(Path mountpoint) {
-    return directory.resolve(nameOf(mountpoint) + ".lock");
+  private Path lockFile(String name) {
+    return directory.resolve(name + ".lock");
   }
 
   private static FileChannel openLock(Path lockFile) throws IOException {
@@ -205,37 +269,41 @@ public final class Registry {
     }
   }
 
-  private Path entryFile(Path mountpoint) {
-    return directory.resolve(nameOf(mountpoint) + ".json");
+  private Path entryFile(String name) {
+    return directory.resolve(name + ENTRY);
+  }
+
+  private static String nameIn(Path entryFile) {
+    String file = String.valueOf(entryFile.getFileName());
+    return file.substring(0, file.length() - ENTRY.length());
   }
 
   /** The daemon that serves a mount point, or null. */
   public @Nullable Entry find(Path mountpoint) throws MountFailure {
-    Entry entry = last(mountpoint);
-    return entry != null && isRunning(mountpoint) ? entry : null;
+    return find(nameOf(mountpoint));
+  }
+
+  private @Nullable Entry find(String name) throws MountFailure {
+    Entry entry = last(name);
+    return entry != null && isRunning(name) ? entry : null;
   }
 
   /** The same, or one that died: its files tell commands that a successor is about to start. */
   @Nullable Entry last(Path mountpoint) throws MountFailure {
-    return stranger == OWN ? read(entryFile(mountpoint)) : lastOfStranger(mountpoint);
+    return last(nameOf(mountpoint));
   }
 
-  private @Nullable Entry lastOfStranger(Path mountpoint) throws MountFailure {
-    Path socket = socketOf(mountpoint);
-    if (!isPlain(entryFile(mountpoint)) || !isTheirs(socket)) {
+  private @Nullable Entry last(String name) throws MountFailure {
+    return stranger == OWN ? read(entryFile(name)) : lastOfStranger(name);
+  }
+
+  private @Nullable Entry lastOfStranger(String name) throws MountFailure {
+    Path socket = socketOf(name);
+    if (!isPlain(entryFile(name)) || !isTheirs(socket)) {
       return null;
     }
-    Entry entry = read(entryFile(mountpoint));
-    if (entry == null || !entry.mountpoint().equals(mountpoint.toString())) {
-      return null;
-    }
-    return new Entry(
-        entry.mountpoint(),
-        entry.source(),
-        entry.pid(),
-        socket.toString(),
-        entry.logFile(),
-        entry.device());
+    Entry entry = read(entryFile(name));
+    return entry != null && entry.name().equals(name) ? entry.at(socket, entry.detached()) : null;
   }
 
   private static boolean isPlain(Path file) {
@@ -253,7 +321,11 @@ public final class Registry {
 
   /** Whether a living process has the mount point: starting, serving or stopping. */
   public boolean isRunning(Path mountpoint) throws MountFailure {
-    Path lockFile = lockFile(mountpoint);
+    return isRunning(nameOf(mountpoint));
+  }
+
+  private boolean isRunning(String name) throws MountFailure {
+    Path lockFile = lockFile(name);
     // Opening a file of another type could block, or have effects that only root can cause.
     if (stranger != OWN && !isPlain(lockFile)) {
       return false;
@@ -276,13 +348,21 @@ public final class Registry {
     }
   }
 
-  /** All running daemons of this user, by mount point. */
+  /** The running daemons at their mount points, sorted by those. */
   public List<Entry> running() throws MountFailure {
+    return running(false);
+  }
+
+  /** The daemons that serve the open files of detached mounts, sorted by their mount points. */
+  public List<Entry> detached() throws MountFailure {
+    return running(true);
+  }
+
+  private List<Entry> running(boolean isDetached) throws MountFailure {
     List<Entry> running = new ArrayList<>();
     for (Path file : entryFiles()) {
-      Entry entry = stranger == OWN || isPlain(file) ? read(file) : null;
-      entry = entry == null ? null : find(Path.of(entry.mountpoint()));
-      if (entry != null) {
+      Entry entry = find(nameIn(file));
+      if (entry != null && entry.detached() == isDetached) {
         running.add(entry);
       }
     }
@@ -293,14 +373,10 @@ public final class Registry {
   /** The same with those that died, unchanged; from another user's registry only the living. */
   public List<Known> known() throws MountFailure {
     List<Known> known = new ArrayList<>();
-    if (stranger != OWN) {
-      running().forEach(entry -> known.add(new Known(entry, true, directory, stranger)));
-      return known;
-    }
     for (Path file : entryFiles()) {
-      Entry entry = read(file);
+      Entry entry = stranger == OWN ? read(file) : find(nameIn(file));
       if (entry != null) {
-        boolean running = isRunning(Path.of(entry.mountpoint()));
+        boolean running = stranger != OWN || isRunning(nameIn(file));
         known.add(new Known(entry, running, directory, stranger));
       }
     }
@@ -309,7 +385,7 @@ public final class Registry {
 
   private List<Path> entryFiles() throws MountFailure {
     try (Stream<Path> listing = Files.list(directory)) {
-      return listing.filter(p -> p.toString().endsWith(".json")).sorted().toList();
+      return listing.filter(p -> p.toString().endsWith(ENTRY)).sorted().toList();
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, directory + ": " + Reason.of(e), e);
     }

@@ -109,6 +109,30 @@ final class RegistriesTest {
     }
   }
 
+  @Test
+  void detached_byRoot_seesUsersDetachedMountsByTheirOwnSockets() throws Exception {
+    try (Registration registration =
+        Objects.requireNonNull(Registry.own(ofAda).registerDetached(MOUNTPOINT, "0:40"))) {
+      give(Files.createFile(registration.socket()));
+      registration.publish(
+          new Registry.Entry(
+              MOUNTPOINT.toString(), "/source", 7, "/run/of-root.sock", "/log", "0:40", true));
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.detached())
+          .singleElement()
+          .satisfies(e -> assertThat(e.socket()).isEqualTo(registration.socket().toString()));
+      assertThat(registries.running()).isEmpty();
+      assertThat(find()).isNull();
+      assertThat(Objects.requireNonNull(registries.detachment(MOUNTPOINT)).line())
+          .isEqualTo(
+              MOUNTPOINT
+                  + ": no longer mounted: it was detached, and pid 7 serves the files that are"
+                  + " still open; see pmfs status");
+      assertThat(registries.detachment(Path.of("/mnt"))).isNull();
+    }
+  }
+
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
   private void kill() throws Exception {
     Path directory = world.makeDirectory("run");

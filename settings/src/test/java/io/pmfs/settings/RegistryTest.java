@@ -93,6 +93,24 @@ final class RegistryTest {
   }
 
   @Test
+  void registerDetached_killedOne_isClearedByTheNextMountThere() throws Exception {
+    Registry registry = world.registry();
+    Registration killed = Objects.requireNonNull(registry.registerDetached(MOUNTPOINT, "0:40"));
+    Path left = Path.of(killed.socket().toString().replace(".sock", ".json"));
+    killed.publish(new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40", true));
+    byte[] text = Files.readAllBytes(left);
+    killed.close();
+    assertThat(registry.directory()).isEmptyDirectory();
+    Files.write(left, text);
+    assertThat(registry.detached()).isEmpty();
+
+    try (Registration next = register(registry)) {
+      assertThat(next.socket()).isEqualTo(registry.socketOf(MOUNTPOINT));
+      assertThat(left).doesNotExist();
+    }
+  }
+
+  @Test
   void close_registration_leavesOnlyTheLockFile() throws Exception {
     Registry registry = world.registry();
     Registration registration = register(registry);

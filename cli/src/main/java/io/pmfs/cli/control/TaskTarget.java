@@ -123,6 +123,10 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
       if (mount != null && mount.isPmfs()) {
         return registries.absence(mount.mountpoint());
       }
+      MountFailure detached = registries.detachment(Path.of(FileName.ofLatin1(path).toString()));
+      if (detached != null) {
+        return detached;
+      }
     } catch (InvalidPathException e) {
       // Then it is not in the mount table.
     }

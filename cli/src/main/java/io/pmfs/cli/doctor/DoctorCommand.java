@@ -106,6 +106,10 @@ public final class DoctorCommand implements Callable<Integer> {
         findings.add(new Finding(Finding.Grade.FAIL, "mount", registries.absence(path).line()));
         return true;
       }
+      MountFailure detached = registries.detachment(path);
+      if (detached != null) {
+        findings.add(new Finding(Finding.Grade.WARN, "mount", detached.line()));
+      }
       Configuration configuration =
           Configuration.resolve(
               new Configuration.Request(Map.of(), config, null, place), surroundings);

@@ -53,7 +53,11 @@ public record StatusReport(
             "why a daemon that took over the mount cannot reach the source; it"
                 + " keeps trying, and serves what records and tiers have")
         @Nullable String sourceAbsence,
-    @Nullable RecentReport recent) {
+    @Nullable RecentReport recent,
+    @Figure(
+            "null while the mount is at its mount point; an object once it was unmounted lazily, or"
+                + " another mount covers it, and files in it are still open")
+        @Nullable Detached detached) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -95,7 +99,51 @@ public record StatusReport(
         accessLog,
         waiting,
         sourceAbsence,
-        recent);
+        recent,
+        detached);
+  }
+
+  /** The same report with what a command has seen of a detached mount. */
+  public StatusReport with(Detached seen) {
+    return new StatusReport(
+        mountpoint,
+        source,
+        user,
+        pid,
+        uptimeSeconds,
+        bridge,
+        bridgeReason,
+        readMode,
+        readModeReason,
+        logFile,
+        stateDirectory,
+        stateFailure,
+        tiers,
+        reads,
+        staging,
+        sourceOperations,
+        cluster,
+        task,
+        metrics,
+        engagement,
+        requests,
+        memory,
+        accessLog,
+        waiting,
+        sourceAbsence,
+        recent,
+        seen);
+  }
+
+  /** What is still open in a mount that is no longer at its mount point. */
+  public record Detached(
+      @Figure(
+              "how many of its files are open, as far as the user of `pmfs status` may see; null if"
+                  + " that is not known, as in the daemon's own answer")
+          @Nullable Integer openFiles,
+      @Figure("the processes that have them open, with one file each") List<String> openBy) {
+    /** What a daemon knows: the kernel does not tell it of files that are opened and closed. */
+    public static final Detached UNCOUNTED = new Detached(null, List.of());
   }
 
   /** The access log, and the number of requests missing in it. */

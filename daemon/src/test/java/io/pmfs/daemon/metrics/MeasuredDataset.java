@@ -142,6 +142,7 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         new StatusReport.Waiting(3, 12.5, "read", "f", 1),
         null,
+        null,
         null);
   }
 
