@@ -3,8 +3,11 @@ package io.pmfs.it;
 import com.github.dockerjava.api.command.CreateContainerCmd;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.utility.DockerImageName;
 import org.testcontainers.utility.MountableFile;
@@ -22,15 +25,18 @@ final class CleanDebian implements AutoCloseable {
   private static final String FIRST_PROCESS =
       "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
-  private static boolean imageIsMade;
+  private static final Set<String> MADE = new HashSet<>();
 
   private final GenericContainer<?> container;
 
   CleanDebian() {
+    this("");
+  }
+
+  private CleanDebian(String packages) {
     Containers.require();
-    makeImage();
     container =
-        new GenericContainer<>(DockerImageName.parse(IMAGE))
+        new GenericContainer<>(DockerImageName.parse(makeImage(packages)))
             .withImagePullPolicy(image -> false)
             .withNetworkMode("none")
             .withCreateContainerCmdModifier(
@@ -42,13 +48,28 @@ final class CleanDebian implements AutoCloseable {
     container.start();
   }
 
-  static synchronized void makeImage() {
-    if (!imageIsMade) {
+  /** With more packages of Debian, separated by commas. */
+  static CleanDebian with(String packages) {
+    return new CleanDebian(packages);
+  }
+
+  /** The image without more packages. */
+  static void makeImage() {
+    makeImage("");
+  }
+
+  private static synchronized String makeImage(String packages) {
+    String tag = packages.isEmpty() ? IMAGE : IMAGE + "-" + packages.replace(',', '-');
+    if (MADE.add(tag)) {
       Path script = Installation.launcherOfCheckout().resolveSibling("container-image");
-      Command.run(Map.of(), IMAGE_DEADLINE, List.of(script.toString(), "--debian", IMAGE))
-          .expect(0);
-      imageIsMade = true;
+      List<String> line = new ArrayList<>(List.of(script.toString(), "--debian"));
+      if (!packages.isEmpty()) {
+        line.addAll(List.of("--with", packages));
+      }
+      line.add(tag);
+      Command.run(Map.of(), IMAGE_DEADLINE, line).expect(0);
     }
+    return tag;
   }
 
   void copyIn(Path file, String to) {
