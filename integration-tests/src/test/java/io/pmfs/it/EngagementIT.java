@@ -94,24 +94,6 @@ final class EngagementIT {
     }
   }
 
-  /** Such an epoch makes hardly any request, so it says nothing new. */
-  @Test
-  void epochs_thatTheKernelAnswersFromItsPageCache_changeNothing() {
-    try (MountedPmfs mount = mount("", "--read-mode", "page-cache")) {
-      dataset.assertEqualBelow(mount.mountpoint());
-      mount.awaitStagingIdle();
-      Status filled = status(mount, 0);
-      assertThat(filled.text("engagement.state")).as("%s", filled).isEqualTo("filling");
-
-      dataset.assertEqualBelow(mount.mountpoint());
-
-      Status again = status(mount, 0);
-      // Other tests drop pages of the machine now and then.
-      assertThat(again.number("reads.requests")).isLessThan(FILES + FILES / 2);
-      assertThat(again.text("engagement.state")).as("%s", again).isEqualTo("filling");
-    }
-  }
-
   @Test
   void epoch_ofWhatWasStaged_isEngaged() {
     try (MountedPmfs mount = mount("")) {
