@@ -56,7 +56,7 @@ final class MountHolders {
   }
 
   /**
-   * The same for a mount that no path leads to. Other users' processes are not seen.
+   * The same for a mount that no path leads to. Does not see the processes of other users.
    *
    * @param device its device number, as in mountinfo
    */
@@ -87,7 +87,7 @@ final class MountHolders {
     return new StatusReport.Detached(files.size(), holders);
   }
 
-  /** Their paths below the mount's root, which is all that the kernel still knows of them. */
+  /** Paths relative to the mount's root: the kernel knows no others of a detached mount. */
   private static Set<Path> openedBy(Path process, String device) {
     Set<Path> open = new TreeSet<>(mapped(device, process));
     Set<String> attached = mountIds(process);

@@ -47,7 +47,10 @@ final class StatusHeadline {
         + (detached == null ? "" : ", detached: " + text(detached));
   }
 
-  /** Other users' processes are not seen, nor those that only have a directory there as theirs. */
+  /**
+   * The command sees neither the processes of other users nor those whose current directory is in
+   * the mount, so it may count 0.
+   */
   private static String text(StatusReport.Detached detached) {
     Integer files = detached.openFiles();
     return files == null || files == 0

@@ -98,17 +98,9 @@ final class UmountCommand implements Callable<Integer> {
       unmountWithoutDaemon(mountpoint, timeout);
       registries.forget(mountpoint);
     } else {
-      throw absence(mountpoint, registries);
+      throw registries.notMounted(mountpoint);
     }
     return ExitStatus.DONE;
-  }
-
-  private static MountFailure absence(Path mountpoint, Registries registries) throws MountFailure {
-    MountFailure detached = registries.detachment(mountpoint);
-    return detached != null
-        ? detached
-        : new MountFailure(
-            ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
   }
 
   private static Duration span(String option, String text) throws MountFailure {

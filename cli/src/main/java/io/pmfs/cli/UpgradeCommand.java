@@ -48,11 +48,7 @@ final class UpgradeCommand implements Callable<Integer> {
     Registries registries = Registries.open(surroundings, invocation::warn);
     Registry.Entry before = registries.await(mountpoint);
     if (before == null) {
-      MountFailure detached = registries.detachment(mountpoint);
-      throw detached != null
-          ? detached
-          : new MountFailure(
-              ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+      throw registries.notMounted(mountpoint);
     }
     ask(mountpoint, before);
     long deadline = System.nanoTime() + SUCCESSOR.toNanos();

@@ -398,23 +398,32 @@ public final class PmfsFileSystem {
    * a second for a million files.
    */
   public @Nullable Copied expectedCopies() {
-    long[] sums = new long[3];
-    boolean[] all = {true};
-    namespace.listInodes(
-        inode -> {
-          long size = inode.attributes().size();
-          switch (inode.attributes().type()) {
-            case DIRECTORY -> all[0] = inode.listing() != null;
-            case REGULAR -> {
-              sums[0]++;
-              sums[1] += size;
-              sums[2] += copies.isBundled(size) ? 0 : size;
-            }
-            default -> {}
-          }
-          return all[0];
-        });
-    return all[0] ? new Copied(sums[0], sums[1], sums[2]) : null;
+    Expected expected = new Expected();
+    namespace.listInodes(expected::add);
+    return expected.isComplete
+        ? new Copied(expected.files, expected.bytes, expected.fileBytes)
+        : null;
+  }
+
+  /** The sums of {@link #expectedCopies}. */
+  private final class Expected {
+    private long files;
+    private long bytes;
+    private long fileBytes;
+    private boolean isComplete = true;
+
+    /** False for a directory that has not been listed: then the sums are of no use. */
+    boolean add(Inode inode) {
+      Attributes attributes = inode.attributes();
+      if (attributes.type() == FileType.REGULAR) {
+        files++;
+        bytes += attributes.size();
+        fileBytes += copies.isBundled(attributes.size()) ? 0 : attributes.size();
+      } else if (attributes.type() == FileType.DIRECTORY) {
+        isComplete = inode.listing() != null;
+      }
+      return isComplete;
+    }
   }
 
   /** Whether there is a copy that the kernel cannot read without pmfs. */

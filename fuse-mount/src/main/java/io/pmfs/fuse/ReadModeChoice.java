@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -53,9 +53,9 @@ final class ReadModeChoice {
   private static final int SHARE = 8;
 
   /**
-   * After so many first opens, and four times as many, and so on, the names are looked at. A job
-   * that lists its dataset first then knows at least twice as many; one that reads as it lists may
-   * know only the smallest files yet.
+   * After so many opens of files without a copy, and four times as many, and so on, a thread looks
+   * at the names. A job that lists its dataset first then knows at least twice as many; one that
+   * reads as it lists may know only the smallest files yet.
    */
   private static final int FIRST_LOOK = 128;
 
@@ -67,8 +67,8 @@ final class ReadModeChoice {
   private final Set<Long> opened = new HashSet<>(); // GUARDED_BY(this)
   private long largeRaw; // GUARDED_BY(this); bytes of large files that were opened, as raw copies
   private long largeOthers; // GUARDED_BY(this); and as others
-  private final AtomicInteger firstOpens = new AtomicInteger();
-  private final AtomicInteger nextLook = new AtomicInteger(FIRST_LOOK);
+  private final AtomicLong opensWithoutCopy = new AtomicLong();
+  private final AtomicLong nextLook = new AtomicLong(FIRST_LOOK);
   private volatile boolean isFinal;
   private volatile @Nullable Chosen chosen;
 
@@ -107,11 +107,11 @@ final class ReadModeChoice {
     if (isFinal) {
       return;
     }
-    int count = firstOpens.incrementAndGet();
-    int look = nextLook.get();
+    long count = opensWithoutCopy.incrementAndGet();
+    long look = nextLook.get();
     if (count >= look
         && nextLook.compareAndSet(look, look * LATER_LOOKS)
-        && fileSystem.lastNumber() >= (long) count * KNOWN_FOR_EACH_OPENED) {
+        && fileSystem.lastNumber() >= count * KNOWN_FOR_EACH_OPENED) {
       // A million names take a second, for which no reader should wait.
       Thread thread = new Thread(this::look, "read-mode");
       thread.setDaemon(true);

@@ -59,7 +59,7 @@ final class DocumentsIT {
     hasJava = packages.stream().anyMatch(f -> f.toString().endsWith("-java.tar.gz"));
     machine = CleanDebian.with("curl,jq");
     for (Path file : packages) {
-      machine.copyIn(file, "/packages/" + file.getFileName());
+      machine.copyIn(file, "/built/" + file.getFileName());
     }
     machine.copyIn(RESOURCES.resolve("documents"), "/documents");
   }

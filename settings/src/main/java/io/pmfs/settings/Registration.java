@@ -27,7 +27,8 @@ public final class Registration implements AutoCloseable {
   /**
    * A claim whose lock is held.
    *
-   * @param spent the file of the lock, if nobody else locks it later; it is then removed
+   * @param spent the lock's file, which {@link #close} removes; null if another daemon may lock it
+   *     later
    */
   Registration(FileChannel lock, Path entryFile, Path socket, @Nullable Path spent) {
     this.lock = lock;

@@ -222,7 +222,9 @@ public final class Registries {
     return detached;
   }
 
-  /** Says that a mount at the path or above it was detached; null if no daemon serves such one. */
+  /**
+   * Says that a mount at the path or above it was detached; null if no daemon serves such a one.
+   */
   public @Nullable MountFailure detachment(Path path) throws MountFailure {
     for (Registry.Entry entry : detached()) {
       if (path.startsWith(entry.mountpoint())) {
@@ -235,8 +237,17 @@ public final class Registries {
     return null;
   }
 
+  /** Why a command finds no daemon at a mount point where the kernel has no pmfs mount either. */
+  public MountFailure notMounted(Path mountpoint) throws MountFailure {
+    MountFailure detached = detachment(mountpoint);
+    return detached != null
+        ? detached
+        : new MountFailure(
+            ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+  }
+
   /**
-   * The same, after waiting for the successors of daemons that died.
+   * The same as {@link #running}, after waiting for the successors of daemons that died.
    *
    * @param missed gets the reason why a mount whose daemon is being replaced is missing
    */

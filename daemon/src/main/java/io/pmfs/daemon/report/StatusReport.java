@@ -73,6 +73,21 @@ public record StatusReport(
       long daemonUptimeSeconds,
       String daemonLogFile,
       @Nullable String daemonMetrics) {
+    return with(daemonUser, daemonPid, daemonUptimeSeconds, daemonLogFile, daemonMetrics, detached);
+  }
+
+  /** The same report with what a command has seen of a detached mount. */
+  public StatusReport with(Detached seen) {
+    return with(user, pid, uptimeSeconds, logFile, metrics, seen);
+  }
+
+  private StatusReport with(
+      String daemonUser,
+      long daemonPid,
+      long daemonUptimeSeconds,
+      @Nullable String daemonLogFile,
+      @Nullable String daemonMetrics,
+      @Nullable Detached seen) {
     return new StatusReport(
         mountpoint,
         source,
@@ -93,38 +108,6 @@ public record StatusReport(
         cluster,
         task,
         daemonMetrics,
-        engagement,
-        requests,
-        memory,
-        accessLog,
-        waiting,
-        sourceAbsence,
-        recent,
-        detached);
-  }
-
-  /** The same report with what a command has seen of a detached mount. */
-  public StatusReport with(Detached seen) {
-    return new StatusReport(
-        mountpoint,
-        source,
-        user,
-        pid,
-        uptimeSeconds,
-        bridge,
-        bridgeReason,
-        readMode,
-        readModeReason,
-        logFile,
-        stateDirectory,
-        stateFailure,
-        tiers,
-        reads,
-        staging,
-        sourceOperations,
-        cluster,
-        task,
-        metrics,
         engagement,
         requests,
         memory,

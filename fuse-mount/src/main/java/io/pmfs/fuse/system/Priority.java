@@ -42,9 +42,9 @@ public final class Priority {
 
   /**
    * Permanently gives this JVM's optimizing compiler only the time that no other thread of the
-   * machine wants. It works for some seconds in the first minutes of a process, on code that runs
-   * as well, though slower, without it; loaders on all processors would wait for it. Does nothing
-   * where it has no threads of that name.
+   * machine wants. The compiler takes some seconds of it in the first minutes of a process. The
+   * code runs without it, only slower, and loaders that keep all processors busy must not wait for
+   * it. A JVM without that compiler stays as it is.
    */
   public static void lowerOptimizer() {
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
