@@ -59,23 +59,27 @@ final class MountHolders {
    * The same for a mount that no path leads to. Does not see the processes of other users.
    *
    * @param device its device number, as in mountinfo
+   * @param self the process of this command
    */
-  static StatusReport.Detached ofDetached(String device, Path root) {
+  static StatusReport.Detached ofDetached(String device, Path root, long self) {
     try {
       // The file system of a descriptor is asked for its device, and its daemon may hang.
-      return Limited.call(DETACHED_LIMIT, () -> opened(device, root));
+      return Limited.call(DETACHED_LIMIT, () -> opened(device, root, self));
     } catch (IOException e) {
       return StatusReport.Detached.UNCOUNTED;
     }
   }
 
-  private static StatusReport.Detached opened(String device, Path root) throws IOException {
+  private static StatusReport.Detached opened(String device, Path root, long self)
+      throws IOException {
+    Set<String> own = own(root, self);
     Set<Path> files = new HashSet<>();
     List<String> holders = new ArrayList<>();
     try (DirectoryStream<Path> processes =
         Files.newDirectoryStream(root.resolve("proc"), "[0-9]*")) {
       for (Path process : processes) {
-        Set<Path> open = openedBy(process, device);
+        boolean isOwn = own.contains(String.valueOf(process.getFileName()));
+        Set<Path> open = isOwn ? Set.of() : openedBy(process, device);
         files.addAll(open);
         if (!open.isEmpty() && holders.size() < MAX_HOLDERS) {
           holders.add(

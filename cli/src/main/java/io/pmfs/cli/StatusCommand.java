@@ -227,7 +227,9 @@ final class StatusCommand implements Callable<Integer> {
     if (report.detached() == null || device == null) {
       return report;
     }
-    return report.with(MountHolders.ofDetached(device, invocation.surroundings().root()));
+    return report.with(
+        MountHolders.ofDetached(
+            device, invocation.surroundings().root(), ProcessHandle.current().pid()));
   }
 
   private int showAll(Registries registries) throws MountFailure {

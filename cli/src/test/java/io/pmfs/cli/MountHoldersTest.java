@@ -11,7 +11,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 final class MountHoldersTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/d");
-  private static final long SELF = 9;
+  private static final int SELF = 9;
 
   @TempDir private Path root;
 
@@ -82,7 +82,8 @@ final class MountHoldersTest {
     int major = (int) (number >>> 8) & 0xfff;
     int minor = (int) ((number & 0xff) | ((number >>> 12) & 0xfff00));
     String written = "%02x:%02x".formatted(major, minor);
-    for (int pid : new int[] {1, 2, 3}) {
+    // This command inherits the descriptors of its caller.
+    for (int pid : new int[] {1, 2, 3, SELF}) {
       link(pid, "fd/5", file.toString());
       write(pid, "fdinfo/5", "pos:\t0\nflags:\t0100000\nmnt_id:\t77\n");
       write(pid, "mountinfo", "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
@@ -90,13 +91,13 @@ final class MountHoldersTest {
     write(2, "maps", "7f00-7f01 r--s 00000000 " + written + " 5    /shard.tar\n");
     write(3, "mountinfo", "77 1 0:9 / /elsewhere rw - ext4 /dev/sda1 rw\n");
 
-    StatusReport.Detached seen = MountHolders.ofDetached(major + ":" + minor, root);
+    StatusReport.Detached seen = MountHolders.ofDetached(major + ":" + minor, root, SELF);
 
     assertThat(seen.openFiles()).as("a.jpg twice, shard.tar").isEqualTo(2);
     assertThat(seen.openBy())
         .containsExactlyInAnyOrder(
             "pid 1 (?) has " + file + " open", "pid 2 (?) has /shard.tar open");
-    assertThat(MountHolders.ofDetached("0:4711", root).openFiles()).isZero();
+    assertThat(MountHolders.ofDetached("0:4711", root, SELF).openFiles()).isZero();
   }
 
   private void write(int pid, String name, String text) throws Exception {
