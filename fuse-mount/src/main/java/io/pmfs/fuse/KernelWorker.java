@@ -76,7 +76,7 @@ final class KernelWorker implements Runnable {
   private void work(BooleanSupplier goOn) {
     int failures = 0;
     try {
-      while (goOn.getAsBoolean() && !gate.isClosing()) {
+      while (goOn.getAsBoolean() && gate.listen()) {
         int size = receive();
         if (size == SESSION_ENDED) {
           ended.run();
@@ -106,6 +106,8 @@ final class KernelWorker implements Runnable {
       log.error("cannot fetch requests: {}", e.getMessage());
     } catch (RuntimeException | Error e) {
       log.error("cannot fetch requests", e);
+    } finally {
+      gate.heard();
     }
     return FAILED;
   }

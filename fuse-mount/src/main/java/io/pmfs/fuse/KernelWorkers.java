@@ -94,6 +94,7 @@ final class KernelWorkers {
   }
 
   private void end() {
+    gate.disband();
     // If the gate is closing, workers fetch no more, and requests wait for another process.
     if (running.decrementAndGet() > 0 || gate.isClosing()) {
       return;

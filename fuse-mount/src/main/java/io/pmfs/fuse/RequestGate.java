@@ -15,9 +15,31 @@ final class RequestGate {
 
   private final AtomicInteger inProgress = new AtomicInteger();
   private final LongAdder ended = new LongAdder();
+  private final Listeners listeners = new Listeners();
   private final CountDownLatch never = new CountDownLatch(1);
   private volatile boolean shut;
   private volatile boolean closing;
+
+  /**
+   * Call before fetching a request: may wait until another worker is needed. Returns false if no
+   * more requests are fetched.
+   */
+  boolean listen() {
+    if (!closing) {
+      listeners.begin();
+    }
+    return !closing;
+  }
+
+  /** Call once a request is fetched, or none can be. */
+  void heard() {
+    listeners.end();
+  }
+
+  /** From now on no worker waits in {@link #listen}: call when a worker ends. */
+  void disband() {
+    listeners.disband();
+  }
 
   /** Call before a request is begun; does not return if the gate is shut. */
   void enter() throws InterruptedException {
@@ -43,8 +65,10 @@ final class RequestGate {
   /** From now on each worker ends after its request, including the request that it waits for. */
   void close() {
     closing = true;
+    listeners.disband();
   }
 
+  /** Whether workers fetch no more. */
   boolean isClosing() {
     return closing;
   }

@@ -1,0 +1,85 @@
+package io.pmfs.fuse;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Lets few idle workers wait for a request, and has the others sleep. The kernel hands requests to
+ * the waiting threads in turn, so with many of them each request would meet a thread whose stack
+ * and processor caches are cold. The last worker to sleep is the first to be woken.
+ *
+ * <p>At least {@link #LEAST} workers wait unless all others are busy: a worker that takes a request
+ * wakes another one if too few are left. So a request that takes long never delays the next one.
+ */
+final class Listeners {
+  /** One worker waits while another one that has just taken a request wakes a third. */
+  static final int LEAST = 1;
+
+  /** More than {@link #LEAST}, so that one reader more or less neither wakes nor parks a worker. */
+  static final int MOST = 4;
+
+  private final AtomicInteger listening = new AtomicInteger();
+  private final ArrayDeque<Sleeper> sleepers = new ArrayDeque<>();
+  private volatile boolean unlimited;
+
+  private static final class Sleeper {
+    private final Thread thread = Thread.currentThread();
+    private volatile boolean woken;
+  }
+
+  /** Call before waiting for a request; sleeps while enough others wait. */
+  void begin() {
+    while (true) {
+      int now = listening.get();
+      if (now < MOST || unlimited) {
+        if (listening.compareAndSet(now, now + 1)) {
+          return;
+        }
+      } else {
+        sleep();
+      }
+    }
+  }
+
+  /** Call once a request is taken. */
+  void end() {
+    if (listening.decrementAndGet() < LEAST) {
+      wakeOne();
+    }
+  }
+
+  /** From now on all may wait; wakes those that sleep. */
+  void disband() {
+    unlimited = true;
+    while (wakeOne()) {}
+  }
+
+  private void sleep() {
+    Sleeper self = new Sleeper();
+    synchronized (sleepers) {
+      sleepers.push(self);
+      // Look once more: a worker that took a request before this one lay down found nobody to wake.
+      if (listening.get() < MOST || unlimited) {
+        sleepers.pop();
+        return;
+      }
+    }
+    while (!self.woken) {
+      LockSupport.park(this);
+    }
+  }
+
+  private boolean wakeOne() {
+    Sleeper sleeper;
+    synchronized (sleepers) {
+      sleeper = sleepers.poll();
+    }
+    if (sleeper == null) {
+      return false;
+    }
+    sleeper.woken = true;
+    LockSupport.unpark(sleeper.thread);
+    return true;
+  }
+}
