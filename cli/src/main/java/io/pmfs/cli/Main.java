@@ -25,6 +25,7 @@ public final class Main {
 
   /** Runs one command and exits with its status. */
   public static void main(String[] args) throws Exception {
+    Wiring.loadLibraries();
     Invocation invocation = invocation();
     Supervision supervision = invocation.supervision();
     String[] arguments =

@@ -82,7 +82,8 @@ final class PmfsCommand implements Runnable {
     ExitStatuses.addTo(commands);
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
-      command.getCommandSpec().version("pmfs " + Version.withCommit());
+      // Asked only for --version: reading it opens most libraries.
+      command.getCommandSpec().versionProvider(() -> new String[] {"pmfs " + Version.withCommit()});
       command.getCommandSpec().usageMessage().width(100);
     }
     return commands;

@@ -17,6 +17,7 @@ import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.mounting.SharedSession;
+import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Priority;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
@@ -94,6 +95,29 @@ public final class Wiring implements MountOpener {
     this.supervision = supervision;
     this.kernelFlags = kernelFlags;
     this.notice = notice;
+  }
+
+  /**
+   * Loads native libraries in a thread of its own if the launcher started this process as a daemon.
+   * Until a mount needs them, this process reads its options.
+   */
+  public static void loadLibraries() {
+    if (Long.getLong(DIRECT_MEMORY) == null) {
+      return;
+    }
+    Thread loader =
+        new Thread(
+            () -> {
+              try {
+                log.trace("effective user {}", LibC.INSTANCE.geteuid());
+                RocksNamespace.loadLibrary();
+              } catch (RuntimeException | LinkageError e) {
+                log.debug("a library was not loaded ahead", e); // the mount fails with the reason
+              }
+            },
+            "load");
+    loader.setDaemon(true);
+    loader.start();
   }
 
   @Override

@@ -48,6 +48,16 @@ public final class RocksNamespace implements Namespace {
       new HashMap<>(); // GUARDED_BY(inodeUpdates)
 
   /**
+   * Loads RocksDB's native library, which {@link #open} does otherwise; may run in another thread
+   * meanwhile.
+   *
+   * @throws NamespaceException if it cannot be loaded
+   */
+  public static void loadLibrary() {
+    RocksFiles.loadLibrary();
+  }
+
+  /**
    * Opens the namespace in a directory, or creates it there. Throws {@link NamespaceException} if
    * it belongs to another dataset or is already open. A namespace that is damaged or has another
    * format is set aside. If the directory cannot be written or read, names are kept in memory.
