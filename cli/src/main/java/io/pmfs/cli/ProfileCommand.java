@@ -114,7 +114,7 @@ final class ProfileCommand implements Callable<Integer> {
     }
     Profile profile = new Profile(key);
     for (String place : places) {
-      read(place, profile);
+      parse(place, profile);
     }
     Profile.Report report = profile.report(true, profile.seconds(), top);
     if (report.all().count() == 0 && report.unreadable() > 0) {
@@ -172,7 +172,7 @@ final class ProfileCommand implements Callable<Integer> {
     return null;
   }
 
-  private void read(String place, Profile profile) throws MountFailure {
+  private void parse(String place, Profile profile) throws MountFailure {
     LineSplitter lines =
         new LineSplitter(
             line -> {

@@ -129,7 +129,7 @@ abstract class TaskCommand implements Callable<Integer> {
   private long list(String option, TaskTarget target, PathList.Sink sink)
       throws MountFailure, IOException {
     String file = spec.commandLine().getParseResult().matchedOptionValue(option, "-");
-    long count = PathList.read(option, file, invocation, target.dataset(), sink);
+    long count = PathList.parse(option, file, invocation, target.dataset(), sink);
     // Until here an interrupt ends the command, and the daemon drops the incomplete list.
     expectInterrupt();
     return count;

@@ -215,7 +215,7 @@ final class DatasetService implements PeerService {
     }
 
     @Override
-    public void read(long offset, int size, ReadSink sink) throws FsException, PeerException {
+    public void copyTo(long offset, int size, ReadSink sink) throws FsException, PeerException {
       int done = 0;
       while (done < size) {
         long from = offset + done;
@@ -225,8 +225,8 @@ final class DatasetService implements PeerService {
         }
         int count =
             reads
-                ? PeerStore.answering(() -> stager.readForPeer(inode, from, rest, sink))
-                : stager.readCopyForPeer(inode, from, rest, sink);
+                ? PeerStore.answering(() -> stager.servePeer(inode, from, rest, sink))
+                : stager.servePeerFromCopy(inode, from, rest, sink);
         if (count == 0) {
           throw refused("the copy on this node is gone");
         }

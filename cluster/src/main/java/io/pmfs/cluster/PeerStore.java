@@ -412,7 +412,7 @@ public final class PeerStore implements BackingStore {
       try {
         return ask(
             owner,
-            peer -> read(peer, offset, range, false),
+            peer -> fetch(peer, offset, range, false),
             () -> probe(offset, range.remaining()));
       } finally {
         readElsewhere.remove(path);
@@ -445,7 +445,7 @@ public final class PeerStore implements BackingStore {
     }
 
     private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
-      return askForCopy(peer, holder -> read(holder, offset, range, true));
+      return askForCopy(peer, holder -> fetch(holder, offset, range, true));
     }
 
     private void probe(long offset, int size) throws FsException {
@@ -454,10 +454,10 @@ public final class PeerStore implements BackingStore {
       }
     }
 
-    private SourceStatus read(Member peer, long offset, ByteBuffer range, boolean onlyCopies)
+    private SourceStatus fetch(Member peer, long offset, ByteBuffer range, boolean onlyCopies)
         throws PeerException {
       PeerClient.Given given =
-          client.read(peer, path, expected, offset, range.duplicate(), onlyCopies);
+          client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies);
       for (UUID id : given.holders()) {
         // Members only: a peer may name any ids, and any number of them.
         if (owners.other(id) != null) {

@@ -406,7 +406,7 @@ final class PeerStoreTest {
       assertThat(content.status()).isEqualTo(nodes.store.expectedStatus(path));
       int size = Math.toIntExact(content.status().attributes().size());
       CollectingSink sink = new CollectingSink();
-      content.read(0, size, sink);
+      content.copyTo(0, size, sink);
       assertThat(sink.answer()).isEqualTo(nodes.store.expected(path, 0, size));
     }
   }

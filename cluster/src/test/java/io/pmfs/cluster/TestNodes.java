@@ -333,7 +333,7 @@ final class TestNodes implements AutoCloseable {
     }
 
     @Override
-    public Given read(
+    public Given fetch(
         Member peer,
         FileName path,
         SourceVersion expected,
@@ -347,7 +347,7 @@ final class TestNodes implements AutoCloseable {
             UUID asker = remoteCopies == RemoteCopies.NEVER ? null : member.id();
             PeerService.Content content = other.open(path, expected, onlyCopies, asker);
             CollectingSink sink = new CollectingSink();
-            content.read(offset, destination.remaining(), sink);
+            content.copyTo(offset, destination.remaining(), sink);
             destination.put(sink.answer());
             given.merge(peer.id(), (long) destination.position(), Long::sum);
             return new Given(content.status(), content.holders());

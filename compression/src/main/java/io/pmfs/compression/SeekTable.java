@@ -23,7 +23,7 @@ public final class SeekTable {
   private static final int CHECKSUM_FLAG = 0x80;
   private static final int RESERVED_FLAGS = 0x7c;
 
-  /** The recommended buffer size for {@link #read}. */
+  /** The recommended buffer size for {@link #load}. */
   public static final int READ_BYTES = 64 * 1024;
 
   private final long[] compressedOffsets;
@@ -53,13 +53,13 @@ public final class SeekTable {
   }
 
   /**
-   * Reads the table at the end of a file. Because the file may contain anything, this checks
+   * Loads the table at the end of a file. Because the file may contain anything, this checks
    * everything except the content of the frames.
    *
    * @param memory a direct buffer for reading: {@link #READ_BYTES}, or at least a few hundred bytes
    * @throws CodecException if there is no table that describes a file of that size
    */
-  public static <X extends Exception> SeekTable read(
+  public static <X extends Exception> SeekTable load(
       long fileSize, ByteBuffer memory, Source<X> file) throws X, CodecException {
     check(fileSize >= HEADER_BYTES + FOOTER_BYTES, "the file is too short");
     ByteBuffer buffer = memory.duplicate().order(ByteOrder.LITTLE_ENDIAN);

@@ -24,7 +24,7 @@ final class SeekTableTest {
   }
 
   private static SeekTable read(byte[] file) throws CodecException {
-    return SeekTable.read(
+    return SeekTable.load(
         file.length,
         ByteBuffer.allocateDirect(SeekTable.READ_BYTES),
         (offset, destination) ->

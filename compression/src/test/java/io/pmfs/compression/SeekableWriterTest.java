@@ -51,7 +51,7 @@ final class SeekableWriterTest {
   }
 
   private static SeekTable table(byte[] file) throws CodecException {
-    return SeekTable.read(
+    return SeekTable.load(
         file.length,
         ByteBuffer.allocateDirect(SeekTable.READ_BYTES),
         (offset, destination) -> destination.put(file, (int) offset, destination.remaining()));

@@ -92,7 +92,7 @@ public final class KeptTasks implements AutoCloseable {
 
   private @Nullable TaskFile readLeft(Path path) {
     try {
-      return TaskFile.read(path, lists);
+      return TaskFile.load(path, lists);
     } catch (IOException | RuntimeException e) {
       log.warn("{}: the task is not continued: {}", path, e.getMessage());
       remove();
@@ -251,7 +251,7 @@ public final class KeptTasks implements AutoCloseable {
       return;
     }
     try {
-      begun.write(path);
+      begun.save(path);
     } catch (IOException e) {
       log.warn("{}: the next daemon cannot continue the task: {}", path, Reason.of(e));
       remove();
@@ -300,7 +300,7 @@ public final class KeptTasks implements AutoCloseable {
       return;
     }
     try {
-      now.write(path);
+      now.save(path);
       kept = now;
     } catch (IOException e) {
       log.debug("{}: {}", path, Reason.of(e));

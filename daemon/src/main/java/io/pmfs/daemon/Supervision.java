@@ -158,7 +158,7 @@ public final class Supervision {
 
   /** Keeps the settings for later daemons of the session. */
   void keep(SessionSettings settings) throws IOException {
-    settings.write(settingsFile());
+    settings.save(settingsFile());
   }
 
   /** The settings that the session began with; null if it is new, or an old pmfs kept none. */
@@ -168,7 +168,7 @@ public final class Supervision {
       return null;
     }
     try {
-      return SessionSettings.read(kept);
+      return SessionSettings.load(kept);
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.UNAVAILABLE, kept + ": session settings: " + Reason.of(e), e);

@@ -46,7 +46,7 @@ record TaskFile(
   }
 
   /** Replaces the file atomically. */
-  void write(Path path) throws IOException {
+  void save(Path path) throws IOException {
     if (request.paths() instanceof PathFile && listName() == null) {
       throw new IOException("its list of paths could not be stored beside it");
     }
@@ -79,7 +79,7 @@ record TaskFile(
   }
 
   /** Throws IOException or IllegalArgumentException if the file is malformed. */
-  static TaskFile read(Path path, TaskLists lists) throws IOException {
+  static TaskFile load(Path path, TaskLists lists) throws IOException {
     String id = null;
     TaskPaths list = null;
     int resumes = 0;
@@ -101,7 +101,7 @@ record TaskFile(
             in.endArray();
           }
           case "list" -> list = readList(in, lists);
-          case "request" -> request = TaskJson.read(in, list);
+          case "request" -> request = TaskJson.parse(in, list);
           default -> throw new IllegalArgumentException("not a task's file");
         }
       }

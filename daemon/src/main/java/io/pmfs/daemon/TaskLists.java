@@ -194,7 +194,7 @@ public final class TaskLists {
       String request = readLine(file);
       PathFile list = PathFile.open(file, path, request.getBytes(UTF_8).length + 1L);
       try (JsonReader in = new JsonReader(new StringReader(request))) {
-        TaskRequest whole = TaskJson.read(in, list);
+        TaskRequest whole = TaskJson.parse(in, list);
         isTaken = true;
         return whole;
       }

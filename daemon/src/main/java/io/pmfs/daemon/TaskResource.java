@@ -102,7 +102,7 @@ public final class TaskResource {
     TaskRequest request;
     try (JsonReader in =
         new JsonReader(new InputStreamReader(new ByteBufInputStream(body), UTF_8))) {
-      request = TaskJson.read(in, null);
+      request = TaskJson.parse(in, null);
       if (in.peek() != JsonToken.END_DOCUMENT) {
         throw new IOException("more values");
       }

@@ -46,7 +46,7 @@ final class DirectoryReader {
     return pace != Pace.UNLIMITED;
   }
 
-  /** Receives what {@link #read} finds. */
+  /** Receives what {@link #list} finds. */
   interface Batches {
     void accept(List<SourceEntry> entries) throws FsException;
   }
@@ -56,7 +56,7 @@ final class DirectoryReader {
    *
    * @param hurries whether to ignore the pace from now on
    */
-  void read(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
+  void list(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
     BatchFailure failure = new BatchFailure();
     pace.await(1, 0, hurries);
     if (!source.listWithStatus(

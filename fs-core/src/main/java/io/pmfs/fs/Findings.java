@@ -113,7 +113,7 @@ public final class Findings implements AutoCloseable {
     int next = Math.max(start, first.size()) - first.size();
     if (in != null && next < end - first.size()) {
       try {
-        read(in, next, end - first.size(), found);
+        decode(in, next, end - first.size(), found);
       } catch (IOException | RuntimeException e) {
         log.warn("findings cannot be read back: {}", String.valueOf(e.getMessage()));
       }
@@ -121,18 +121,19 @@ public final class Findings implements AutoCloseable {
     return found;
   }
 
-  private void read(FileChannel in, int from, int to, List<TaskFinding> found) throws IOException {
+  private void decode(FileChannel in, int from, int to, List<TaskFinding> found)
+      throws IOException {
     int index = from / STRIDE * STRIDE;
     long at = places[from / STRIDE];
     for (; index < to; index++) {
-      ByteBuffer header = read(in, at, HEADER_BYTES);
+      ByteBuffer header = bytes(in, at, HEADER_BYTES);
       byte[] kind = new byte[header.getInt()];
       byte[] path = new byte[header.getInt()];
       byte[] reason = new byte[header.getInt()];
       int size = kind.length + path.length + reason.length;
       at += HEADER_BYTES;
       if (index >= from) {
-        read(in, at, size).get(kind).get(path).get(reason);
+        bytes(in, at, size).get(kind).get(path).get(reason);
         TaskFinding.Kind known = TaskFinding.Kind.valueOf(new String(kind, UTF_8));
         found.add(new TaskFinding(FileName.of(path), known, new String(reason, UTF_8)));
       }
@@ -140,7 +141,7 @@ public final class Findings implements AutoCloseable {
     }
   }
 
-  private static ByteBuffer read(FileChannel in, long at, int size) throws IOException {
+  private static ByteBuffer bytes(FileChannel in, long at, int size) throws IOException {
     ByteBuffer bytes = ByteBuffer.allocate(size);
     while (bytes.hasRemaining()) {
       if (in.read(bytes, at + bytes.position()) < 0) {

@@ -515,7 +515,7 @@ final class Importer {
     Attributes before = directory.attributes();
     for (int attempt = 1; ; attempt++) {
       Namespace.DirectoryImport listing = namespace.beginImport(directory.number());
-      by.read(path, hurries, entries -> add(listing, entries));
+      by.list(path, hurries, entries -> add(listing, entries));
       Attributes after = by.status(path, hurries).attributes();
       boolean settled = after.modificationTime().equals(before.modificationTime());
       if (settled || attempt == LISTING_ATTEMPTS) {

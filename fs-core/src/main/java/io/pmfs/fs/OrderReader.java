@@ -39,7 +39,7 @@ final class OrderReader {
   /** The next path, until {@link #pass}; null after the last. */
   @Nullable Entry next() throws InterruptedException {
     if (at == batch.size()) {
-      batch = read(cursor);
+      batch = nextBatch(cursor);
       at = 0;
     }
     return at == batch.size() ? null : batch.get(at);
@@ -71,7 +71,7 @@ final class OrderReader {
     }
   }
 
-  private List<Entry> read(TaskPaths.Cursor from) throws InterruptedException {
+  private List<Entry> nextBatch(TaskPaths.Cursor from) throws InterruptedException {
     List<TaskPaths.Place> places = new ArrayList<>();
     for (TaskPaths.Place place; places.size() < BATCH && (place = TaskPaths.next(from)) != null; ) {
       places.add(place);
@@ -164,7 +164,7 @@ final class OrderReader {
     int found = 0;
     for (List<Entry> entries = batch.subList(at, batch.size());
         !entries.isEmpty() || further.position() < paths.count();
-        entries = read(further)) {
+        entries = nextBatch(further)) {
       for (Entry entry : entries) {
         if (entry.number() == 0 || !window.isReadElsewhere(entry.number())) {
           continue;

@@ -249,7 +249,7 @@ public final class PmfsFileSystem {
 
   private int deliverPiece(Inode inode, long offset, int count, ReadSink sink) throws FsException {
     try {
-      return stager.read(inode, offset, count, sink);
+      return stager.serve(inode, offset, count, sink);
     } catch (FsException | NamespaceLostException e) {
       boolean isLost = e instanceof NamespaceLostException;
       if (e instanceof FsException failed) {
@@ -260,7 +260,7 @@ public final class PmfsFileSystem {
       }
       // Its path was lost with the state; find it again.
       return importer.whole(
-          () -> stager.read(importer.checked(inode.number()), offset, count, sink));
+          () -> stager.serve(importer.checked(inode.number()), offset, count, sink));
     }
   }
 
@@ -269,7 +269,7 @@ public final class PmfsFileSystem {
     watching.began(inode.number());
     try {
       int done = deliver(inode, offset, size, sink);
-      watching.read(inode.number(), inode.attributes().size(), offset, done);
+      watching.delivered(inode.number(), inode.attributes().size(), offset, done);
       return done;
     } finally {
       watching.ended(inode.number());
@@ -344,14 +344,14 @@ public final class PmfsFileSystem {
   /** Observes reads. Called on the reader's thread, by many threads. */
   interface ReadObserver {
     /**
-     * A read of a file begins. {@link #ended} follows, preceded by {@link #read} if the read
+     * A read of a file begins. {@link #ended} follows, preceded by {@link #delivered} if the read
      * succeeded.
      */
     void began(long number);
 
     void ended(long number);
 
-    void read(long number, long fileSize, long offset, int count);
+    void delivered(long number, long fileSize, long offset, int count);
 
     /** The kernel reads the file without pmfs. */
     void opened(long number);

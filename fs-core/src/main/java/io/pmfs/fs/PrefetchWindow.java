@@ -166,7 +166,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   @Override
-  public synchronized void read(long number, long size, long offset, int count) {
+  public synchronized void delivered(long number, long size, long offset, int count) {
     Deque<Entry> pending = byNumber.get(number);
     if (pending != null) {
       Entry entry = pending.element();

@@ -83,12 +83,12 @@ final class BlockWriter {
   }
 
   /** Passes a range of written blocks to the sink. */
-  void read(long offset, int size, ReadSink sink) throws IOException {
+  void copyTo(long offset, int size, ReadSink sink) throws IOException {
     FramedContent compressed = content;
     if (compressed == null) {
       sink.accept(file.read(offset, size));
     } else {
-      compressed.read(offset, size, sink);
+      compressed.copyTo(offset, size, sink);
     }
   }
 

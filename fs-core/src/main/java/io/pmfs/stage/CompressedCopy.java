@@ -67,7 +67,7 @@ final class CompressedCopy implements OpenCopy, Frames {
       return SeekTable.of(new int[] {(int) frameBytes}, new int[] {(int) record.version().size()});
     }
     try (BufferPool.Loan loan = scratch.take(SeekTable.READ_BYTES)) {
-      return SeekTable.read(
+      return SeekTable.load(
           reader.size(),
           loan.buffer(),
           (offset, destination) ->
@@ -78,12 +78,12 @@ final class CompressedCopy implements OpenCopy, Frames {
   }
 
   @Override
-  public void read(long offset, int size, ReadSink sink) throws IOException {
-    content.read(offset, size, sink);
+  public void copyTo(long offset, int size, ReadSink sink) throws IOException {
+    content.copyTo(offset, size, sink);
   }
 
   @Override
-  public void read(int frame, ByteBuffer destination) throws IOException {
+  public void readFrame(int frame, ByteBuffer destination) throws IOException {
     reader
         .read(table.compressedOffset(frame), (int) table.compressedSize(frame))
         .copyTo(destination);

@@ -160,12 +160,12 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Reads a range, which must lie within the file, from the fastest tier that holds a copy.
+   * Passes a range, which must lie within the file, to the sink, from the fastest tier that holds a
+   * copy.
    *
-   * @return the index of the tier if the whole range was passed to the sink; {@link #NO_TIER} if
-   *     nothing was
+   * @return the index of the tier if the whole range was passed; {@link #NO_TIER} if nothing was
    */
-  int read(Inode inode, long offset, int size, ReadSink sink) {
+  int copyTo(Inode inode, long offset, int size, ReadSink sink) {
     long number = inode.number();
     // A round fails only when it drops the copy it tried or when the tier fails: twice the number
     // of tiers is more than enough.
@@ -185,7 +185,7 @@ public final class Copies implements AutoCloseable {
           missing(inode, tier);
           continue;
         }
-        lease.handle().read(offset, size, sink);
+        lease.handle().copyTo(offset, size, sink);
         return place;
       } catch (MismatchException e) {
         dropIfBad(inode, tier, offset, size, String.valueOf(e.getMessage()));
@@ -232,7 +232,7 @@ public final class Copies implements AutoCloseable {
     try (NoSink sink = new NoSink(memory.store())) {
       for (long offset = 0; offset < size; offset += NoSink.MAX_BYTES) {
         int count = (int) Math.min(NoSink.MAX_BYTES, size - offset);
-        if (read(inode, offset, count, sink) == NO_TIER) {
+        if (copyTo(inode, offset, count, sink) == NO_TIER) {
           return false;
         }
       }
@@ -303,7 +303,7 @@ public final class Copies implements AutoCloseable {
       boolean goOn = true;
       for (long offset = 0; offset < size && goOn; offset += NoSink.MAX_BYTES) {
         int count = (int) Math.min(NoSink.MAX_BYTES, size - offset);
-        fresh.read(offset, count, sink);
+        fresh.copyTo(offset, count, sink);
         goOn = goesOn.test(count);
       }
       return null;
@@ -439,7 +439,7 @@ public final class Copies implements AutoCloseable {
     try (NoSink sink = new NoSink(memory.store());
         OpenCopy fresh = open(inode, tier, false)) {
       for (int at = 0; fresh != null && at < size; at += NoSink.MAX_BYTES) {
-        fresh.read(offset + at, Math.min(NoSink.MAX_BYTES, size - at), sink);
+        fresh.copyTo(offset + at, Math.min(NoSink.MAX_BYTES, size - at), sink);
       }
       return fresh == null;
     } catch (MismatchException | EOFException e) {

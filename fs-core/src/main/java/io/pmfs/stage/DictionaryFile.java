@@ -26,7 +26,7 @@ final class DictionaryFile {
   static @Nullable Dictionary load(Path directory) {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*")) {
       for (Path file : files) {
-        Dictionary dictionary = read(file);
+        Dictionary dictionary = loadFile(file);
         if (dictionary != null) {
           return dictionary;
         }
@@ -39,7 +39,7 @@ final class DictionaryFile {
     return null;
   }
 
-  private static @Nullable Dictionary read(Path file) throws IOException {
+  private static @Nullable Dictionary loadFile(Path file) throws IOException {
     if (Files.size(file) > LARGEST_BYTES) {
       return null;
     }

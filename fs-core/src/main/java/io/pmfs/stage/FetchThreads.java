@@ -93,7 +93,7 @@ final class FetchThreads {
           int block = loan == null ? -1 : fetch.claimFree();
           if (loan != null && block >= 0) {
             ByteBuffer content = loan.buffer().limit(fetch.blockSize(block));
-            if (!fetches.read(fetch, block, content)) {
+            if (!fetches.fetch(fetch, block, content)) {
               return;
             }
             fetches.countForReaders(fetch.blockSize(block));

@@ -158,9 +158,9 @@ final class Fetches {
    * the file, the fetch ends (with a line in the log): no thread may claim the block again, because
    * the version check after the last block would no longer cover what was read.
    */
-  boolean read(Fetch fetch, int block, ByteBuffer destination) {
+  boolean fetch(Fetch fetch, int block, ByteBuffer destination) {
     try (var lease = sources.acquire(fetch.inode())) {
-      return read(fetch, block, destination, lease.handle());
+      return fetch(fetch, block, destination, lease.handle());
     } catch (FsException e) {
       fail(fetch, String.valueOf(e.getMessage()));
       return false;
@@ -171,7 +171,7 @@ final class Fetches {
   }
 
   /** The same from a file opened by the caller. */
-  boolean read(Fetch fetch, int block, ByteBuffer destination, OpenSources.OpenSource open) {
+  boolean fetch(Fetch fetch, int block, ByteBuffer destination, OpenSources.OpenSource open) {
     Inode inode = fetch.inode();
     try {
       int expected = destination.remaining();

@@ -81,7 +81,7 @@ final class FrameWriter implements Frames {
   }
 
   @Override
-  public void read(int frame, ByteBuffer destination) throws IOException {
+  public void readFrame(int frame, ByteBuffer destination) throws IOException {
     file.read(offsets[frame], sizes[frame]).copyTo(destination);
   }
 
@@ -125,7 +125,7 @@ final class FrameWriter implements Frames {
     for (int frame = 0; frame < sizes.length; ) {
       buffer.clear();
       do {
-        read(frame, buffer);
+        readFrame(frame, buffer);
         frame++;
       } while (frame < sizes.length && buffer.remaining() >= sizes[frame]);
       target.write(offset, buffer.flip());

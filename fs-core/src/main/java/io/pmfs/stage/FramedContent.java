@@ -37,7 +37,7 @@ final class FramedContent implements AutoCloseable {
    * decompressed directly into the sink's buffer; a frame read in part is kept in the pool for the
    * next reader.
    */
-  void read(long offset, int size, ReadSink sink) throws IOException {
+  void copyTo(long offset, int size, ReadSink sink) throws IOException {
     ByteBuffer answer = sink.buffer(size);
     int done = 0;
     while (done < size) {
@@ -82,7 +82,7 @@ final class FramedContent implements AutoCloseable {
     int size;
     try (BufferPool.Loan loan = memory.scratch().take(codec.maxCompressedSize(frameSize))) {
       ByteBuffer compressed = loan.buffer();
-      frames.read(frame, compressed);
+      frames.readFrame(frame, compressed);
       size = codec.decompress(compressed.flip(), content);
     } catch (CodecException e) {
       throw new MismatchException("frame " + frame + " is damaged: " + e.getMessage());

@@ -20,7 +20,7 @@ interface Frames {
   int OVERHEAD_BYTES = 24;
 
   /** Reads a frame into the destination, from its position on. */
-  void read(int frame, ByteBuffer destination) throws IOException;
+  void readFrame(int frame, ByteBuffer destination) throws IOException;
 
   /** CRC32C of a frame's content. */
   int checksum(int frame);

@@ -12,7 +12,7 @@ interface OpenCopy extends AutoCloseable {
    * @throws java.io.EOFException if the copy was truncated
    * @throws IOException if the copy cannot be read
    */
-  void read(long offset, int size, ReadSink sink) throws IOException;
+  void copyTo(long offset, int size, ReadSink sink) throws IOException;
 
   @Override
   void close();

@@ -40,7 +40,7 @@ final class RawCopy implements OpenCopy {
   }
 
   @Override
-  public void read(long offset, int size, ReadSink sink) throws IOException {
+  public void copyTo(long offset, int size, ReadSink sink) throws IOException {
     if (!trusted && record != null) {
       verify(offset, size, record);
     }

@@ -97,27 +97,27 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Reads a range, which must lie within the file: from a tier if one holds a copy, else from the
+   * Serves a range, which must lie within the file: from a tier if one holds a copy, else from the
    * source, and then starts copying the file to the first tier with room.
    *
    * @return bytes passed to the sink: at least one, up to the end of a block or of the range
    * @throws FsException the source's own failure
    */
-  public int read(Inode inode, long offset, int size, ReadSink sink) throws FsException {
-    return read(inode, offset, size, sink, readers);
+  public int serve(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    return serve(inode, offset, size, sink, readers);
   }
 
   /** The same for another node; not counted for this node's readers. */
-  public int readForPeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
-    return read(inode, offset, size, sink, peers);
+  public int servePeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    return serve(inode, offset, size, sink, peers);
   }
 
   /**
-   * Reads a range, which must lie within the file, for another node if a tier holds a copy; returns
+   * Serves a range, which must lie within the file, to another node if a tier holds a copy; returns
    * 0 if none does.
    */
-  public int readCopyForPeer(Inode inode, long offset, int size, ReadSink sink) {
-    int tier = copies.read(inode, offset, size, sink);
+  public int servePeerFromCopy(Inode inode, long offset, int size, ReadSink sink) {
+    int tier = copies.copyTo(inode, offset, size, sink);
     if (tier == Copies.NO_TIER) {
       return 0;
     }
@@ -125,12 +125,12 @@ public final class Stager implements AutoCloseable {
     return size;
   }
 
-  private int read(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
+  private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
     // A copy may be committed or dropped between the lookup and the read; after a few rounds only
     // the source is left.
     for (int round = 0; round < ROUNDS; round++) {
-      int tier = copies.read(inode, offset, size, sink);
+      int tier = copies.copyTo(inode, offset, size, sink);
       if (tier != Copies.NO_TIER) {
         evictor.touched(inode.number());
         boolean toItsEnd = offset + size >= inode.attributes().size();
@@ -206,7 +206,7 @@ public final class Stager implements AutoCloseable {
         }
         case STORED -> {
           try {
-            fetch.writer().read(Blocks.offset(block) + start, count, sink);
+            fetch.writer().copyTo(Blocks.offset(block) + start, count, sink);
             served.fetched(count);
             return true;
           } catch (MismatchException e) {
@@ -245,7 +245,7 @@ public final class Stager implements AutoCloseable {
     }
     boolean isRead = false;
     try {
-      isRead = fetches.read(fetch, block, loan.buffer());
+      isRead = fetches.fetch(fetch, block, loan.buffer());
     } finally {
       if (!isRead) {
         loan.release();

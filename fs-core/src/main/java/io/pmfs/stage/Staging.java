@@ -239,8 +239,8 @@ public final class Staging {
       var content = loan.buffer().limit(fetch.blockSize(block));
       boolean isRead =
           opened == null
-              ? fetches.read(fetch, block, content)
-              : fetches.read(fetch, block, content, OpenSources.opened(fetch.inode(), opened));
+              ? fetches.fetch(fetch, block, content)
+              : fetches.fetch(fetch, block, content, OpenSources.opened(fetch.inode(), opened));
       if (isRead) {
         // Counted before storing: with the last block the file is done, and stagedBytes() is read.
         if (fetch.countStaged(content.remaining())) {

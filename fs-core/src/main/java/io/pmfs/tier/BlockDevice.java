@@ -26,7 +26,7 @@ public record BlockDevice(
    *     /sys/class/block/pmem0}
    * @return null if there is no such device
    */
-  public static @Nullable BlockDevice read(Path link) {
+  public static @Nullable BlockDevice fromSysfs(Path link) {
     try {
       Path directory = link.toRealPath();
       String place = directory.toString();

@@ -54,7 +54,7 @@ record MountedFileSystem(
                 fields.get(separator + 1),
                 fields.get(separator + 2),
                 List.of(options.split(",", -1)),
-                BlockDevice.read(root.resolve("sys/dev/block").resolve(device)));
+                BlockDevice.fromSysfs(root.resolve("sys/dev/block").resolve(device)));
       }
     }
     return found;

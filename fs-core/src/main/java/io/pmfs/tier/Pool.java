@@ -191,7 +191,7 @@ final class Pool {
   private synchronized void readTable() {
     long dropped = 0;
     for (int slot = table.nextUsed(0); slot >= 0; slot = table.nextUsed(slot + 1)) {
-      Allocation found = table.read(slot);
+      Allocation found = table.decode(slot);
       if (found != null && space.take(found.offset(), found.length())) {
         slots.set(slot);
       } else {
@@ -273,7 +273,7 @@ final class Pool {
   void forEach(Consumer<Allocation> visitor) {
     int slot = 0;
     while ((slot = nextTaken(slot)) >= 0) {
-      Allocation found = table.read(slot);
+      Allocation found = table.decode(slot);
       if (found != null) {
         visitor.accept(found);
       }

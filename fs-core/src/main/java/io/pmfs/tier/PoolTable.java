@@ -64,12 +64,12 @@ final class PoolTable {
   /** The allocation with this number; null if there is none. */
   @Nullable Allocation find(long number) {
     int slot = slot(number);
-    Allocation found = slot < slots() ? read(slot) : null;
+    Allocation found = slot < slots() ? decode(slot) : null;
     return found != null && found.number() == number ? found : null;
   }
 
   /** The allocation in a slot; null if the slot is free or its content is not trustworthy. */
-  @Nullable Allocation read(int slot) {
+  @Nullable Allocation decode(int slot) {
     ByteBuffer entry = entry(slot);
     long number = entry.getLong(0);
     if (number <= 0 || slot(number) != slot || entry.getInt(CHECKSUM) != checksum(entry, number)) {

@@ -31,8 +31,8 @@ final class PrefetchWindowTest {
   }
 
   private void readWhole(long number) {
-    window.read(number, SIZE, 0, 6);
-    window.read(number, SIZE, 6, 4);
+    window.delivered(number, SIZE, 0, 6);
+    window.delivered(number, SIZE, 6, 4);
   }
 
   private List<Long> left() {
@@ -63,9 +63,9 @@ final class PrefetchWindowTest {
   @Test
   void read_ofTheEndFirst_leavesOnlyWhenAllWasRead() {
     enter(order(50));
-    window.read(1000, SIZE, 8, 2);
+    window.delivered(1000, SIZE, 8, 2);
     assertThat(left()).isEmpty();
-    window.read(1000, SIZE, 0, 8);
+    window.delivered(1000, SIZE, 0, 8);
 
     assertThat(left()).containsExactly(1000L);
   }
@@ -73,10 +73,10 @@ final class PrefetchWindowTest {
   @Test
   void read_ofTheBeginningTwice_leavesOnlyAtTheEnd() {
     enter(order(50));
-    window.read(1000, SIZE, 0, 6);
-    window.read(1000, SIZE, 0, 6);
+    window.delivered(1000, SIZE, 0, 6);
+    window.delivered(1000, SIZE, 0, 6);
     assertThat(left()).isEmpty();
-    window.read(1000, SIZE, 6, 4);
+    window.delivered(1000, SIZE, 6, 4);
 
     assertThat(left()).containsExactly(1000L);
   }
@@ -84,12 +84,12 @@ final class PrefetchWindowTest {
   @Test
   void position_pastTheMargin_leavesWhatWasSkipped() {
     enter(order(50));
-    window.read(1002, SIZE, 0, 1);
+    window.delivered(1002, SIZE, 0, 1);
     assertThat(left()).isEmpty();
-    window.read(1003, SIZE, 0, 1);
+    window.delivered(1003, SIZE, 0, 1);
     assertThat(left()).containsExactly(1000L);
-    window.read(1001, SIZE, 0, 1);
-    window.read(1005, SIZE, 0, 1);
+    window.delivered(1001, SIZE, 0, 1);
+    window.delivered(1005, SIZE, 0, 1);
 
     assertThat(left()).containsExactly(1001L, 1002L);
     assertThat(window.usedBytes()).isEqualTo(70);
@@ -156,9 +156,9 @@ final class PrefetchWindowTest {
     enter(order(50));
     readWhole(1000);
     assertThat(left()).containsExactly(1000L);
-    window.read(1000, SIZE, 0, 3);
+    window.delivered(1000, SIZE, 0, 3);
     assertThat(left()).isEmpty();
-    window.read(1000, SIZE, 3, 7);
+    window.delivered(1000, SIZE, 3, 7);
 
     assertThat(left()).containsExactly(1000L);
   }
@@ -178,7 +178,7 @@ final class PrefetchWindowTest {
   void fileLargerThanTheWindow_entersWhenItIsAlone() {
     assertThat(window.enter(0, 1, 50)).isTrue();
     assertThat(window.enter(1, 2, 1000)).isFalse();
-    window.read(1, 50, 0, 50);
+    window.delivered(1, 50, 0, 50);
     left();
 
     assertThat(window.enter(1, 2, 1000)).isTrue();
@@ -198,8 +198,8 @@ final class PrefetchWindowTest {
 
   private void readElsewhere(int files) {
     for (int i = 0; i < files; i++) {
-      window.read(5000L + i, SIZE, 0, 1);
-      window.read(5000L + i, SIZE, 1, 1);
+      window.delivered(5000L + i, SIZE, 0, 1);
+      window.delivered(5000L + i, SIZE, 1, 1);
     }
   }
 
@@ -226,7 +226,7 @@ final class PrefetchWindowTest {
   void reader_whoReadsOneOfTheWindow_isThere() {
     enter(order(50));
     readElsewhere(100);
-    window.read(1001, SIZE, 0, 1);
+    window.delivered(1001, SIZE, 0, 1);
 
     assertThat(window.isReaderElsewhere(1000)).isFalse();
   }
@@ -239,7 +239,7 @@ final class PrefetchWindowTest {
     assertThat(window.isReaderElsewhere(1000)).isFalse();
     for (int i = 0; i < 2 * PrefetchWindow.FIRST_SUSPICION; i++) {
       assertThat(window.isReaderElsewhere(1000)).isFalse();
-      window.read(7000L + i, SIZE, 0, 1);
+      window.delivered(7000L + i, SIZE, 0, 1);
     }
 
     assertThat(window.isReaderElsewhere(1000)).isTrue();
@@ -297,9 +297,9 @@ final class PrefetchWindowTest {
     enter(order(5));
     assertThat(window.restNanos()).isZero();
     now.set(150);
-    window.read(5000, SIZE, 0, 1);
+    window.delivered(5000, SIZE, 0, 1);
     assertThat(window.restNanos()).isEqualTo(50);
-    window.read(1000, SIZE, 0, 1);
+    window.delivered(1000, SIZE, 0, 1);
     assertThat(window.restNanos()).isZero();
   }
 }

@@ -58,7 +58,7 @@ final class BlockWriterTest {
         for (int block : order) {
           writer.write(block, block(content, block));
           CollectingSink sink = new CollectingSink();
-          writer.read((long) block * BLOCK + 5, 60_000, sink);
+          writer.copyTo((long) block * BLOCK + 5, 60_000, sink);
           assertThat(sink.answer())
               .isEqualTo(Arrays.copyOfRange(content, block * BLOCK + 5, block * BLOCK + 60_005));
         }
@@ -66,7 +66,7 @@ final class BlockWriterTest {
         stage.copies.commit(inode, writer, record, () -> true);
         // Readers of the fetch may still be using it.
         CollectingSink sink = new CollectingSink();
-        writer.read(BLOCK, 1000, sink);
+        writer.copyTo(BLOCK, 1000, sink);
         assertThat(sink.answer()).isEqualTo(Arrays.copyOfRange(content, BLOCK, BLOCK + 1000));
         writer.close();
         writer.close();

@@ -490,7 +490,7 @@ final class CopiesTest {
       assertThat(stage.namespace.copies(inode.number())).isEmpty();
       assertThat(stage.files(0)).isEmpty();
       assertThat(stage.files(1)).isEmpty();
-      assertThat(stage.copies.read(inode, 0, 1, new CollectingSink())).isEqualTo(Copies.NO_TIER);
+      assertThat(stage.copies.copyTo(inode, 0, 1, new CollectingSink())).isEqualTo(Copies.NO_TIER);
     }
   }
 

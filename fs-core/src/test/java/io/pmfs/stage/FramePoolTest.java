@@ -25,7 +25,7 @@ final class FramePoolTest {
     return new FramedContent(
         new Frames() {
           @Override
-          public void read(int frame, ByteBuffer destination) {
+          public void readFrame(int frame, ByteBuffer destination) {
             throw new UnsupportedOperationException();
           }
 

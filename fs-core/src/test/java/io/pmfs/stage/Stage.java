@@ -158,7 +158,7 @@ final class Stage implements AutoCloseable {
     ByteArrayOutputStream answer = new ByteArrayOutputStream();
     while (answer.size() < size) {
       CollectingSink sink = new CollectingSink();
-      int count = stager.read(inode, offset + answer.size(), size - answer.size(), sink);
+      int count = stager.serve(inode, offset + answer.size(), size - answer.size(), sink);
       if (count < 1 || count != sink.answer().length) {
         throw new AssertionError(count + " bytes said, " + sink.answer().length + " given");
       }

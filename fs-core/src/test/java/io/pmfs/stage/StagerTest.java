@@ -606,7 +606,7 @@ final class StagerTest {
               () -> {});
       for (int i = 10; i < 20; i++) {
         CollectingSink sink = new CollectingSink();
-        stager.read(stage.inode("f" + i), 0, 4000, sink);
+        stager.serve(stage.inode("f" + i), 0, 4000, sink);
         assertThat(sink.answer()).isEqualTo(FakeStore.content(i, 0, 4000));
       }
       stager.close();
@@ -646,7 +646,7 @@ final class StagerTest {
       Inode inode = stage.file("f", 1, 100);
       assertThatThrownBy(
               () ->
-                  stage.stager.read(
+                  stage.stager.serve(
                       inode,
                       0,
                       100,

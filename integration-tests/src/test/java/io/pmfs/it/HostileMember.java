@@ -287,7 +287,7 @@ final class HostileMember {
         }
 
         @Override
-        public void read(long offset, int size, ReadSink sink) throws FsException {
+        public void copyTo(long offset, int size, ReadSink sink) throws FsException {
           sink.expect(size);
           ByteBuffer bytes = ByteBuffer.allocateDirect(size);
           try (SourceFile file = source.open(path)) {

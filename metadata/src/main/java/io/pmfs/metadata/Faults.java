@@ -7,8 +7,8 @@ interface Faults {
   Faults NONE = new Faults() {};
 
   /** Called before a read. */
-  default void read() throws RocksDBException {}
+  default void beforeRead() throws RocksDBException {}
 
   /** Called before a write. */
-  default void write() throws RocksDBException {}
+  default void beforeWrite() throws RocksDBException {}
 }

@@ -31,7 +31,7 @@ final class NumberMark {
   }
 
   /** The first number that was not assigned in this session; 0 if not known. */
-  long read() {
+  long load() {
     try {
       if (file != null && Files.size(file) == Long.BYTES) {
         return Math.max(0, ByteBuffer.wrap(Files.readAllBytes(file)).getLong());

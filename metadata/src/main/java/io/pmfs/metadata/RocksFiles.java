@@ -77,7 +77,7 @@ final class RocksFiles {
     try {
       Files.createDirectories(directory);
       files.refuseUnknown();
-      faults.read();
+      faults.beforeRead();
       return files.openStore(memoryBytes, false, faults, options -> {});
     } catch (FileAlreadyExistsException e) {
       throw new NamespaceException(
@@ -101,7 +101,7 @@ final class RocksFiles {
     loadLibrary();
     RocksFiles files = new RocksFiles(directory);
     try {
-      faults.read();
+      faults.beforeRead();
       return files.openStore(memoryBytes, true, faults, options -> {});
     } catch (RocksDBException e) {
       closeAll(files.opened);

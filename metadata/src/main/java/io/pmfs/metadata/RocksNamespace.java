@@ -123,7 +123,7 @@ public final class RocksNamespace implements Namespace {
       String bootId,
       NumberMark mark,
       Consumer<String> log) {
-    session = new StateSession(directory, found, id, bootId, mark.read(), log);
+    session = new StateSession(directory, found, id, bootId, mark.load(), log);
     database =
         new Database(place, found.store(), found.failure(), RocksFiles::openInMemory, memoryBytes);
     numbers = new InodeNumbers(database, mark, session.firstNumber());

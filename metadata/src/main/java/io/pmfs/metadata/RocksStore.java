@@ -64,7 +64,7 @@ final class RocksStore implements AutoCloseable {
 
   byte @Nullable [] get(Family family, byte[] key) {
     try {
-      faults.read();
+      faults.beforeRead();
       return db.get(handle(family), point, key);
     } catch (RocksDBException e) {
       throw failed("read", e);
@@ -77,7 +77,7 @@ final class RocksStore implements AutoCloseable {
       return List.of();
     }
     try {
-      faults.read();
+      faults.beforeRead();
       return db.multiGetAsList(point, Collections.nCopies(keys.size(), handle(family)), keys);
     } catch (RocksDBException e) {
       throw failed("read", e);
@@ -104,7 +104,7 @@ final class RocksStore implements AutoCloseable {
     /** Whether there is a pair at this position; throws if that cannot be determined. */
     boolean isValid() {
       try {
-        faults.read();
+        faults.beforeRead();
         if (pairs.isValid()) {
           return true;
         }
@@ -136,7 +136,7 @@ final class RocksStore implements AutoCloseable {
   /** Applies all changes or none; they survive the process and, if synced, the machine. */
   void apply(List<Change> changes, boolean sync) {
     try (WriteBatch batch = new WriteBatch(BATCH_RESERVED_BYTES)) {
-      faults.write();
+      faults.beforeWrite();
       for (Change change : changes) {
         add(batch, change);
       }

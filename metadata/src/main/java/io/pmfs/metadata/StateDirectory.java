@@ -85,7 +85,7 @@ final class StateDirectory {
     for (boolean again = false; ; again = true) {
       NamespaceException failed;
       try {
-        return read(RocksFiles.open(directory, memoryBytes, faults), null);
+        return load(RocksFiles.open(directory, memoryBytes, faults), null);
       } catch (NamespaceException e) {
         failed = e;
       }
@@ -105,7 +105,7 @@ final class StateDirectory {
 
   private Found readable(NamespaceException failed) {
     try {
-      return read(RocksFiles.openReadOnly(directory, memoryBytes, faults), failed.getMessage());
+      return load(RocksFiles.openReadOnly(directory, memoryBytes, faults), failed.getMessage());
     } catch (NamespaceException e) {
       if (e.kind() == Kind.REFUSED) {
         throw e;
@@ -118,7 +118,7 @@ final class StateDirectory {
     return new Found(null, String.valueOf(failed.getMessage()), true, 0, null, 1, 0, null);
   }
 
-  private Found read(RocksStore store, @Nullable String failure) {
+  private Found load(RocksStore store, @Nullable String failure) {
     boolean read = false;
     try {
       boolean isNew = isNew(store);
@@ -260,7 +260,7 @@ final class StateDirectory {
   void takeBallast() throws IOException {
     Path ballast = directory.resolve(BALLAST);
     try {
-      faults.write();
+      faults.beforeWrite();
     } catch (RocksDBException e) {
       throw new IOException(e);
     }

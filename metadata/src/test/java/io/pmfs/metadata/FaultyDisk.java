@@ -13,14 +13,14 @@ final class FaultyDisk implements Faults {
   final AtomicInteger writesLeft = new AtomicInteger(-1);
 
   @Override
-  public void read() throws RocksDBException {
+  public void beforeRead() throws RocksDBException {
     if (failsReads) {
       throw failure("Input/output error");
     }
   }
 
   @Override
-  public void write() throws RocksDBException {
+  public void beforeWrite() throws RocksDBException {
     if (writesLeft.get() >= 0 && writesLeft.getAndDecrement() == 0) {
       failsWrites = true;
     }

@@ -12,13 +12,13 @@ final class FullDiskTest {
   private static final Faults FULL =
       new Faults() {
         @Override
-        public void read() throws RocksDBException {
+        public void beforeRead() throws RocksDBException {
           throw new RocksDBException(
               "While appending to file: 000004.log: No space left on device");
         }
 
         @Override
-        public void write() {}
+        public void beforeWrite() {}
       };
 
   @Test

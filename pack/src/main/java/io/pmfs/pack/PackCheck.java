@@ -29,7 +29,7 @@ public final class PackCheck {
       }
       throw new PackException(directory + ": not a pack: it has no " + PackManifest.FILE_NAME);
     }
-    PackManifest manifest = PackManifest.read(directory);
+    PackManifest manifest = PackManifest.load(directory);
     progress.enter(Phase.CHECKING, manifest.shards().size(), manifest.size());
     List<String> wrong = Collections.synchronizedList(new ArrayList<>());
     Parallel.forEach(

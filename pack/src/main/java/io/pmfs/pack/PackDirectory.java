@@ -80,7 +80,7 @@ final class PackDirectory implements AutoCloseable {
     PackDirectory opened = new PackDirectory(directory, marker);
     try {
       opened.lock();
-      opened.read(header);
+      opened.loadFinished(header);
     } catch (IOException | PackException e) {
       marker.close();
       throw e;
@@ -159,7 +159,7 @@ final class PackDirectory implements AutoCloseable {
     throw new PackException(directory + ": another pmfs pack is writing it; wait until it ends");
   }
 
-  private void read(String header) throws IOException, PackException {
+  private void loadFinished(String header) throws IOException, PackException {
     ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(marker.size()));
     while (bytes.hasRemaining() && marker.read(bytes) >= 0) {}
     String text = new String(bytes.array(), UTF_8);

@@ -71,8 +71,8 @@ public record PackManifest(
    */
   public record Shard(String name, long size, long tarSize, long members, String sha256) {}
 
-  /** Reads the manifest of a finished pack. */
-  public static PackManifest read(Path directory) throws IOException, PackException {
+  /** Loads the manifest of a finished pack. */
+  public static PackManifest load(Path directory) throws IOException, PackException {
     Path file = directory.resolve(FILE_NAME);
     try {
       PackManifest manifest = JSON.fromJson(Files.readString(file, UTF_8), PackManifest.class);

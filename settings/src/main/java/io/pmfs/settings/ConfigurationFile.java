@@ -54,7 +54,7 @@ public record ConfigurationFile(
       TomlParseError first = toml.errors().get(0);
       throw MountFailure.usage(at(path, first.position()) + ": " + first.getMessage());
     }
-    return new Reader(path, toml).read();
+    return new Reader(path, toml).parse();
   }
 
   private static String at(Path path, @Nullable TomlPosition position) {
@@ -63,7 +63,7 @@ public record ConfigurationFile(
 
   /** Walks the parsed file, keeping each value's line. */
   private record Reader(Path path, TomlParseResult toml) {
-    ConfigurationFile read() throws MountFailure {
+    ConfigurationFile parse() throws MountFailure {
       Map<Path, Map<MountOption<?>, Setting>> mounts = new LinkedHashMap<>();
       Object section = toml.get(List.of(SECTION));
       if (section instanceof TomlTable table) {

@@ -63,11 +63,11 @@ final class Declaration<T> {
 
   /** The path of a file or a directory. */
   static Declaration<Path> path(String key, String placeholder) {
-    return read(key, placeholder, (text, world) -> world.resolve(text));
+    return ofFiles(key, placeholder, (text, world) -> world.resolve(text));
   }
 
   /** A value read from one or more files, whose paths the text names. */
-  static <T> Declaration<T> read(
+  static <T> Declaration<T> ofFiles(
       String key, String placeholder, BiFunction<String, Surroundings, T> parser) {
     return new Declaration<>(
             Kind.VALUE, key, placeholder, (texts, world) -> parser.apply(texts.get(0), world))

@@ -4,8 +4,8 @@ import static io.pmfs.settings.Declaration.argument;
 import static io.pmfs.settings.Declaration.choice;
 import static io.pmfs.settings.Declaration.flag;
 import static io.pmfs.settings.Declaration.list;
+import static io.pmfs.settings.Declaration.ofFiles;
 import static io.pmfs.settings.Declaration.path;
-import static io.pmfs.settings.Declaration.read;
 import static io.pmfs.settings.Declaration.value;
 
 import io.pmfs.cluster.members.ClusterSecret;
@@ -128,7 +128,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "the nodes of the cluster: a,b,c or node[01-16]; some may be absent. Default: the"
                   + " nodes of the Slurm job");
   public static final MountOption<List<String>> NODES_FILE =
-      read("nodes-file", "FILE", (text, world) -> NodeList.ofFile(world.resolve(text)))
+      ofFiles("nodes-file", "FILE", (text, world) -> NodeList.ofFile(world.resolve(text)))
           .in(Group.CLUSTER)
           .suchAs("/home/ada/nodes")
           .means("the same, from a file with one host per line");
@@ -145,7 +145,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "the address of this machine that the other nodes use; default: its address in the"
                   + " list of nodes");
   public static final MountOption<ClusterSecret> CLUSTER_SECRET_FILE =
-      read(
+      ofFiles(
               "cluster-secret-file",
               "FILE",
               (text, world) -> ClusterSecret.ofFile(world.resolve(text)))
@@ -156,7 +156,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " secret instead. Default: the secret in the shared directory, which the first"
                   + " node creates");
   public static final MountOption<List<Path>> CLUSTER_TLS =
-      read("cluster-tls", "CERTIFICATES,KEY,AUTHORITIES", ClusterParser::tls)
+      ofFiles("cluster-tls", "CERTIFICATES,KEY,AUTHORITIES", ClusterParser::tls)
           .naming(ClusterParser::files)
           .in(Group.CLUSTER)
           .suchAs("/etc/pmfs/node.pem,/etc/pmfs/node.key,/etc/pmfs/ca.pem")

@@ -90,7 +90,7 @@ public final class MountTable {
   }
 
   /** The table of this process; {@code root} is / except in tests. */
-  static MountTable read(Path root) throws IOException {
+  static MountTable load(Path root) throws IOException {
     return parse(new String(Files.readAllBytes(root.resolve("proc/self/mountinfo")), ISO_8859_1));
   }
 

@@ -294,7 +294,7 @@ public final class Registry {
   }
 
   private @Nullable Entry last(String name) throws MountFailure {
-    return stranger == OWN ? read(entryFile(name)) : lastOfStranger(name);
+    return stranger == OWN ? load(entryFile(name)) : lastOfStranger(name);
   }
 
   private @Nullable Entry lastOfStranger(String name) throws MountFailure {
@@ -302,7 +302,7 @@ public final class Registry {
     if (!isPlain(entryFile(name)) || !isTheirs(socket)) {
       return null;
     }
-    Entry entry = read(entryFile(name));
+    Entry entry = load(entryFile(name));
     return entry != null && entry.name().equals(name) ? entry.at(socket, entry.detached()) : null;
   }
 
@@ -374,7 +374,7 @@ public final class Registry {
   public List<Known> known() throws MountFailure {
     List<Known> known = new ArrayList<>();
     for (Path file : entryFiles()) {
-      Entry entry = stranger == OWN ? read(file) : find(nameIn(file));
+      Entry entry = stranger == OWN ? load(file) : find(nameIn(file));
       if (entry != null) {
         boolean running = stranger != OWN || isRunning(nameIn(file));
         known.add(new Known(entry, running, directory, stranger));
@@ -391,7 +391,7 @@ public final class Registry {
     }
   }
 
-  private static @Nullable Entry read(Path file) {
+  private static @Nullable Entry load(Path file) {
     try {
       if (Files.size(file) > MAX_ENTRY_BYTES) {
         return null;

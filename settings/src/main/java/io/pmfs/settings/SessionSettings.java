@@ -108,8 +108,8 @@ public record SessionSettings(
     return MountSettings.of(mountpoint, OptionValues.resumed(settings, secret, surroundings));
   }
 
-  /** Writes a file that only this user can read, and that is complete whenever it exists. */
-  public void write(Path file) throws IOException {
+  /** Saves to a file that only this user can read, and that is complete whenever it exists. */
+  public void save(Path file) throws IOException {
     Path next = file.resolveSibling(file.getFileName() + ".new");
     Files.deleteIfExists(next);
     Files.createFile(
@@ -160,8 +160,8 @@ public record SessionSettings(
     return object;
   }
 
-  /** Reads what {@link #write} wrote. */
-  public static SessionSettings read(Path file) throws IOException {
+  /** Loads what {@link #save} saved. */
+  public static SessionSettings load(Path file) throws IOException {
     try {
       return of(JsonParser.parseString(Files.readString(file, UTF_8)).getAsJsonObject());
     } catch (JsonParseException

@@ -141,7 +141,7 @@ public record Surroundings(
 
   public MountTable mounts() throws MountFailure {
     try {
-      return MountTable.read(root);
+      return MountTable.load(root);
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.CANNOT, "/proc/self/mountinfo: cannot be read: " + Reason.of(e), e);

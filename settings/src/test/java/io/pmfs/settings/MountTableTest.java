@@ -82,6 +82,6 @@ final class MountTableTest {
 
   @Test
   void read_ofThisMachine_knowsTheRoot() throws Exception {
-    assertThat(MountTable.read(Path.of("/")).holding(Path.of("/"))).isNotNull();
+    assertThat(MountTable.load(Path.of("/")).holding(Path.of("/"))).isNotNull();
   }
 }

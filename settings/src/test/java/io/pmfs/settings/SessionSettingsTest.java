@@ -41,7 +41,7 @@ final class SessionSettingsTest {
     Configuration configuration = world.configuration(options, null);
     MountSettings settings = configuration.toSettings(world.surroundings());
     Path log = Objects.requireNonNull(settings.observation().logFile());
-    SessionSettings.begin(configuration, settings, log, false).of(SOURCE).write(file);
+    SessionSettings.begin(configuration, settings, log, false).of(SOURCE).save(file);
     return settings;
   }
 
@@ -54,7 +54,7 @@ final class SessionSettingsTest {
             world.uid,
             "ada",
             world.root);
-    return SessionSettings.read(file).toSettings(others);
+    return SessionSettings.load(file).toSettings(others);
   }
 
   private void edit(java.util.function.Consumer<JsonObject> change) throws IOException {
@@ -149,7 +149,7 @@ final class SessionSettingsTest {
     world.environment.put("PMFS_EVICTION", "lru");
     Configuration configuration = world.configuration(options, null);
     begin();
-    SessionSettings session = SessionSettings.read(file);
+    SessionSettings session = SessionSettings.load(file);
     assertThat(session.configuration().toJson()).isEqualTo(configuration.toJson());
     assertThat(session.source()).isEqualTo(SOURCE);
   }
@@ -180,11 +180,11 @@ final class SessionSettingsTest {
   void read_damagedOrOfAnotherFormat_isOneLine() throws Exception {
     begin();
     edit(object -> object.addProperty("format", 2));
-    assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
+    assertThatThrownBy(() -> SessionSettings.load(file)).isInstanceOf(IOException.class);
     Files.writeString(file, "{\"format\": 1, \"options\": [");
-    assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
+    assertThatThrownBy(() -> SessionSettings.load(file)).isInstanceOf(IOException.class);
     Files.writeString(file, "{\"format\": 1}");
-    assertThatThrownBy(() -> SessionSettings.read(file)).isInstanceOf(IOException.class);
+    assertThatThrownBy(() -> SessionSettings.load(file)).isInstanceOf(IOException.class);
   }
 
   /** Recorded from pmfs 0.1.0: every later version must resume such a session. */
@@ -211,7 +211,7 @@ final class SessionSettingsTest {
     assertThat(cluster.tls()).startsWith(Path.of("/home/ada/node.pem")).hasSize(3);
     assertThat(cluster.secret()).isNotNull();
 
-    SessionSettings.read(file).write(file);
+    SessionSettings.load(file).save(file);
     assertThat(JsonParser.parseString(Files.readString(file)))
         .isEqualTo(JsonParser.parseString(Files.readString(recorded)));
   }
@@ -231,7 +231,7 @@ final class SessionSettingsTest {
     world.environment.put("PMFS_TIER", "ssd:tier");
     options.clear();
     begin();
-    assertThat(SessionSettings.read(file).pinned().keySet())
+    assertThat(SessionSettings.load(file).pinned().keySet())
         .containsAll(MountOption.values().stream().filter(o -> !o.pathsIn("x").isEmpty()).toList());
   }
 }

@@ -28,7 +28,7 @@ final class CompressedShard implements SourceFile {
       throws FsException, ShardException {
     try (BufferPool.Loan loan = scratch.take(SeekTable.READ_BYTES)) {
       SeekTable table =
-          SeekTable.read(
+          SeekTable.load(
               shard.size(),
               loan.buffer(),
               (offset, destination) -> readFully(shard, file, offset, destination));

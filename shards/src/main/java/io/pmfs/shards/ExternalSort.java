@@ -216,10 +216,10 @@ final class ExternalSort implements AutoCloseable {
         current = more ? list.next() : NONE;
         return more;
       }
-      return file != null && read(file);
+      return file != null && decode(file);
     }
 
-    private boolean read(DataInputStream in) throws IOException {
+    private boolean decode(DataInputStream in) throws IOException {
       int keySize;
       try {
         keySize = in.readInt();

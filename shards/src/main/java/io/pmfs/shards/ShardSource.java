@@ -40,7 +40,7 @@ public final class ShardSource {
       if (before != null) {
         before.close();
       }
-      before = read(place);
+      before = openIndex(place);
       if (before != null && set.isIndexedBy(before)) {
         return new ShardStore(store, before, memory);
       }
@@ -70,7 +70,7 @@ public final class ShardSource {
   public static @Nullable ShardStore reopen(
       BackingStore store, List<Path> indices, String fingerprint, DirectMemory memory) {
     for (Path place : indices) {
-      ShardIndex index = read(place);
+      ShardIndex index = openIndex(place);
       if (index != null && index.fingerprint().equals(fingerprint)) {
         return new ShardStore(store, index, memory);
       }
@@ -81,7 +81,7 @@ public final class ShardSource {
     return null;
   }
 
-  private static @Nullable ShardIndex read(Path place) {
+  private static @Nullable ShardIndex openIndex(Path place) {
     if (!Files.exists(place)) {
       return null;
     }

@@ -28,7 +28,7 @@ final class SparseMap {
     this.limit = limit;
   }
 
-  Extents.Builder read() throws FsException {
+  Extents.Builder parse() throws FsException {
     Extents.Builder pieces = new Extents.Builder();
     long count = number();
     for (long i = 0; i < count; i++) {

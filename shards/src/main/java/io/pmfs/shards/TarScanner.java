@@ -166,7 +166,7 @@ final class TarScanner {
       if (size > most) {
         throw damaged(at, "an extended header of " + size + " bytes is too long");
       }
-      byte[] content = read(at + BLOCK_BYTES, (int) size);
+      byte[] content = bytes(at + BLOCK_BYTES, (int) size);
       at = padded(at + BLOCK_BYTES, size);
       return content;
     }
@@ -266,7 +266,7 @@ final class TarScanner {
       if (member.size() < BLOCK_BYTES) {
         return false;
       }
-      byte[] block = read(member.data(), BLOCK_BYTES);
+      byte[] block = bytes(member.data(), BLOCK_BYTES);
       return isZero(block) || isHeader(block);
     }
 
@@ -297,7 +297,7 @@ final class TarScanner {
         throws ShardException, FsException {
       checkFits(data, stored);
       SparseMap map = new SparseMap(in, data, data + stored);
-      Extents.Builder pieces = map.read();
+      Extents.Builder pieces = map.parse();
       long begin = padded(data, map.end() - data);
       long size = records.number("GNU.sparse.realsize", records.number("GNU.sparse.size", 0));
       return sized(begin, stored - (begin - data), size, pieces);
@@ -320,10 +320,10 @@ final class TarScanner {
     }
 
     private byte[] block(long offset) throws ShardException, FsException {
-      return read(offset, BLOCK_BYTES);
+      return bytes(offset, BLOCK_BYTES);
     }
 
-    private byte[] read(long offset, int count) throws ShardException, FsException {
+    private byte[] bytes(long offset, int count) throws ShardException, FsException {
       if (count > end - offset) {
         throw damaged(at, "the file ends in the middle of a header");
       }

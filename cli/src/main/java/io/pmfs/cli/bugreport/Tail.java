@@ -29,7 +29,7 @@ final class Tail {
     }
     try (FileChannel channel = opened) {
       long from = Math.max(0, channel.size() - MOST);
-      byte[] bytes = read(channel, from);
+      byte[] bytes = bytes(channel, from);
       int begin = from == 0 ? 0 : indexOf(bytes, '\n') + 1;
       return Arrays.copyOfRange(bytes, begin, bytes.length);
     }
@@ -42,7 +42,7 @@ final class Tail {
       return null;
     }
     try (FileChannel channel = opened) {
-      byte[] bytes = read(channel, 0);
+      byte[] bytes = bytes(channel, 0);
       int end = bytes.length;
       while (end > 0 && bytes.length == MOST && bytes[end - 1] != '\n') {
         end--;
@@ -85,7 +85,7 @@ final class Tail {
     return FileChannel.open(file, options);
   }
 
-  private static byte[] read(FileChannel channel, long from) throws IOException {
+  private static byte[] bytes(FileChannel channel, long from) throws IOException {
     ByteBuffer buffer = ByteBuffer.allocate(MOST);
     long position = from;
     while (buffer.hasRemaining()) {

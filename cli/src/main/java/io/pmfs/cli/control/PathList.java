@@ -43,19 +43,19 @@ public final class PathList {
   }
 
   /**
-   * Reads the file that an option names, or standard input for {@code -}; returns the number of
+   * Parses the file that an option names, or standard input for {@code -}; returns the number of
    * paths.
    *
    * @throws IOException if the sink fails
    */
-  public static long read(
+  public static long parse(
       String option, String file, Invocation invocation, DatasetPaths dataset, Sink sink)
       throws MountFailure, IOException {
     if (file.equals("-")) {
-      return new PathList(dataset, "standard input", sink).read(option, invocation.in());
+      return new PathList(dataset, "standard input", sink).parse(option, invocation.in());
     }
     try (InputStream in = open(option, file, invocation)) {
-      return new PathList(dataset, file, sink).read(option, in);
+      return new PathList(dataset, file, sink).parse(option, in);
     }
   }
 
@@ -72,7 +72,7 @@ public final class PathList {
     return new MountFailure(ExitStatus.USAGE, option + ": " + file + ": " + Reason.of(e), e);
   }
 
-  private long read(String option, InputStream bytes) throws IOException, MountFailure {
+  private long parse(String option, InputStream bytes) throws IOException, MountFailure {
     BufferedReader in = new BufferedReader(new InputStreamReader(bytes, ISO_8859_1), 64 << 10);
     for (int c = next(option, in); c >= 0; c = next(option, in)) {
       if (c == '\n') {

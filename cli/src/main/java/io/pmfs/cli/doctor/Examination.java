@@ -235,7 +235,7 @@ final class Examination {
     Path devices = surroundings.root().resolve("sys/block");
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(devices, "pmem*")) {
       for (Path entry : entries) {
-        BlockDevice device = BlockDevice.read(entry);
+        BlockDevice device = BlockDevice.fromSysfs(entry);
         if (device == null || isUsed(entry, device, mounted)) {
           continue;
         }
@@ -280,7 +280,7 @@ final class Examination {
     }
     Path root = surroundings.root();
     Path node = surroundings.resolveLinks(root.resolve(source.substring(1)));
-    return BlockDevice.read(root.resolve("sys/class/block").resolve(node.getFileName()));
+    return BlockDevice.fromSysfs(root.resolve("sys/class/block").resolve(node.getFileName()));
   }
 
   /** A DAX device that the kernel uses as ordinary memory has no device file. */

@@ -45,7 +45,7 @@ final class PathListTest {
     world.in = new ByteArrayInputStream(bytes.getBytes(ISO_8859_1));
     List<Optional<FileName>> lines = new ArrayList<>();
     long count =
-        PathList.read(
+        PathList.parse(
             "--list",
             "-",
             world.invocation(),
@@ -144,14 +144,14 @@ final class PathListTest {
     Files.writeString(world.directory.resolve("list.txt"), "a\n/b\n");
 
     assertThatThrownBy(
-            () -> PathList.read("--list", "list.txt", world.invocation(), DATASET, path -> {}))
+            () -> PathList.parse("--list", "list.txt", world.invocation(), DATASET, path -> {}))
         .hasMessageStartingWith("list.txt:2: /b: outside of");
   }
 
   @Test
   void read_missingFile_namesTheOption() {
     assertThatThrownBy(
-            () -> PathList.read("--order", "no.txt", world.invocation(), DATASET, path -> {}))
+            () -> PathList.parse("--order", "no.txt", world.invocation(), DATASET, path -> {}))
         .hasMessage("--order: no.txt: no such file or directory");
   }
 }

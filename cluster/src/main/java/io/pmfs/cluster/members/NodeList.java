@@ -46,7 +46,7 @@ public final class NodeList {
   public static List<String> ofFile(Path file) {
     Set<String> hosts = new LinkedHashSet<>();
     int number = 0;
-    for (String line : read(file).split("\n", -1)) {
+    for (String line : text(file).split("\n", -1)) {
       number++;
       int comment = line.indexOf('#');
       String host = (comment < 0 ? line : line.substring(0, comment)).strip();
@@ -60,7 +60,7 @@ public final class NodeList {
     return List.copyOf(hosts);
   }
 
-  private static String read(Path file) {
+  private static String text(Path file) {
     byte[] bytes;
     try (InputStream in = Files.newInputStream(file)) {
       bytes = in.readNBytes(MAX_FILE_BYTES + 1);

@@ -255,7 +255,7 @@ final class BatchAnswer {
       out.writeByte(PeerFrames.FILE);
       PeerFormat.putStatus(out, status);
       out.writeInt(size).writeInt(0);
-      PeerResponder.read(content, 0, size, out);
+      PeerResponder.collect(content, 0, size, out);
       OptionalInt recorded =
           size > 0 && size <= Blocks.SIZE ? content.checksum(0) : OptionalInt.empty();
       int sum =

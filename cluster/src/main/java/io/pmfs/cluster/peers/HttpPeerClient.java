@@ -222,7 +222,7 @@ public final class HttpPeerClient implements PeerClient {
   }
 
   @Override
-  public Given read(
+  public Given fetch(
       Member peer,
       FileName path,
       SourceVersion expected,
@@ -265,7 +265,7 @@ public final class HttpPeerClient implements PeerClient {
       throws PeerException {
     int start = destination.position();
     SmallRead read = new SmallRead(item, destination);
-    link.read(read);
+    link.perform(read);
     return new Given(read.result(link.peer, start), List.of());
   }
 

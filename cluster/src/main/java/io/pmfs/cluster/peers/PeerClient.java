@@ -40,14 +40,15 @@ public interface PeerClient extends AutoCloseable {
   Map<FileName, byte[]> extendedAttributes(Member peer, FileName path) throws PeerException;
 
   /**
-   * Reads a range, which must lie within the file, and compares it with the checksums that the peer
-   * sent. On failure the destination's content is undefined; its position and limit are unchanged.
+   * Fetches a range, which must lie within the file, and compares it with the checksums that the
+   * peer sent. On failure the destination's content is undefined; its position and limit are
+   * unchanged.
    *
    * @param expected the version of the file that the range must be from
    * @param onlyCopies whether the peer must read from its tiers only, not from the source
    * @param destination a direct buffer, filled from its position to its limit
    */
-  Given read(
+  Given fetch(
       Member peer,
       FileName path,
       SourceVersion expected,

@@ -43,14 +43,14 @@ final class PeerClientHandler extends ChannelInboundHandlerAdapter {
       if (current == null) {
         ctx.close(); // no request is in progress
       } else {
-        read(ctx, current, message);
+        receive(ctx, current, message);
       }
     } finally {
       ReferenceCountUtil.release(message);
     }
   }
 
-  private void read(ChannelHandlerContext ctx, PeerExchange current, Object message) {
+  private void receive(ChannelHandlerContext ctx, PeerExchange current, Object message) {
     if (message instanceof HttpResponse head) {
       boolean isUpgrade = head.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
       if (head.decoderResult().isFailure() || isUpgrade) {

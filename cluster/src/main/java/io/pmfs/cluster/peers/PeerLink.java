@@ -124,9 +124,9 @@ public final class PeerLink {
     }
   }
 
-  /** Reads a small file, alone or with others; returns when the read has ended. */
-  void read(SmallRead read) {
-    (read.item().onlyCopies() ? smallCopies : smallReads).read(read);
+  /** Performs a small read, alone or with others; returns when it has ended. */
+  void perform(SmallRead read) {
+    (read.item().onlyCopies() ? smallCopies : smallReads).perform(read);
   }
 
   /** Sends a request, and returns when the reader has the whole answer. */

@@ -250,7 +250,7 @@ final class PeerResponder {
       ByteBuf out = answer.allocate(size);
       boolean isReady = false;
       try {
-        read(content, range.from(), size, out);
+        collect(content, range.from(), size, out);
         isReady = true;
       } finally {
         if (!isReady) {
@@ -272,12 +272,12 @@ final class PeerResponder {
     }
   }
 
-  /** Reads a whole range into a buffer, at its writer index. */
-  static void read(PeerService.Content content, long offset, int size, ByteBuf out)
+  /** Collects a whole range in a buffer, at its writer index. */
+  static void collect(PeerService.Content content, long offset, int size, ByteBuf out)
       throws FsException, PeerException {
     int start = out.writerIndex();
     if (size > 0) {
-      content.read(offset, size, new PeerSinks.Memory(out));
+      content.copyTo(offset, size, new PeerSinks.Memory(out));
     }
     if (out.writerIndex() - start != size) {
       throw new IllegalStateException(
@@ -296,7 +296,7 @@ final class PeerResponder {
         new PeerSinks.Stream(answer, sendfile, () -> answer.begin(code, headers))) {
       for (long at = range.from(); at < range.to() && !answer.isGone(); ) {
         int size = (int) Math.min(HttpLimits.MAX_CHECKED_BYTES, range.to() - at);
-        content.read(at, size, sink);
+        content.copyTo(at, size, sink);
         at += size;
       }
       if (sink.sent() != range.size()) {

@@ -56,6 +56,6 @@ public interface PeerService {
      *
      * @throws PeerException of kind REFUSED if the copy is gone and only copies may be read
      */
-    void read(long offset, int size, ReadSink sink) throws FsException, PeerException;
+    void copyTo(long offset, int size, ReadSink sink) throws FsException, PeerException;
   }
 }

@@ -29,7 +29,7 @@ final class SmallReads {
   }
 
   /** Returns when the read has ended. */
-  void read(SmallRead read) {
+  void perform(SmallRead read) {
     List<SmallRead> mine = enter(read) ? List.of(read) : read.await();
     if (mine == null) {
       return;

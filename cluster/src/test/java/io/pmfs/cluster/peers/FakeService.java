@@ -210,7 +210,7 @@ public final class FakeService implements PeerService {
     }
 
     @Override
-    public void read(long offset, int size, ReadSink sink) throws FsException {
+    public void copyTo(long offset, int size, ReadSink sink) throws FsException {
       reads.incrementAndGet();
       sink.expect(size);
       // In three pieces, of which the second is read into what the sink offers.

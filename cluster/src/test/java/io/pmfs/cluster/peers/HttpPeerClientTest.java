@@ -151,7 +151,7 @@ final class HttpPeerClientTest {
 
   private byte[] read() throws PeerException {
     ByteBuffer destination = ByteBuffer.allocateDirect(CONTENT.length);
-    client.read(peer, FileName.of("f"), FakeService.version(CONTENT), 0, destination, false);
+    client.fetch(peer, FileName.of("f"), FakeService.version(CONTENT), 0, destination, false);
     byte[] bytes = new byte[CONTENT.length];
     destination.flip().get(bytes);
     return bytes;
@@ -258,7 +258,7 @@ final class HttpPeerClientTest {
         catchThrowableOfType(
             PeerException.class,
             () ->
-                client.read(
+                client.fetch(
                     peer,
                     FileName.of("f"),
                     FakeService.version(new byte[200_000]),
@@ -380,7 +380,7 @@ final class HttpPeerClientTest {
           catchThrowableOfType(
               PeerException.class,
               () ->
-                  patient.read(
+                  patient.fetch(
                       peer,
                       FileName.of("f"),
                       FakeService.version(large),
@@ -441,7 +441,7 @@ final class HttpPeerClientTest {
         catchThrowableOfType(
             PeerException.class,
             () ->
-                client.read(
+                client.fetch(
                     peer, FileName.of("f"), FakeService.version(CONTENT), 0, destination, false));
     assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
     assertThat(destination.remaining()).isEqualTo(CONTENT.length);
@@ -531,7 +531,7 @@ final class HttpPeerClientTest {
             new Thread(
                 () -> {
                   try {
-                    patient.read(
+                    patient.fetch(
                         peer,
                         FileName.of("f"),
                         FakeService.version(CONTENT),

@@ -205,7 +205,7 @@ final class PeerCurlTest {
   private void read(@Nullable PeerTls tls) throws PeerException {
     try (HttpPeerClient client = new HttpPeerClient(FakeService.key(), tls, FakeService.PATIENT)) {
       ByteBuffer destination = ByteBuffer.allocateDirect(large.length);
-      client.read(
+      client.fetch(
           PeerHttpTest.member(server, 1),
           FileName.of("a b/large"),
           FakeService.version(large),

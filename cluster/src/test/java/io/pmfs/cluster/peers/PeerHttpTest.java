@@ -112,7 +112,7 @@ final class PeerHttpTest {
     ByteBuffer destination = ByteBuffer.allocateDirect(size + 5).position(3).limit(3 + size);
     SourceStatus status =
         client
-            .read(peer, FileName.of(path), FakeService.version(whole), offset, destination, false)
+            .fetch(peer, FileName.of(path), FakeService.version(whole), offset, destination, false)
             .status();
     assertThat(status).isEqualTo(FakeService.statusOf(FakeService.REGULAR, whole.length));
     assertThat(destination.hasRemaining()).isFalse();
@@ -173,7 +173,7 @@ final class PeerHttpTest {
     byte[] whole = file("f", 100, "memory");
     ByteBuffer destination = ByteBuffer.allocateDirect(100);
     SourceVersion other = new SourceVersion(100, Instant.ofEpochSecond(5));
-    assertThatThrownBy(() -> client.read(peer, FileName.of("f"), other, 0, destination, false))
+    assertThatThrownBy(() -> client.fetch(peer, FileName.of("f"), other, 0, destination, false))
         .hasMessageContaining("412")
         .extracting(e -> ((PeerException) e).kind())
         .isEqualTo(PeerException.Kind.REFUSED);
@@ -201,7 +201,7 @@ final class PeerHttpTest {
     byte[] whole = file("uncopied", 10, "memory");
     assertThatThrownBy(
             () ->
-                client.read(
+                client.fetch(
                     peer,
                     FileName.of("uncopied"),
                     FakeService.version(whole),
@@ -263,7 +263,7 @@ final class PeerHttpTest {
     try {
       ByteBuffer destination = ByteBuffer.allocateDirect(1 << 20);
       PeerClient.Given given =
-          keeping.read(
+          keeping.fetch(
               peer, FileName.of("large"), FakeService.version(whole), 1 << 20, destination, false);
 
       assertThat(given.holders()).isEqualTo(service.holders);
@@ -383,7 +383,7 @@ final class PeerHttpTest {
     try (HttpPeerClient other = new HttpPeerClient(key, null, FakeService.PATIENT)) {
       assertThatThrownBy(
               () ->
-                  other.read(
+                  other.fetch(
                       whom,
                       FileName.of("f"),
                       FakeService.version(whole),

@@ -46,7 +46,7 @@ final class SmallReadsTest {
     for (int i = 0; i < count; i++) {
       SmallRead read = small();
       all.add(read);
-      Thread thread = new Thread(() -> reads.read(read));
+      Thread thread = new Thread(() -> reads.perform(read));
       threads.add(thread);
       thread.start();
       Await.until("it asks or waits", () -> thread.getState() == Thread.State.WAITING);

@@ -90,7 +90,7 @@ public final class TaskJson {
     private boolean deep;
     private final List<String> others = new ArrayList<>();
 
-    void read(String name, JsonReader in) throws IOException {
+    void parse(String name, JsonReader in) throws IOException {
       if (in.peek() == JsonToken.NULL) {
         in.nextNull();
         return;
@@ -166,17 +166,17 @@ public final class TaskJson {
   }
 
   /**
-   * Reads a request. Throws IllegalArgumentException, with a message fit for the user, if it is
+   * Parses a request. Throws IllegalArgumentException, with a message fit for the user, if it is
    * malformed.
    *
    * @param listed its paths, if they are not in the JSON; else null
    */
-  public static TaskRequest read(JsonReader in, @Nullable TaskPaths listed) throws IOException {
+  public static TaskRequest parse(JsonReader in, @Nullable TaskPaths listed) throws IOException {
     try {
       Fields fields = new Fields();
       in.beginObject();
       while (in.hasNext()) {
-        fields.read(in.nextName(), in);
+        fields.parse(in.nextName(), in);
       }
       in.endObject();
       if (listed != null && fields.paths != null) {

@@ -103,6 +103,6 @@ final class TaskJsonTest {
   }
 
   private static TaskRequest read(String json) throws IOException {
-    return TaskJson.read(new JsonReader(new StringReader(json)), null);
+    return TaskJson.parse(new JsonReader(new StringReader(json)), null);
   }
 }
