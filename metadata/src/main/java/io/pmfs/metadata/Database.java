@@ -248,9 +248,9 @@ final class Database implements AutoCloseable {
           Overlay instead = overlay;
           RocksStore base = state;
           if (instead != null) {
-            instead.apply(batch.changes);
+            instead.apply(batch.changes());
           } else if (base != null) {
-            base.apply(batch.changes, sync);
+            base.apply(batch.changes(), sync);
           }
           return true;
         });
@@ -447,7 +447,7 @@ final class Database implements AutoCloseable {
       if (!closed && overlay == null && base != null) {
         Batch batch = new Batch();
         last.accept(batch);
-        base.apply(batch.changes, true);
+        base.apply(batch.changes(), true);
         base.flush();
       }
     } catch (StoreFailure e) {
@@ -483,29 +483,5 @@ final class Database implements AutoCloseable {
   @FunctionalInterface
   interface Visitor {
     boolean visit(byte[] key, byte[] value);
-  }
-
-  /** Changes that are applied together, in order. */
-  static final class Batch {
-    private final List<Change> changes = new ArrayList<>();
-
-    private Batch() {}
-
-    void add(Change change) {
-      changes.add(change);
-    }
-
-    void put(Family family, byte[] key, byte[] value) {
-      changes.add(Change.put(family, key, value));
-    }
-
-    void delete(Family family, byte[] key) {
-      changes.add(Change.delete(family, key));
-    }
-
-    /** Deletes every key of a grouped family that starts with this number. */
-    void deleteGroup(Family family, long number) {
-      changes.add(Change.deleteGroup(family, Keys.number(number)));
-    }
   }
 }

@@ -1,6 +1,5 @@
 package io.pmfs.metadata;
 
-import io.pmfs.metadata.Database.Batch;
 import io.pmfs.metadata.Values.NameValue;
 import java.util.ArrayList;
 import java.util.List;
