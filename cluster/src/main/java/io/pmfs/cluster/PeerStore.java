@@ -27,8 +27,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The source of a dataset that several nodes hold together. A node asks the owner for a name or a
@@ -40,8 +38,6 @@ import org.slf4j.LoggerFactory;
  * does not ask those that follow.
  */
 public final class PeerStore implements BackingStore {
-  private static final Logger log = LoggerFactory.getLogger(PeerStore.class);
-
   /** A large file is read in pieces of this size, in turn from each node that may have a copy. */
   private static final int SPREAD_BYTES = 1 << 20;
 
@@ -51,12 +47,7 @@ public final class PeerStore implements BackingStore {
   private final BackingStore source;
   private final Owners owners;
   private final PeerClient client;
-  private final Suspects suspects;
-
-  /** Peers that wait for a source which answers this node; they are asked for copies only. */
-  private final Suspects withoutSource;
-
-  private final SourceProbes probes;
+  private final PeerQuestions peers;
 
   /**
    * The paths whose names or attributes other nodes are being asked for, by threads that hold the
@@ -84,8 +75,6 @@ public final class PeerStore implements BackingStore {
       CacheBuilder.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(1)).build();
 
   private final LongAdder bytes = new LongAdder();
-  private final LongAdder answers = new LongAdder();
-  private final LongAdder misses = new LongAdder();
 
   PeerStore(
       BackingStore source,
@@ -106,12 +95,10 @@ public final class PeerStore implements BackingStore {
       Suspects suspects,
       Suspects withoutSource,
       Duration patience) {
-    this.withoutSource = withoutSource;
-    this.probes = new SourceProbes(withoutSource, patience);
     this.source = source;
     this.owners = owners;
     this.client = client;
-    this.suspects = suspects;
+    this.peers = new PeerQuestions(owners, suspects, withoutSource, patience);
   }
 
   /** Bytes and answers that peers gave, and how often a peer gave none. */
@@ -120,12 +107,12 @@ public final class PeerStore implements BackingStore {
   }
 
   public Statistics statisticsOfPeers() {
-    return new Statistics(bytes.sum(), answers.sum(), misses.sum());
+    return new Statistics(bytes.sum(), peers.answers(), peers.misses());
   }
 
   /** Whether a peer failed, or failed to reach the source, and has not answered since. */
   boolean isSuspected(Member peer) {
-    return suspects.isSuspected(peer) || withoutSource.isSuspected(peer);
+    return peers.isSuspected(peer) || peers.lacksSource(peer);
   }
 
   /**
@@ -146,13 +133,16 @@ public final class PeerStore implements BackingStore {
   }
 
   private <T> @Nullable T askLocked(
-      FileName path, List<Member> members, Question<T> question, SourceProbes.Probe same) {
+      FileName path,
+      List<Member> members,
+      PeerQuestions.Question<T> question,
+      SourceProbes.Probe same) {
     if (members.isEmpty() || owners.isSelf(members.get(0))) {
       return null;
     }
     askedElsewhere.add(path);
     try {
-      return ask(members, question, same);
+      return peers.ask(members, question, same);
     } finally {
       askedElsewhere.remove(path);
     }
@@ -173,70 +163,6 @@ public final class PeerStore implements BackingStore {
       return answer.run();
     } finally {
       ANSWERING.remove();
-    }
-  }
-
-  /** A question to a peer. */
-  private interface Question<T> {
-    T ask(Member peer) throws PeerException;
-  }
-
-  /**
-   * The answer of the first member that gives one; null if none does before this node's turn.
-   *
-   * @param same asks the source the same question
-   */
-  private <T> @Nullable T ask(List<Member> members, Question<T> question, SourceProbes.Probe same) {
-    for (Member member : members) {
-      if (owners.isSelf(member)) {
-        return null;
-      }
-      T answer = ask(member, question, same);
-      if (answer != null) {
-        return answer;
-      }
-    }
-    return null;
-  }
-
-  private <T> @Nullable T ask(Member peer, Question<T> question, SourceProbes.Probe same) {
-    if (!suspects.mayAsk(peer) || !withoutSource.mayAsk(peer)) {
-      return null;
-    }
-    long askedNanos = withoutSource.nanoTime();
-    SourceProbes.Question open = probes.begin(peer, same);
-    try {
-      T answer = askNow(peer, question);
-      if (answer != null) {
-        withoutSource.answered(peer, askedNanos);
-      }
-      return answer;
-    } finally {
-      open.close();
-    }
-  }
-
-  /** Asks a peer for a copy, which needs no source, unless the peer failed recently. */
-  private <T> @Nullable T askForCopy(Member peer, Question<T> question) {
-    return suspects.mayAsk(peer) ? askNow(peer, question) : null;
-  }
-
-  private <T> @Nullable T askNow(Member peer, Question<T> question) {
-    try {
-      T answer = question.ask(peer);
-      suspects.answered(peer);
-      answers.increment();
-      return answer;
-    } catch (PeerException e) {
-      misses.increment();
-      switch (e.kind()) {
-        case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(e.getMessage()));
-        case REFUSED, FAILED -> {
-          suspects.answered(peer);
-          log.debug("{}: {}", peer, e.getMessage());
-        }
-      }
-      return null;
     }
   }
 
@@ -299,7 +225,7 @@ public final class PeerStore implements BackingStore {
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
     FileName target =
-        ask(
+        peers.ask(
             owners.of(Paths.parent(path)),
             peer -> client.readSymbolicLink(peer, path),
             () -> source.readSymbolicLink(path));
@@ -311,7 +237,7 @@ public final class PeerStore implements BackingStore {
     Map<FileName, byte[]> attributes =
         path.size() == 0
             ? null
-            : ask(
+            : peers.ask(
                 owners.of(Paths.parent(path)),
                 peer -> client.extendedAttributes(peer, path),
                 () -> source.extendedAttributes(path));
@@ -335,7 +261,7 @@ public final class PeerStore implements BackingStore {
 
   @Override
   public void close() {
-    probes.close();
+    peers.close();
     source.close();
   }
 
@@ -385,7 +311,7 @@ public final class PeerStore implements BackingStore {
                 found[0] = readCopy(peer, offset, range);
                 return found[0] != null
                     ? Owners.Help.GAVE
-                    : suspects.isSuspected(peer) ? Owners.Help.UNKNOWN : Owners.Help.HAS_NONE;
+                    : peers.isSuspected(peer) ? Owners.Help.UNKNOWN : Owners.Help.HAS_NONE;
               });
       return has ? found[0] : null;
     }
@@ -397,7 +323,7 @@ public final class PeerStore implements BackingStore {
           return null;
         }
         SourceStatus status = readFromOwner(owner, offset, range);
-        if (status == null && withoutSource.isSuspected(owner)) {
+        if (status == null && peers.lacksSource(owner)) {
           status = readCopy(owner, offset, range);
         }
         if (status != null) {
@@ -410,7 +336,7 @@ public final class PeerStore implements BackingStore {
     private @Nullable SourceStatus readFromOwner(Member owner, long offset, ByteBuffer range) {
       readElsewhere.add(path);
       try {
-        return ask(
+        return peers.ask(
             owner,
             peer -> fetch(peer, offset, range, false),
             () -> probe(offset, range.remaining()));
@@ -445,7 +371,7 @@ public final class PeerStore implements BackingStore {
     }
 
     private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
-      return askForCopy(peer, holder -> fetch(holder, offset, range, true));
+      return peers.askForCopy(peer, holder -> fetch(holder, offset, range, true));
     }
 
     private void probe(long offset, int size) throws FsException {

@@ -3,8 +3,8 @@
  * between nodes.
  *
  * <p><b>Start reading</b> at {@link Cluster}, which puts the parts together, and {@link PeerStore},
- * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link
- * io.pmfs.cluster.peers.HttpPeerClient HttpPeerClient} asks, {@link
+ * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link PeerQuestions}
+ * leaves out who failed, {@link io.pmfs.cluster.peers.HttpPeerClient HttpPeerClient} asks, {@link
  * io.pmfs.cluster.peers.PeerServer PeerServer} and {@link DatasetService} answer, {@link
  * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there.
  *

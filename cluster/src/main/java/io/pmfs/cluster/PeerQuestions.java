@@ -1,0 +1,126 @@
+package io.pmfs.cluster;
+
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks peers, except those that failed recently, and counts their answers. Safe for use by many
+ * threads.
+ */
+final class PeerQuestions implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(PeerQuestions.class);
+
+  private final Owners owners;
+  private final Suspects suspects;
+
+  /** Peers that wait for a source which answers this node; they are asked for copies only. */
+  private final Suspects withoutSource;
+
+  private final SourceProbes probes;
+  private final LongAdder answers = new LongAdder();
+  private final LongAdder misses = new LongAdder();
+
+  /**
+   * @param patience how long a peer may wait before this node asks the source the same question
+   */
+  PeerQuestions(Owners owners, Suspects suspects, Suspects withoutSource, Duration patience) {
+    this.owners = owners;
+    this.suspects = suspects;
+    this.withoutSource = withoutSource;
+    this.probes = new SourceProbes(withoutSource, patience);
+  }
+
+  long answers() {
+    return answers.sum();
+  }
+
+  /** How often a peer gave no answer. */
+  long misses() {
+    return misses.sum();
+  }
+
+  /** Whether a peer failed and has not answered since. */
+  boolean isSuspected(Member peer) {
+    return suspects.isSuspected(peer);
+  }
+
+  /** Whether a peer failed to reach the source and has not answered since. */
+  boolean lacksSource(Member peer) {
+    return withoutSource.isSuspected(peer);
+  }
+
+  /** A question to a peer. */
+  interface Question<T> {
+    T ask(Member peer) throws PeerException;
+  }
+
+  /**
+   * The answer of the first member that gives one; null if none does before this node's turn.
+   *
+   * @param same asks the source the same question
+   */
+  <T> @Nullable T ask(List<Member> members, Question<T> question, SourceProbes.Probe same) {
+    for (Member member : members) {
+      if (owners.isSelf(member)) {
+        return null;
+      }
+      T answer = ask(member, question, same);
+      if (answer != null) {
+        return answer;
+      }
+    }
+    return null;
+  }
+
+  <T> @Nullable T ask(Member peer, Question<T> question, SourceProbes.Probe same) {
+    if (!suspects.mayAsk(peer) || !withoutSource.mayAsk(peer)) {
+      return null;
+    }
+    long askedNanos = withoutSource.nanoTime();
+    SourceProbes.Question open = probes.begin(peer, same);
+    try {
+      T answer = askNow(peer, question);
+      if (answer != null) {
+        withoutSource.answered(peer, askedNanos);
+      }
+      return answer;
+    } finally {
+      open.close();
+    }
+  }
+
+  /** Asks a peer for a copy, which needs no source, unless the peer failed recently. */
+  <T> @Nullable T askForCopy(Member peer, Question<T> question) {
+    return suspects.mayAsk(peer) ? askNow(peer, question) : null;
+  }
+
+  private <T> @Nullable T askNow(Member peer, Question<T> question) {
+    try {
+      T answer = question.ask(peer);
+      suspects.answered(peer);
+      answers.increment();
+      return answer;
+    } catch (PeerException e) {
+      misses.increment();
+      switch (e.kind()) {
+        case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(e.getMessage()));
+        case REFUSED, FAILED -> {
+          suspects.answered(peer);
+          log.debug("{}: {}", peer, e.getMessage());
+        }
+      }
+      return null;
+    }
+  }
+
+  @Override
+  public void close() {
+    probes.close();
+  }
+}
