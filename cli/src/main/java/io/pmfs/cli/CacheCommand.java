@@ -138,10 +138,13 @@ final class CacheCommand implements Callable<Integer> {
   private List<Dataset> selected(List<Dataset> found) throws MountFailure {
     List<Dataset> chosen = wanted.isEmpty() ? found : named(found);
     if (unusedFor != null) {
-      Instant limit = invocation.clock().instant().minus(span("--unused-for", unusedFor));
+      Duration unused = MountFailure.parsing("--unused-for", unusedFor, TimeSpan::parse);
+      Instant limit = invocation.clock().instant().minus(unused);
       chosen = chosen.stream().filter(dataset -> dataset.lastUsed().isBefore(limit)).toList();
     }
-    return keep == null ? chosen : beyond(chosen, size("--keep", keep));
+    return keep == null
+        ? chosen
+        : beyond(chosen, MountFailure.parsing("--keep", keep, ByteSize::parse));
   }
 
   private List<Dataset> named(List<Dataset> found) throws MountFailure {
@@ -174,22 +177,6 @@ final class CacheCommand implements Callable<Integer> {
       }
     }
     return chosen;
-  }
-
-  private static Duration span(String option, String text) throws MountFailure {
-    try {
-      return TimeSpan.parse(text);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
-    }
-  }
-
-  private static long size(String option, String text) throws MountFailure {
-    try {
-      return ByteSize.parse(text);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
-    }
   }
 
   private int purge(CacheContents contents, List<Dataset> datasets) throws MountFailure {

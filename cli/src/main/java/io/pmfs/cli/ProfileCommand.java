@@ -102,8 +102,9 @@ final class ProfileCommand implements Callable<Integer> {
   @Override
   public Integer call() throws MountFailure {
     ProfileKey key = key();
-    Duration pause = time("--interval", interval);
-    Duration limit = span == null ? null : time("--for", span);
+    Duration pause = MountFailure.parsing("--interval", interval, TimeSpan::parsePositive);
+    Duration limit =
+        span == null ? null : MountFailure.parsing("--for", span, TimeSpan::parsePositive);
     if (top < 1 || top > MOST_ROWS) {
       throw MountFailure.usage("--top: '" + top + "' is not a number from 1 to " + MOST_ROWS);
     }
@@ -139,14 +140,6 @@ final class ProfileCommand implements Callable<Integer> {
                 Arrays.stream(ProfileKey.values())
                     .map(ProfileKey::word)
                     .collect(Collectors.joining(", "))));
-  }
-
-  private static Duration time(String option, String text) throws MountFailure {
-    try {
-      return TimeSpan.parsePositive(text);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
-    }
   }
 
   /** The daemon that serves a mount point; null if the place is a file. */

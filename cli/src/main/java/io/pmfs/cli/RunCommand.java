@@ -185,15 +185,11 @@ final class RunCommand implements Callable<Integer> {
   }
 
   private long graceSeconds() throws MountFailure {
-    try {
-      Duration time = TimeSpan.parse(grace);
-      if (time.compareTo(LONGEST_GRACE) <= 0) {
-        return time.toSeconds();
-      }
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, "--grace: " + e.getMessage(), e);
+    Duration time = MountFailure.parsing("--grace", grace, TimeSpan::parse);
+    if (time.compareTo(LONGEST_GRACE) > 0) {
+      throw MountFailure.usage("--grace: '" + grace + "' is more than an hour");
     }
-    throw MountFailure.usage("--grace: '" + grace + "' is more than an hour");
+    return time.toSeconds();
   }
 
   /** The arguments of the mount, which reads the other configuration itself. */

@@ -4,7 +4,6 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.settings.ByteSize;
-import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -171,14 +170,10 @@ final class StageCommand extends TaskCommand {
     if (text == null) {
       return 0;
     }
-    try {
-      long bytes = ByteSize.parse(text);
-      if (bytes > 0) {
-        return bytes;
-      }
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
+    long bytes = MountFailure.parsing(option, text, ByteSize::parse);
+    if (bytes <= 0) {
+      throw MountFailure.usage(option + ": '" + text + "': a size must be larger than zero");
     }
-    throw MountFailure.usage(option + ": '" + text + "': a size must be larger than zero");
+    return bytes;
   }
 }

@@ -113,7 +113,8 @@ final class StatusCommand implements Callable<Integer> {
       mountpointText = interval; // "--watch /mnt/dataset": that was not a number of seconds
       interval = DEFAULT_INTERVAL;
     }
-    return watch(interval(interval));
+    String text = interval.matches("\\d+") ? interval + "s" : interval;
+    return watch(MountFailure.parsing("--watch", text, TimeSpan::parsePositive));
   }
 
   private int watch(Duration pause) throws MountFailure {
@@ -174,14 +175,6 @@ final class StatusCommand implements Callable<Integer> {
     @Override
     public StatusReport ask(Registry.Entry mount) throws MountFailure {
       return StatusCommand.ask(mount);
-    }
-  }
-
-  private static Duration interval(String text) throws MountFailure {
-    try {
-      return TimeSpan.parsePositive(text.matches("\\d+") ? text + "s" : text);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, "--watch: " + e.getMessage(), e);
     }
   }
 

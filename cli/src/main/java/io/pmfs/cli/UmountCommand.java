@@ -83,8 +83,11 @@ final class UmountCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws MountFailure {
-    Duration timeout = span("--timeout", timeoutText);
-    graceEnd = System.nanoTime() + (graceText == null ? 0 : span("--grace", graceText).toNanos());
+    Duration timeout = MountFailure.parsing("--timeout", timeoutText, TimeSpan::parse);
+    graceEnd = System.nanoTime();
+    if (graceText != null) {
+      graceEnd += MountFailure.parsing("--grace", graceText, TimeSpan::parse).toNanos();
+    }
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
     MountTable.Mount found = surroundings.mounts().at(mountpoint);
@@ -101,14 +104,6 @@ final class UmountCommand implements Callable<Integer> {
       throw registries.notMounted(mountpoint);
     }
     return ExitStatus.DONE;
-  }
-
-  private static Duration span(String option, String text) throws MountFailure {
-    try {
-      return TimeSpan.parse(text);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(ExitStatus.USAGE, option + ": " + e.getMessage(), e);
-    }
   }
 
   private boolean isMounted(Path mountpoint) throws MountFailure {

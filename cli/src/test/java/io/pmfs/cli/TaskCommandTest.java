@@ -119,7 +119,7 @@ final class TaskCommandTest {
     assertThat(world.execute("stage", "mnt")).isEqualTo(ExitStatus.DONE);
 
     assertThat(tasks.last().request())
-        .isEqualTo(new TaskRequest.Stage(ALL, NO_LIMITS, null, false, false));
+        .isEqualTo(new TaskRequest.Stage(TaskPaths.of(ALL), NO_LIMITS, null, false, false, false));
     assertThat(world.output())
         .isEqualTo(
             "pmfs: %s: staged 5 files; 5 files of 5.0 KiB in 2.0s (2.5 KiB/s)\n".formatted(mnt()));
@@ -141,10 +141,11 @@ final class TaskCommandTest {
     assertThat(tasks.last().request())
         .isEqualTo(
             new TaskRequest.Stage(
-                List.of(FileName.of("a"), FileName.of("b")),
+                TaskPaths.of(List.of(FileName.of("a"), FileName.of("b"))),
                 new Limits(9, 2 << 20, 7),
                 "ssd:/x",
                 true,
+                false,
                 false));
   }
 
@@ -153,7 +154,7 @@ final class TaskCommandTest {
     assertThat(world.execute("stage", "--metadata-only", "mnt")).isZero();
 
     assertThat(tasks.last().request())
-        .isEqualTo(new TaskRequest.Stage(ALL, NO_LIMITS, null, false, true));
+        .isEqualTo(new TaskRequest.Stage(TaskPaths.of(ALL), NO_LIMITS, null, false, true, false));
     assertThat(world.output()).contains("imported names and attributes of 5 files; ");
   }
 
@@ -244,17 +245,22 @@ final class TaskCommandTest {
     assertThat(tasks.last().request().with(TaskPaths.of(tasks.last().paths)))
         .isEqualTo(
             new TaskRequest.Prefetch(
-                List.of(FileName.of("b"), FileName.of("a")), new Limits(3, 0, 0), 2L << 30));
+                TaskPaths.of(List.of(FileName.of("b"), FileName.of("a"))),
+                new Limits(3, 0, 0),
+                2L << 30,
+                0));
   }
 
   @Test
   void evictAndVerify_paths_becomeTheirTasks() {
     assertThat(world.execute("evict", "mnt/a")).isZero();
-    assertThat(tasks.last().request()).isEqualTo(new TaskRequest.Evict(List.of(FileName.of("a"))));
+    assertThat(tasks.last().request())
+        .isEqualTo(new TaskRequest.Evict(TaskPaths.of(List.of(FileName.of("a")))));
     assertThat(world.output()).contains("dropped the copies of 5 files");
 
     assertThat(world.execute("verify", "--source", "--repair", "mnt")).isZero();
-    assertThat(tasks.last().request()).isEqualTo(new TaskRequest.Verify(ALL, true, true));
+    assertThat(tasks.last().request())
+        .isEqualTo(new TaskRequest.Verify(TaskPaths.of(ALL), true, true));
     assertThat(world.output()).contains("verified 5 files");
   }
 

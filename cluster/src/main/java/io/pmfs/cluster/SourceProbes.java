@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import java.time.Duration;
 import java.util.Map;
@@ -46,13 +47,7 @@ final class SourceProbes implements AutoCloseable {
   SourceProbes(Suspects suspects, Duration patience) {
     this.suspects = suspects;
     this.patienceNanos = patience.toNanos();
-    daemon("pmfs-slow-peers", this::watch);
-  }
-
-  private static void daemon(String name, Runnable work) {
-    Thread thread = new Thread(work, name);
-    thread.setDaemon(true);
-    thread.start();
+    DaemonThread.start("pmfs-slow-peers", this::watch);
   }
 
   /** The threads that ask the source in place of one peer. */
@@ -139,7 +134,7 @@ final class SourceProbes implements AutoCloseable {
             Probing probing = probings.computeIfAbsent(question.peer.id(), id -> new Probing());
             if (probing.enter()) {
               question.isProbed = true;
-              daemon("pmfs-source-probe", () -> question.ask(probing));
+              DaemonThread.start("pmfs-source-probe", () -> question.ask(probing));
             }
           }
         }

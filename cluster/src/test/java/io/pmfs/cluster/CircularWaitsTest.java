@@ -48,7 +48,7 @@ final class CircularWaitsTest {
   private static final int READERS = 2;
 
   private final HttpPeerClient http =
-      new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT);
+      new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT, peer -> false, null);
   private final List<HttpPeerClient> clients = new ArrayList<>();
 
   /** Nodes wait here before they ask for anything. */
@@ -104,7 +104,8 @@ final class CircularWaitsTest {
 
   /** Waits at the barriers, then asks over HTTP. */
   private PeerClient waiting() {
-    HttpPeerClient client = new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT);
+    HttpPeerClient client =
+        new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT, peer -> false, null);
     clients.add(client);
     return (PeerClient)
         Proxy.newProxyInstance(

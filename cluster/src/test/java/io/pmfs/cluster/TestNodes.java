@@ -181,7 +181,8 @@ final class TestNodes implements AutoCloseable {
       Tier tier =
           new DirectoryTier(
               new TierSettings("ssd:0", "ssd", place.resolve("tier"), capacity, 0),
-              isNew ? Tier.Usage.NONE : null);
+              isNew ? Tier.Usage.NONE : null,
+              null);
       copies =
           new Copies(
               namespace,

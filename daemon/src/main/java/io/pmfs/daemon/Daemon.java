@@ -14,6 +14,7 @@ import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.SourceIdentity;
 import io.pmfs.settings.Surroundings;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -189,9 +190,7 @@ public final class Daemon implements ControlRequests {
     requireSuccessor(supervision);
     log.info("asked to hand over to the installed version");
     // After the answer was sent.
-    Thread handing = new Thread(this::handOver, "hand-over");
-    handing.setDaemon(true);
-    handing.start();
+    DaemonThread.start("hand-over", this::handOver);
   }
 
   /** The next daemon must be able to continue: with the same source, or while it is away. */

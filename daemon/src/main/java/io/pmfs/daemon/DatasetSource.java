@@ -11,6 +11,7 @@ import io.pmfs.shards.ShardSource;
 import io.pmfs.shards.ShardStore;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -79,7 +80,6 @@ final class DatasetSource implements AutoCloseable {
     boolean file = !settings.form().equals(DIRECTORY) && Files.isRegularFile(source);
     DirectoryStore directory = new DirectoryStore(file ? parent(source) : source);
     CountedBackingStore files = new CountedBackingStore(directory);
-    boolean complete = false;
     try {
       boolean chooses = !file && settings.form().equals(AUTO);
       int tarFiles = chooses ? ShardSet.countIfAlone(files) : 0;
@@ -88,13 +88,11 @@ final class DatasetSource implements AutoCloseable {
               ? shardOf(settings, files)
               : unpacks(settings, files, tarFiles) ? shardsOf(settings, files) : null;
       Form form = file ? Form.TAR : shards == null ? Form.DIRECTORY : Form.TARS;
-      complete = true;
       return new DatasetSource(
           settings, form, directory.identity(), files, shards, tarFiles, null, null);
-    } finally {
-      if (!complete) {
-        files.close();
-      }
+    } catch (Throwable e) {
+      files.close();
+      throw e;
     }
   }
 
@@ -130,11 +128,7 @@ final class DatasetSource implements AutoCloseable {
   private static ReopenedStore inBackground(SourceSettings settings, ReopenedStore.Opener opener) {
     return new ReopenedStore(
         opener,
-        task -> {
-          Thread thread = new Thread(task, "source");
-          thread.setDaemon(true);
-          thread.start();
-        },
+        task -> DaemonThread.start("source", task),
         time -> Thread.sleep(time.toMillis()),
         new SplittableRandom(),
         line -> log.warn("{}: source: {}", settings.path(), line));
@@ -198,9 +192,7 @@ final class DatasetSource implements AutoCloseable {
   @Nullable String replacement(Duration limit) throws InterruptedException {
     Path place = form == Form.TAR ? parent(settings.path()) : settings.path();
     CompletableFuture<@Nullable String> answer = new CompletableFuture<>();
-    Thread looking = new Thread(() -> answer.complete(otherAt(place)), "source-check");
-    looking.setDaemon(true);
-    looking.start();
+    DaemonThread.start("source-check", () -> answer.complete(otherAt(place)));
     try {
       return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException | TimeoutException e) {

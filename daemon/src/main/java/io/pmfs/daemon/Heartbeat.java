@@ -2,6 +2,7 @@ package io.pmfs.daemon;
 
 import io.pmfs.fuse.Bridge;
 import io.pmfs.settings.Reason;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -81,7 +82,7 @@ final class Heartbeat implements AutoCloseable {
   }
 
   void start() {
-    daemon("heartbeat", this::beat);
+    DaemonThread.start("heartbeat", this::beat);
   }
 
   private void beat() {
@@ -127,7 +128,7 @@ final class Heartbeat implements AutoCloseable {
       }
       asker = process;
       InputStream answers = process.getInputStream();
-      daemon("heartbeat-answers", () -> listen(answers));
+      DaemonThread.start("heartbeat-answers", () -> listen(answers));
     }
     asking = true;
     OutputStream questions = process.getOutputStream();
@@ -168,12 +169,6 @@ final class Heartbeat implements AutoCloseable {
       log.debug("heartbeat: {}", e.getMessage());
     }
     asking = false;
-  }
-
-  private static void daemon(String name, Runnable body) {
-    Thread thread = new Thread(body, name);
-    thread.setDaemon(true);
-    thread.start();
   }
 
   @Override

@@ -10,6 +10,7 @@ import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.settings.Reason;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -153,9 +154,7 @@ public final class KeptTasks implements AutoCloseable {
     log.info("task {}: {}", started.id(), started.report().activity());
     keep(begun);
     TaskPaths paths = begun.request().paths();
-    Thread end = new Thread(() -> awaitEnd(started, paths), "task-end");
-    end.setDaemon(true);
-    end.start();
+    DaemonThread.start("task-end", () -> awaitEnd(started, paths));
     return started;
   }
 

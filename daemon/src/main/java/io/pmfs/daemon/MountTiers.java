@@ -15,6 +15,7 @@ import io.pmfs.stage.Bundling;
 import io.pmfs.stage.Compression;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.CopyFormat;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.MissingTier;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierInUseException;
@@ -203,15 +204,12 @@ final class MountTiers {
   }
 
   private static void runInBackground(Runnable task) {
-    Thread thread =
-        new Thread(
-            () -> {
-              Priority.lower();
-              task.run();
-            },
-            "dictionary");
-    thread.setDaemon(true);
-    thread.start();
+    DaemonThread.start(
+        "dictionary",
+        () -> {
+          Priority.lower();
+          task.run();
+        });
   }
 
   /** The name of the first tier. */

@@ -14,6 +14,7 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MetricsAddress;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -122,11 +123,7 @@ final class Observation implements AutoCloseable {
     DaemonLog.add(recent);
     ScheduledExecutorService timer =
         Executors.newSingleThreadScheduledExecutor(
-            task -> {
-              Thread thread = new Thread(task, "metrics-history");
-              thread.setDaemon(true);
-              return thread;
-            });
+            task -> DaemonThread.of("metrics-history", task));
     sampler = timer;
     long interval = History.INTERVAL.toMillis();
     timer.scheduleAtFixedRate(

@@ -205,14 +205,11 @@ public final class PreviousMount {
   }
 
   private void clear(Registration taken) throws MountFailure {
-    boolean isClear = false;
     try {
       clearStale();
-      isClear = true;
-    } finally {
-      if (!isClear) {
-        taken.close();
-      }
+    } catch (Throwable e) {
+      taken.close();
+      throw e;
     }
   }
 

@@ -5,6 +5,7 @@ import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskFinding;
 import io.pmfs.fs.TaskProgress;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.tier.DaemonThread;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,18 +62,15 @@ final class SharedTask implements FileTask {
   }
 
   private static void daemon(String name, Work work) {
-    Thread thread =
-        new Thread(
-            () -> {
-              try {
-                work.run();
-              } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-              }
-            },
-            name);
-    thread.setDaemon(true);
-    thread.start();
+    DaemonThread.start(
+        name,
+        () -> {
+          try {
+            work.run();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
   }
 
   /** This node's part. */

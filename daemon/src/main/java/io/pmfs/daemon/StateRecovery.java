@@ -1,6 +1,7 @@
 package io.pmfs.daemon;
 
 import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.DaemonThread;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,8 +18,7 @@ final class StateRecovery implements AutoCloseable {
 
   private StateRecovery(Namespace namespace) {
     this.namespace = namespace;
-    this.thread = new Thread(this::run, "state");
-    thread.setDaemon(true);
+    this.thread = DaemonThread.of("state", this::run);
   }
 
   static StateRecovery start(Namespace namespace) {

@@ -39,6 +39,7 @@ import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -53,7 +54,6 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -436,14 +436,7 @@ public final class Wiring implements MountOpener {
   }
 
   private static ExecutorService metadataThreads(int count) {
-    AtomicInteger number = new AtomicInteger();
-    return Executors.newFixedThreadPool(
-        count,
-        task -> {
-          Thread thread = new Thread(task, "metadata-" + number.incrementAndGet());
-          thread.setDaemon(true);
-          return thread;
-        });
+    return Executors.newFixedThreadPool(count, DaemonThread.numbered("metadata"));
   }
 
   static MountFailure failure(MountException e) {

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.fs.PathFile;
 import io.pmfs.fs.ScratchFiles;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
@@ -29,7 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class KeptTasksTest {
   private static final TaskRequest REQUEST =
-      new TaskRequest.Evict(List.of(FileName.of("a"), FileName.ofLatin1("\u00ff")));
+      new TaskRequest.Evict(TaskPaths.of(List.of(FileName.of("a"), FileName.ofLatin1("\u00ff"))));
 
   @TempDir private Path directory;
   private Path file = Path.of("unset");
@@ -340,7 +341,10 @@ final class KeptTasksTest {
 
   private static final TaskRequest.Prefetch ORDER =
       new TaskRequest.Prefetch(
-          List.of(FileName.of("a"), FileName.of("b")), new TaskRequest.Limits(0, 0, 0), 1 << 20);
+          TaskPaths.of(List.of(FileName.of("a"), FileName.of("b"))),
+          new TaskRequest.Limits(0, 0, 0),
+          1 << 20,
+          0);
 
   @Test
   void resume_ofAPrefetch_goesOnWhereItWas() throws Exception {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.fs.TaskFinding;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
@@ -69,7 +70,7 @@ final class NodeResourceTest {
   void findings_ofWhatWasBegunHere_areTheNodesOwn() {
     fakes.findings =
         List.of(new TaskFinding(FileName.of("own"), TaskFinding.Kind.FAILED, "a reason"));
-    tasks.start(new TaskRequest.Evict(List.of(FileName.of(""))));
+    tasks.start(new TaskRequest.Evict(TaskPaths.of(List.of(FileName.of("")))));
 
     assertThat(ask("GET", "task/latest/findings", "").json()).isEqualTo("{\"findings\":[]}");
     assertThat(ask("DELETE", "task/latest", "").status()).isEqualTo(409);

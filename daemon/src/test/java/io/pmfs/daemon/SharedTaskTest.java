@@ -86,7 +86,7 @@ final class SharedTaskTest {
 
   @Test
   void evict_inACluster_staysHere() {
-    here.tasks.start(new TaskRequest.Evict(List.of(FileName.of("a"))));
+    here.tasks.start(new TaskRequest.Evict(TaskPaths.of(List.of(FileName.of("a")))));
 
     assertThat(report().nodes()).isEqualTo(1);
     assertThat(nodes.asked).isEmpty();

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
 import io.pmfs.settings.Configuration;
@@ -106,7 +107,12 @@ final class ThirdTierKindTest {
     TaskReport report =
         tasks.start(
             new TaskRequest.Stage(
-                List.of(FileName.of("")), new TaskRequest.Limits(0, 0, 0), null, false, false));
+                TaskPaths.of(List.of(FileName.of(""))),
+                new TaskRequest.Limits(0, 0, 0),
+                null,
+                false,
+                false,
+                false));
     while (report != null && report.isRunning()) {
       LockSupport.parkNanos(1_000_000);
       report = tasks.latest();

@@ -2,6 +2,7 @@ package io.pmfs.fs;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.stage.Staging;
+import io.pmfs.tier.DaemonThread;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -98,7 +99,8 @@ final class RunningTask implements FileTask {
     List<Thread> threads = new ArrayList<>();
     for (int i = 1; i <= count; i++) {
       Thread thread =
-          new Thread(
+          DaemonThread.of(
+              name + "-" + i,
               () -> {
                 try {
                   threadStart.run();
@@ -106,9 +108,7 @@ final class RunningTask implements FileTask {
                 } catch (RuntimeException e) {
                   fail(e);
                 }
-              },
-              name + "-" + i);
-      thread.setDaemon(true);
+              });
       thread.start();
       threads.add(thread);
     }

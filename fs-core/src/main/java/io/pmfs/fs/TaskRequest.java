@@ -1,7 +1,5 @@
 package io.pmfs.fs;
 
-import io.pmfs.metadata.FileName;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,16 +28,6 @@ public sealed interface TaskRequest {
       boolean metadataOnly,
       boolean replicated)
       implements TaskRequest {
-    /** Stages this node's own files. */
-    public Stage(
-        List<FileName> paths,
-        Limits limits,
-        @Nullable String tier,
-        boolean pin,
-        boolean metadataOnly) {
-      this(TaskPaths.of(paths), limits, tier, pin, metadataOnly, false);
-    }
-
     @Override
     public Stage with(TaskPaths other) {
       return new Stage(other, limits, tier, pin, metadataOnly, replicated);
@@ -53,11 +41,6 @@ public sealed interface TaskRequest {
    * @param deep whether copies are read and compared with their checksums
    */
   record Check(TaskPaths paths, boolean replicated, boolean deep) implements TaskRequest {
-    /** Checks this node's own files without reading copies. */
-    public Check(List<FileName> paths) {
-      this(TaskPaths.of(paths), false, false);
-    }
-
     @Override
     public Check with(TaskPaths other) {
       return new Check(other, replicated, deep);
@@ -82,11 +65,6 @@ public sealed interface TaskRequest {
       }
     }
 
-    /** Prefetches a few files, from the first. */
-    public Prefetch(List<FileName> paths, Limits limits, long windowBytes) {
-      this(TaskPaths.of(paths), limits, windowBytes, 0);
-    }
-
     @Override
     public Prefetch with(TaskPaths other) {
       return new Prefetch(other, limits, windowBytes, from);
@@ -105,11 +83,6 @@ public sealed interface TaskRequest {
    * @param repair whether bad copies are dropped
    */
   record Verify(TaskPaths paths, boolean withSource, boolean repair) implements TaskRequest {
-    /** Verifies the copies of a few paths. */
-    public Verify(List<FileName> paths, boolean withSource, boolean repair) {
-      this(TaskPaths.of(paths), withSource, repair);
-    }
-
     @Override
     public Verify with(TaskPaths other) {
       return new Verify(other, withSource, repair);
@@ -118,11 +91,6 @@ public sealed interface TaskRequest {
 
   /** Drops copies, pinned ones too. */
   record Evict(TaskPaths paths) implements TaskRequest {
-    /** Drops the copies of a few paths. */
-    public Evict(List<FileName> paths) {
-      this(TaskPaths.of(paths));
-    }
-
     @Override
     public Evict with(TaskPaths other) {
       return new Evict(other);

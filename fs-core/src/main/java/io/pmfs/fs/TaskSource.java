@@ -4,13 +4,13 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Pace;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.ThreadFactory;
 import java.util.function.BooleanSupplier;
 
 /** The source as used by one task: with several threads, at a pace. */
@@ -38,7 +38,7 @@ final class TaskSource implements AutoCloseable {
     this.jobs = jobs;
     this.pace = pace;
     this.cancelled = cancelled;
-    this.threads = Executors.newFixedThreadPool(jobs, daemon());
+    this.threads = Executors.newFixedThreadPool(jobs, task -> DaemonThread.of("look", task));
     this.tree =
         new Tree(
             namespace,
@@ -46,14 +46,6 @@ final class TaskSource implements AutoCloseable {
             new DirectoryReader(source, threads, pace, cancelled),
             cancelled);
     this.knownTree = new Tree(namespace, fileSystem.importer(), null, cancelled);
-  }
-
-  private static ThreadFactory daemon() {
-    return task -> {
-      Thread thread = new Thread(task, "look");
-      thread.setDaemon(true);
-      return thread;
-    };
   }
 
   int jobs() {

@@ -130,6 +130,11 @@ public final class Copies implements AutoCloseable {
         inode, tier, format, alone ? Bundling.NONE : format.bundling(), memory);
   }
 
+  /** Which copies there are, and their records. */
+  CopyIndex index() {
+    return index;
+  }
+
   CopyFormat format(Tier tier) {
     return index.format(tier);
   }
@@ -351,36 +356,15 @@ public final class Copies implements AutoCloseable {
 
   /** The same for a copy that satisfies the placement. */
   boolean isThere(Inode inode, Placement placement) {
-    if (has(inode, placement)) {
+    if (index.has(inode, placement)) {
       index.confirm(inode);
     }
-    return has(inode, placement);
+    return index.has(inode, placement);
   }
 
   /** Compares a tier with the records in both directions, while both are in use. */
   void compareWithRecords(Tier tier, BooleanSupplier stopping) {
     new TierComparison(namespace, index, tier, format(tier)).run(stopping);
-  }
-
-  /** Whether a copy that satisfies the placement is known. */
-  boolean has(Inode inode, Placement placement) {
-    return index.has(inode, placement);
-  }
-
-  /** See {@link CopyIndex#place}. */
-  boolean place(Inode inode, Placement placement) {
-    return index.place(inode, placement);
-  }
-
-  /** Why no allowed tier works; null if one does. */
-  @Nullable String failure(Placement placement) {
-    return index.failure(placement);
-  }
-
-  /** See {@link CopyIndex#commit}. */
-  boolean commit(Inode inode, BlockWriter writer, CopyRecord copy, BooleanSupplier wanted)
-      throws IOException {
-    return index.commit(inode, writer, copy, wanted);
   }
 
   /**
@@ -401,16 +385,6 @@ public final class Copies implements AutoCloseable {
   /** The same, except for pinned copies. */
   public boolean evictUnpinned(long number) {
     return index.evictUnpinned(number);
-  }
-
-  /** Removes the copy in one tier to make room. */
-  void evict(long number, Tier tier) {
-    index.evict(number, tier);
-  }
-
-  /** See {@link CopyIndex#compact}. */
-  boolean compact(Tier tier) {
-    return index.compact(tier);
   }
 
   /**

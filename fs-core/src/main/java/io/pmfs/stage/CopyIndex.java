@@ -311,14 +311,11 @@ final class CopyIndex {
 
   /** Records a committed copy, and removes the copy if that fails. */
   private void record(long number, Tier tier, CopyRecord placed) { // GUARDED_BY(recordLocks)
-    boolean recorded = false;
     try {
       namespace.putCopy(number, placed);
-      recorded = true;
-    } finally {
-      if (!recorded) {
-        tier.remove(number, placed.extent(), placed.storedSize());
-      }
+    } catch (Throwable e) {
+      tier.remove(number, placed.extent(), placed.storedSize());
+      throw e;
     }
   }
 

@@ -105,7 +105,7 @@ final class Evictor {
     try {
       if (compactions.get() == before) {
         for (Tier tier : copies.tiers()) {
-          if (placement.allows(tier.name()) && copies.compact(tier)) {
+          if (placement.allows(tier.name()) && copies.index().compact(tier)) {
             compactions.incrementAndGet();
           }
         }
@@ -159,7 +159,7 @@ final class Evictor {
         break;
       }
       CopyRecord copy = namespace.copy(victim, tier.name());
-      copies.evict(victim, tier);
+      copies.index().evict(victim, tier);
       surplus -= copy == null ? 0 : copy.storedSize();
       evicted.computeIfAbsent(tier, key -> new LongAdder()).increment();
       gone++;

@@ -2,6 +2,7 @@ package io.pmfs.stage;
 
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -160,16 +161,13 @@ final class FetchThreads {
 
   static ThreadFactory named(String name, Runnable threadStart) {
     AtomicInteger count = new AtomicInteger();
-    return task -> {
-      Runnable started =
-          () -> {
-            threadStart.run();
-            task.run();
-          };
-      Thread thread = new Thread(started, name + "-" + count.incrementAndGet());
-      thread.setDaemon(true);
-      return thread;
-    };
+    return task ->
+        DaemonThread.of(
+            name + "-" + count.incrementAndGet(),
+            () -> {
+              threadStart.run();
+              task.run();
+            });
   }
 
   /** Drops queued work; blocks being read are finished. */

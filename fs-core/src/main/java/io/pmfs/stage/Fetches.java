@@ -115,7 +115,7 @@ final class Fetches {
           if (fetch != null && fetch.isRunning()) {
             return fetch;
           }
-          return copies.has(inode, placement) || !wanted.getAsBoolean()
+          return copies.index().has(inode, placement) || !wanted.getAsBoolean()
               ? null
               : reserve(inode, placement, staged);
         });
@@ -227,7 +227,7 @@ final class Fetches {
   }
 
   private void commit(Fetch fetch) throws IOException {
-    if (!copies.commit(fetch.inode(), fetch.writer(), fetch.record(), fetch::isRunning)) {
+    if (!copies.index().commit(fetch.inode(), fetch.writer(), fetch.record(), fetch::isRunning)) {
       if (fetch.isRunning()) {
         fail(
             fetch,

@@ -58,14 +58,11 @@ final class FramedContent implements AutoCloseable {
     BufferPool.Loan loan = pool.get(this, frame);
     if (loan == null) {
       loan = pool.take(sizeOf(frame));
-      boolean whole = false;
       try {
         decompress(frame, loan.buffer());
-        whole = true;
-      } finally {
-        if (!whole) {
-          loan.release();
-        }
+      } catch (Throwable e) {
+        loan.release();
+        throw e;
       }
       pool.put(this, frame, loan);
     }

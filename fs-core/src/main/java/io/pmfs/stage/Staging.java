@@ -120,8 +120,8 @@ public final class Staging {
     String problem = "its copy was removed repeatedly while it was staged";
     long bytes = 0;
     for (int round = 0; round < ROUNDS; round++) {
-      if (round == 0 ? copies.isThere(inode, placement) : copies.has(inode, placement)) {
-        if (copies.place(inode, placement)) {
+      if (round == 0 ? copies.isThere(inode, placement) : copies.index().has(inode, placement)) {
+        if (copies.index().place(inode, placement)) {
           return new Outcome(there, "", bytes);
         }
         continue;
@@ -136,10 +136,10 @@ public final class Staging {
             there == Outcome.Result.STAGED ? there : Outcome.Result.CANCELLED, "", bytes);
       }
       if (fetch == null) {
-        if (copies.has(inode, placement)) {
+        if (copies.index().has(inode, placement)) {
           continue;
         }
-        String failure = copies.failure(placement);
+        String failure = copies.index().failure(placement);
         if (failure == null
             && (fetches.compact(placement) || fetches.displaceGuests(inode, placement))) {
           continue;

@@ -21,17 +21,12 @@ public final class BufferPool {
   private final @Nullable ByteBuffer[] chunks; // GUARDED_BY(this)
   private final BitSet lent = new BitSet(); // GUARDED_BY(this)
 
-  /** A pool whose loans are at most 1 MiB: a block of a file. */
-  public BufferPool(int bytes) {
-    this(bytes, 1 << 20);
-  }
-
   /**
    * A pool of the given size.
    *
    * @param chunkBytes the largest possible loan
    */
-  BufferPool(int bytes, int chunkBytes) {
+  public BufferPool(int bytes, int chunkBytes) {
     unitCount = bytes / UNIT_BYTES;
     unitsPerChunk = chunkBytes / UNIT_BYTES;
     chunks = new @Nullable ByteBuffer[(unitCount + unitsPerChunk - 1) / unitsPerChunk];

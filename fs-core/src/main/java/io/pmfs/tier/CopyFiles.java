@@ -19,6 +19,8 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongPredicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Copies that are separate files, raw from byte 0 or in a standard format. A copy is written below
@@ -26,6 +28,8 @@ import java.util.function.LongPredicate;
  * incomplete. Safe for use by many threads.
  */
 final class CopyFiles {
+  private static final Logger log = LoggerFactory.getLogger(CopyFiles.class);
+
   /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
   private static final int WRITE_BYTES = 256 << 10;
 
@@ -194,5 +198,13 @@ final class CopyFiles {
             return FileVisitResult.CONTINUE;
           }
         });
+  }
+
+  static void closeQuietly(FileChannel file) {
+    try {
+      file.close();
+    } catch (IOException e) {
+      log.debug("closing a copy: {}", e.getMessage());
+    }
   }
 }

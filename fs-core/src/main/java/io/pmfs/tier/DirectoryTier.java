@@ -1,15 +1,12 @@
 package io.pmfs.tier;
 
-import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.READ;
-import static java.nio.file.StandardOpenOption.WRITE;
 
 import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -56,7 +53,7 @@ public final class DirectoryTier implements Tier {
 
   private final TierSettings settings;
   private final CopyFiles files;
-  private final FileChannel lock;
+  private final TierLock lock;
   private final RememberedDisk disk;
   private final Room room;
   private final Bundles bundles;
@@ -74,11 +71,6 @@ public final class DirectoryTier implements Tier {
 
   private final TierHealth health;
 
-  /** A tier on a disk; see the other constructor. */
-  public DirectoryTier(TierSettings settings, @Nullable Usage usage) throws IOException {
-    this(settings, usage, null);
-  }
-
   /**
    * Opens the directory, creating it if necessary, and drops incomplete copies of an earlier
    * session.
@@ -93,13 +85,15 @@ public final class DirectoryTier implements Tier {
       throws IOException {
     this.settings = settings;
     this.files = new CopyFiles(settings.directory());
-    this.lock = lock(settings.directory());
+    this.lock = new TierLock(settings.directory());
     files.clearIncoming();
     this.dax = daxFiles == null ? null : DaxProbe.probe(files.incoming(), daxFiles, Path.of("/"));
     this.synced = dax != null && dax.isReal();
     this.daxFiles = daxFiles != null && isDirect() ? daxFiles : DaxFiles.NONE;
     FileStore store = Files.getFileStore(settings.directory());
-    this.disk = new RememberedDisk(store::getUsableSpace, DirectoryTier::start);
+    this.disk =
+        new RememberedDisk(
+            store::getUsableSpace, question -> DaemonThread.start("tier-room", question));
     this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk);
     this.bundles =
         new Bundles(
@@ -114,12 +108,6 @@ public final class DirectoryTier implements Tier {
       room.found(fileBytes);
     }
     this.health = new TierHealth(settings.name(), usage != null || isEmpty);
-  }
-
-  private static void start(Runnable question) {
-    Thread thread = new Thread(question, "tier-room");
-    thread.setDaemon(true);
-    thread.start();
   }
 
   private static long bundleBytes(long capacityBytes) {
@@ -457,35 +445,7 @@ public final class DirectoryTier implements Tier {
   public void close() {
     // Copies are closed by the code that opened them.
     bundles.close();
-    stamp(lock);
-    closeQuietly(lock);
-  }
-
-  /**
-   * Locks the directory: two daemons that count and clear the same directory would take each
-   * other's copies for leftovers.
-   */
-  private static FileChannel lock(Path directory) throws IOException {
-    FileChannel file = FileChannel.open(directory.resolve(LOCK), Set.of(CREATE, WRITE), FILE_MODE);
-    try {
-      if (file.tryLock() != null) {
-        stamp(file);
-        return file;
-      }
-    } catch (OverlappingFileLockException e) {
-      // Locked by this process, which is the same as by another.
-    }
-    file.close();
-    throw new TierInUseException(directory);
-  }
-
-  /** Sets the modification time of the lock's file, which says when the tier was last in use. */
-  private static void stamp(FileChannel file) {
-    try {
-      file.write(ByteBuffer.allocate(1), 0);
-    } catch (IOException e) {
-      log.debug("{}: {}", LOCK, e.getMessage());
-    }
+    lock.close();
   }
 
   /**
@@ -500,13 +460,5 @@ public final class DirectoryTier implements Tier {
   private static String message(IOException e) {
     String message = e.getMessage();
     return e instanceof AtomicMoveNotSupportedException || message == null ? e.toString() : message;
-  }
-
-  private static void closeQuietly(FileChannel file) {
-    try {
-      file.close();
-    } catch (IOException e) {
-      log.debug("closing a copy: {}", e.getMessage());
-    }
   }
 }

@@ -7,16 +7,12 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An unfinished copy in a {@link DirectoryTier}: a file, or nothing until it is written as a whole
  * to a bundle. Safe for use by many threads.
  */
 final class IncomingFile implements CopyWriter {
-  private static final Logger log = LoggerFactory.getLogger(IncomingFile.class);
-
   private final DirectoryTier tier;
   private final CopyFiles files;
   private final Bundles bundles;
@@ -160,7 +156,7 @@ final class IncomingFile implements CopyWriter {
       bundled.close();
     }
     if (file != null) {
-      closeQuietly(file);
+      CopyFiles.closeQuietly(file);
     }
     if (!committed) {
       discard();
@@ -179,14 +175,6 @@ final class IncomingFile implements CopyWriter {
       Files.deleteIfExists(path);
     } catch (IOException e) {
       tier.failed(e);
-    }
-  }
-
-  private static void closeQuietly(FileChannel file) {
-    try {
-      file.close();
-    } catch (IOException e) {
-      log.debug("closing a copy: {}", e.getMessage());
     }
   }
 }

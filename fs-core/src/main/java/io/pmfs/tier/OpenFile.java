@@ -3,16 +3,12 @@ package io.pmfs.tier;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An open copy that is a separate file. In directly mapped memory a large copy is answered from its
  * mapping; a small one is cheaper to read than to map (docs/decisions/0008).
  */
 final class OpenFile implements CopyReader {
-  private static final Logger log = LoggerFactory.getLogger(OpenFile.class);
-
   /**
    * The size that the kernel can map in one piece (PMD_SIZE of x86-64, and of AArch64 with 4 KiB
    * pages).
@@ -65,10 +61,6 @@ final class OpenFile implements CopyReader {
       mapping.close();
       mapping = null;
     }
-    try {
-      file.close();
-    } catch (IOException e) {
-      log.debug("closing a copy: {}", e.getMessage());
-    }
+    CopyFiles.closeQuietly(file);
   }
 }

@@ -69,7 +69,6 @@ public final class PoolTier implements Tier {
   public PoolTier(
       Settings settings, MappedMemory memory, @Nullable Usage usage, RandomGenerator random)
       throws IOException {
-    boolean opened = false;
     try {
       this.settings = settings;
       this.dax = memory.dax();
@@ -86,11 +85,9 @@ public final class PoolTier implements Tier {
       room.found(aloneBytes());
       copyCount.set(usage == null || isEmpty ? 0 : usage.copies());
       this.health = new TierHealth(settings.name(), usage != null || isEmpty);
-      opened = true;
-    } finally {
-      if (!opened) {
-        memory.close();
-      }
+    } catch (Throwable e) {
+      memory.close();
+      throw e;
     }
   }
 

@@ -8,8 +8,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -41,12 +39,10 @@ public final class ReopenedStore implements BackingStore {
   private final RandomGenerator random;
   private final Consumer<String> report;
 
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
-  private volatile @Nullable BackingStore store; // written under lock
-  private volatile @Nullable FsException failure; // written under lock
-  private @Nullable Thread opening; // GUARDED_BY(lock)
-  private boolean closed; // GUARDED_BY(lock)
+  private volatile @Nullable BackingStore store; // written under this
+  private volatile @Nullable FsException failure; // written under this
+  private @Nullable Thread opening; // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
 
   /**
    * Starts opening the source.
@@ -69,11 +65,8 @@ public final class ReopenedStore implements BackingStore {
   }
 
   private void open() {
-    lock.lock();
-    try {
+    synchronized (this) {
       opening = Thread.currentThread();
-    } finally {
-      lock.unlock();
     }
     try {
       for (Duration longest = SHORTEST_PAUSE; !tryOnce(); longest = next(longest)) {
@@ -110,8 +103,7 @@ public final class ReopenedStore implements BackingStore {
 
   private boolean succeeded(BackingStore opened) {
     FsException before;
-    lock.lock();
-    try {
+    synchronized (this) {
       if (closed) {
         opened.close();
         return true;
@@ -120,9 +112,7 @@ public final class ReopenedStore implements BackingStore {
       store = opened;
       failure = null;
       opening = null;
-      changed.signalAll();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
     if (before != null) {
       report.accept("is available again");
@@ -132,16 +122,13 @@ public final class ReopenedStore implements BackingStore {
 
   private boolean failed(FsException e) {
     FsException before;
-    lock.lock();
-    try {
+    synchronized (this) {
       before = failure;
       failure = e;
-      changed.signalAll();
+      notifyAll();
       if (closed) {
         return true;
       }
-    } finally {
-      lock.unlock();
     }
     String reason = String.valueOf(e.getMessage());
     if (before == null || !reason.equals(before.getMessage())) {
@@ -162,20 +149,19 @@ public final class ReopenedStore implements BackingStore {
     return last == null ? "it has not answered yet" : String.valueOf(last.getMessage());
   }
 
-  /** Whether the source was opened. */
-  public boolean isThere() {
-    return store != null;
-  }
-
   private BackingStore store(FileName path) throws FsException {
     BackingStore there = store;
     if (there != null) {
       return there;
     }
-    lock.lock();
-    try {
-      while (store == null && failure == null && !closed) {
-        changed.await();
+    synchronized (this) {
+      try {
+        while (store == null && failure == null && !closed) {
+          wait();
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, path.toString(), e);
       }
       there = store;
       FsException last = failure;
@@ -184,11 +170,6 @@ public final class ReopenedStore implements BackingStore {
             last == null ? Errno.EIO : last.errno(), path + ": the source is unavailable");
       }
       return there;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new FsException(Errno.EINTR, path.toString(), e);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -256,17 +237,14 @@ public final class ReopenedStore implements BackingStore {
   @Override
   public void close() {
     BackingStore there;
-    lock.lock();
-    try {
+    synchronized (this) {
       closed = true;
       there = store;
-      changed.signalAll();
+      notifyAll();
       Thread trying = opening;
       if (trying != null) {
         trying.interrupt();
       }
-    } finally {
-      lock.unlock();
     }
     if (there != null) {
       there.close();

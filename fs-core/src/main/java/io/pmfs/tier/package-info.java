@@ -4,10 +4,11 @@
  *
  * <p><b>Start reading</b> at {@link Tier} and {@link BackingStore}, the two contracts. {@link
  * DirectoryTier} keeps copies as files: {@link CopyFiles} and {@link BundleFiles} know their
- * places, {@link IncomingFile} is an unfinished copy. {@link PoolTier} keeps copies in a mapped
- * memory: {@link Pool} allocates it, {@link IncomingAllocation} is an unfinished copy. Both store
- * small copies in {@link Bundles}, count their room in {@link Room} and keep their state in {@link
- * TierHealth}. {@link DirectMemory} lends all memory for requests and tasks.
+ * places, {@link IncomingFile} is an unfinished copy, {@link TierLock} keeps other daemons out.
+ * {@link PoolTier} keeps copies in a mapped memory: {@link Pool} allocates it, {@link
+ * IncomingAllocation} is an unfinished copy. Both store small copies in {@link Bundles}, count
+ * their room in {@link Room} and keep their state in {@link TierHealth}. {@link DirectMemory} lends
+ * all memory for requests and tasks.
  *
  * <p><b>Threads.</b> The package starts none: everything runs on the caller's thread. Only {@link
  * ReopenedStore} keeps a thread, which its caller provides, until the source is open or {@code

@@ -98,7 +98,8 @@ final class Dataset implements AutoCloseable {
       directoryTiers.add(
           new DirectoryTier(
               new TierSettings("ssd:" + i, "ssd", place, capacities[i], 0),
-              lastStop == null ? Tier.Usage.NONE : lastStop.get(i)));
+              lastStop == null ? Tier.Usage.NONE : lastStop.get(i),
+              null));
       tiers.add(new FaultyTier(directoryTiers.get(i)));
       formats.add(new CopyFormat(Compression.NONE, bundling, null, Runnable::run, null));
     }

@@ -54,15 +54,15 @@ final class DatasetTasksTest {
   }
 
   private static TaskRequest.Stage stage(String... paths) {
-    return new TaskRequest.Stage(paths(paths), NO_LIMITS, null, false, false);
+    return new TaskRequest.Stage(TaskPaths.of(paths(paths)), NO_LIMITS, null, false, false, false);
   }
 
   private static TaskRequest.Check check(String... paths) {
-    return new TaskRequest.Check(paths(paths));
+    return new TaskRequest.Check(TaskPaths.of(paths(paths)), false, false);
   }
 
   private static TaskRequest.Evict evict(String... paths) {
-    return new TaskRequest.Evict(paths(paths));
+    return new TaskRequest.Evict(TaskPaths.of(paths(paths)));
   }
 
   private static FileTask ended(FileTasks tasks, TaskRequest request) throws Exception {
@@ -201,7 +201,8 @@ final class DatasetTasksTest {
   @Test
   void stage_ofMetadataOnly_importsAllNamesAndCopiesNothing() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      TaskRequest request = new TaskRequest.Stage(paths(""), NO_LIMITS, null, false, true);
+      TaskRequest request =
+          new TaskRequest.Stage(TaskPaths.of(paths("")), NO_LIMITS, null, false, true, false);
       TaskProgress progress = ended(dataset.tasks, request).progress();
 
       assertThat(progress.done()).isEqualTo(6);
@@ -220,7 +221,8 @@ final class DatasetTasksTest {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM, ROOM)) {
       ended(dataset.tasks, stage("a/one"));
       assertThat(dataset.tiers.get(0).status().copies()).isEqualTo(1);
-      TaskRequest request = new TaskRequest.Stage(paths("a"), NO_LIMITS, "ssd:1", false, false);
+      TaskRequest request =
+          new TaskRequest.Stage(TaskPaths.of(paths("a")), NO_LIMITS, "ssd:1", false, false, false);
       TaskProgress progress = ended(dataset.tasks, request).progress();
 
       assertThat(progress.done()).isEqualTo(3);
@@ -235,7 +237,8 @@ final class DatasetTasksTest {
   @Test
   void start_withATierThatIsNotThere_isRefused() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      TaskRequest request = new TaskRequest.Stage(paths("a"), NO_LIMITS, "pm:0", false, false);
+      TaskRequest request =
+          new TaskRequest.Stage(TaskPaths.of(paths("a")), NO_LIMITS, "pm:0", false, false, false);
 
       assertThatThrownBy(() -> dataset.tasks.start(request))
           .isInstanceOf(IllegalArgumentException.class)
@@ -259,9 +262,10 @@ final class DatasetTasksTest {
             3L * BLOCK)) {
       TaskRequest request =
           new TaskRequest.Stage(
-              paths("f7", "f6", "f5", "f4", "f3", "f2", "f1", "f0"),
+              TaskPaths.of(paths("f7", "f6", "f5", "f4", "f3", "f2", "f1", "f0")),
               new TaskRequest.Limits(1, 0, 0),
               null,
+              false,
               false,
               false);
       FileTask task = ended(dataset.tasks, request);
@@ -311,7 +315,12 @@ final class DatasetTasksTest {
           ended(
               dataset.tasks,
               new TaskRequest.Stage(
-                  paths(""), new TaskRequest.Limits(1, 0, 0), null, false, false));
+                  TaskPaths.of(paths("")),
+                  new TaskRequest.Limits(1, 0, 0),
+                  null,
+                  false,
+                  false,
+                  false));
 
       assertThat(task.progress().done()).isEqualTo(4);
       assertThat(task.progress().noRoom()).isEqualTo(6);
@@ -419,7 +428,9 @@ final class DatasetTasksTest {
   @Test
   void stage_fileThatVanishesOrFails_isTriedTwiceAndReported() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      ended(dataset.tasks, new TaskRequest.Stage(paths(""), NO_LIMITS, null, false, true));
+      ended(
+          dataset.tasks,
+          new TaskRequest.Stage(TaskPaths.of(paths("")), NO_LIMITS, null, false, true, false));
       dataset.store.remove("a/one");
       List<String> reads = new CopyOnWriteArrayList<>();
       dataset.faulty.faults(
@@ -526,7 +537,9 @@ final class DatasetTasksTest {
             4L * BLOCK)) {
       dataset.remount(store -> {}, new LeastRecentlyUsed(new Random(1)));
       ended(dataset.tasks, stage("f0"));
-      TaskRequest pin = new TaskRequest.Stage(paths("f0", "f1"), NO_LIMITS, null, true, false);
+      TaskRequest pin =
+          new TaskRequest.Stage(
+              TaskPaths.of(paths("f0", "f1")), NO_LIMITS, null, true, false, false);
       assertThat(ended(dataset.tasks, pin).progress().isComplete()).isTrue();
       for (int round = 0; round < 3; round++) {
         for (int i = 2; i < 10; i++) {
@@ -580,7 +593,9 @@ final class DatasetTasksTest {
   @Test
   void evict_ofADirectory_dropsItsCopiesAndAsksNothing() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
-      ended(dataset.tasks, new TaskRequest.Stage(paths(""), NO_LIMITS, null, true, false));
+      ended(
+          dataset.tasks,
+          new TaskRequest.Stage(TaskPaths.of(paths("")), NO_LIMITS, null, true, false, false));
       dataset.asked();
       List<Long> gone = new ArrayList<>();
       dataset.fs.onCopyGone(gone::add);
@@ -682,7 +697,8 @@ final class DatasetTasksTest {
             ROOM)) {
       // 100 seconds for each file.
       TaskRequest request =
-          new TaskRequest.Stage(paths(""), new TaskRequest.Limits(2, 1, 0), null, false, false);
+          new TaskRequest.Stage(
+              TaskPaths.of(paths("")), new TaskRequest.Limits(2, 1, 0), null, false, false, false);
       FileTask slow = dataset.tasks.start(request);
       Await.until("one file is staged", () -> slow.progress().done() >= 1);
       for (int i = 0; i < 50; i++) {
@@ -712,7 +728,8 @@ final class DatasetTasksTest {
       // At the task's pace the 200 names would take longer than this test may; once a reader waits
       // for them the task hurries, and may have ended by now.
       TaskRequest request =
-          new TaskRequest.Stage(paths("d"), new TaskRequest.Limits(2, 0, 1), null, false, true);
+          new TaskRequest.Stage(
+              TaskPaths.of(paths("d")), new TaskRequest.Limits(2, 0, 1), null, false, true, false);
       FileTask slow = dataset.tasks.start(request);
       await(started);
 

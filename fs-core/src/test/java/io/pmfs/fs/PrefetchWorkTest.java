@@ -75,7 +75,10 @@ final class PrefetchWorkTest {
   private static FileTask start(Dataset dataset, List<Integer> order) {
     return dataset.tasks.start(
         new TaskRequest.Prefetch(
-            order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW));
+            TaskPaths.of(order.stream().map(i -> FileName.of(name(i))).toList()),
+            LIMITS,
+            WINDOW,
+            0));
   }
 
   private static void read(Dataset dataset, int i) throws Exception {
@@ -162,7 +165,8 @@ final class PrefetchWorkTest {
     try (Dataset dataset = dataset(1L << 30)) {
       FileTask pin =
           dataset.tasks.start(
-              new TaskRequest.Stage(List.of(FileName.of(name(0))), LIMITS, null, true, false));
+              new TaskRequest.Stage(
+                  TaskPaths.of(List.of(FileName.of(name(0)))), LIMITS, null, true, false, false));
       assertThat(pin.await(Duration.ofSeconds(20))).isTrue();
       FileTask task = start(dataset, List.of(0, 1, 2));
       for (int i = 0; i < 3; i++) {
@@ -289,7 +293,10 @@ final class PrefetchWorkTest {
     try (Dataset dataset = dataset(1L << 30)) {
       TaskRequest.Prefetch request =
           new TaskRequest.Prefetch(
-              order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW);
+              TaskPaths.of(order.stream().map(i -> FileName.of(name(i))).toList()),
+              LIMITS,
+              WINDOW,
+              0);
       FileTask first = dataset.tasks.start(request);
       for (int i : order.subList(0, 150)) {
         Await.until("it is ahead", () -> isThere(dataset, i));
@@ -358,7 +365,10 @@ final class PrefetchWorkTest {
   private FileTask startWithClock(Dataset dataset, List<Integer> order, AtomicLong now) {
     TaskRequest.Prefetch request =
         new TaskRequest.Prefetch(
-            order.stream().map(i -> FileName.of(name(i))).toList(), LIMITS, WINDOW);
+            TaskPaths.of(order.stream().map(i -> FileName.of(name(i))).toList()),
+            LIMITS,
+            WINDOW,
+            0);
     RunningTask task = new RunningTask(request, new ScratchFiles(List.of(directory)), () -> {});
     Staging staging =
         dataset.stager.staging(Placement.ANYWHERE, Pace.UNLIMITED, task.counts.bytes::add);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 final class RunningTaskTest {
   private RunningTask task =
       new RunningTask(
-          new TaskRequest.Check(List.of(FileName.of(""))),
+          new TaskRequest.Check(TaskPaths.of(List.of(FileName.of(""))), false, false),
           new ScratchFiles(List.of(Path.of(System.getProperty("java.io.tmpdir")))),
           () -> {});
 

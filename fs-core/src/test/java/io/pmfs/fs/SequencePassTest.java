@@ -63,9 +63,10 @@ final class SequencePassTest {
     FileTask task =
         dataset.tasks.start(
             new TaskRequest.Stage(
-                Arrays.stream(paths).map(FileName::of).toList(),
+                TaskPaths.of(Arrays.stream(paths).map(FileName::of).toList()),
                 new TaskRequest.Limits(4, 0, 0),
                 null,
+                false,
                 false,
                 false));
     assertThat(task.await(Duration.ofSeconds(60))).isTrue();
@@ -147,7 +148,12 @@ final class SequencePassTest {
       FileTask task =
           dataset.tasks.start(
               new TaskRequest.Stage(
-                  List.of(FileName.of("")), new TaskRequest.Limits(4, 0, 20), null, false, false));
+                  TaskPaths.of(List.of(FileName.of(""))),
+                  new TaskRequest.Limits(4, 0, 20),
+                  null,
+                  false,
+                  false,
+                  false));
       assertThat(task.await(Duration.ofSeconds(60))).isTrue();
 
       assertThat(task.progress().isComplete()).isTrue();

@@ -105,8 +105,8 @@ final class SmallMemoryTest {
   private static List<TaskRequest> requests() {
     List<FileName> all = List.of(FileName.of(""));
     TaskRequest.Limits jobs = new TaskRequest.Limits(64, 0, 0);
-    TaskRequest stage = new TaskRequest.Stage(all, jobs, null, false, false);
-    TaskRequest verify = new TaskRequest.Verify(all, true, false);
-    return List.of(stage, verify, new TaskRequest.Evict(all), stage, verify, verify);
+    TaskRequest stage = new TaskRequest.Stage(TaskPaths.of(all), jobs, null, false, false, false);
+    TaskRequest verify = new TaskRequest.Verify(TaskPaths.of(all), true, false);
+    return List.of(stage, verify, new TaskRequest.Evict(TaskPaths.of(all)), stage, verify, verify);
   }
 }

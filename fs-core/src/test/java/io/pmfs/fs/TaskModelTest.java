@@ -127,7 +127,8 @@ final class TaskModelTest {
     List<FileName> all = List.of(FileName.of(""));
     FileTask stage =
         dataset.tasks.start(
-            new TaskRequest.Stage(all, new TaskRequest.Limits(4, 0, 0), null, false, false));
+            new TaskRequest.Stage(
+                TaskPaths.of(all), new TaskRequest.Limits(4, 0, 0), null, false, false, false));
     assertThat(stage.await(Duration.ofSeconds(60))).as(at).isTrue();
     assertThat(stage.progress().isComplete()).as("%s: %s", at, stage.findings(0, 9)).isTrue();
     FileTask check = dataset.tasks.start(new TaskRequest.Check(TaskPaths.of(all), false, true));
@@ -228,17 +229,21 @@ final class TaskModelTest {
     }
     TaskRequest.Limits limits = new TaskRequest.Limits(1 + random.nextInt(6), 0, 0);
     return switch (random.nextInt(7)) {
-      case 0 -> new TaskRequest.Check(paths);
-      case 1 -> new TaskRequest.Evict(paths);
-      case 2 -> new TaskRequest.Verify(paths, random.nextBoolean(), random.nextBoolean());
-      case 3 -> new TaskRequest.Prefetch(files(dataset), limits, 1 + random.nextInt(4 * BLOCK));
+      case 0 -> new TaskRequest.Check(TaskPaths.of(paths), false, false);
+      case 1 -> new TaskRequest.Evict(TaskPaths.of(paths));
+      case 2 ->
+          new TaskRequest.Verify(TaskPaths.of(paths), random.nextBoolean(), random.nextBoolean());
+      case 3 ->
+          new TaskRequest.Prefetch(
+              TaskPaths.of(files(dataset)), limits, 1 + random.nextInt(4 * BLOCK), 0);
       default ->
           new TaskRequest.Stage(
-              paths,
+              TaskPaths.of(paths),
               limits,
               random.nextInt(3) == 0 ? "ssd:" + random.nextInt(2) : null,
               random.nextInt(10) == 0,
-              random.nextInt(10) == 0);
+              random.nextInt(10) == 0,
+              false);
     };
   }
 

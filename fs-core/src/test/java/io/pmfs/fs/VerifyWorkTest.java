@@ -44,7 +44,12 @@ final class VerifyWorkTest {
     ended(
         dataset,
         new TaskRequest.Stage(
-            List.of(FileName.of("d")), new TaskRequest.Limits(2, 0, 0), null, false, false));
+            TaskPaths.of(List.of(FileName.of("d"))),
+            new TaskRequest.Limits(2, 0, 0),
+            null,
+            false,
+            false,
+            false));
     dataset.asked();
     return dataset;
   }
@@ -58,7 +63,9 @@ final class VerifyWorkTest {
 
   private static FileTask verify(Dataset dataset, boolean withSource, boolean repair)
       throws Exception {
-    return ended(dataset, new TaskRequest.Verify(List.of(FileName.of("")), withSource, repair));
+    return ended(
+        dataset,
+        new TaskRequest.Verify(TaskPaths.of(List.of(FileName.of(""))), withSource, repair));
   }
 
   private static List<String> findings(FileTask task) {

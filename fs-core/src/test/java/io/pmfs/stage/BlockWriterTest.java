@@ -63,7 +63,7 @@ final class BlockWriterTest {
               .isEqualTo(Arrays.copyOfRange(content, block * BLOCK + 5, block * BLOCK + 60_005));
         }
         CopyRecord record = writer.record(Checksums.of());
-        stage.copies.commit(inode, writer, record, () -> true);
+        stage.copies.index().commit(inode, writer, record, () -> true);
         // Readers of the fetch may still be using it.
         CollectingSink sink = new CollectingSink();
         writer.copyTo(BLOCK, 1000, sink);
@@ -95,7 +95,7 @@ final class BlockWriterTest {
         for (int block : order) {
           writer.write(block, block(content, block));
         }
-        stage.copies.commit(inode, writer, writer.record(Checksums.of()), () -> true);
+        stage.copies.index().commit(inode, writer, writer.record(Checksums.of()), () -> true);
         writer.close();
         Path decoded = place.resolve("decoded");
         ZstdProgram.run("-q", "-d", stage.copyFile(0, inode).toString(), "-o", decoded.toString());

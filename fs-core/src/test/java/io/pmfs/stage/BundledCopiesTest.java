@@ -202,12 +202,12 @@ final class BundledCopiesTest {
       }
       TierStatus before = stage.tiers.get(0).status();
 
-      assertThat(stage.copies.compact(stage.tiers.get(0))).isTrue();
+      assertThat(stage.copies.index().compact(stage.tiers.get(0))).isTrue();
       assertThat(stage.tiers.get(0).status().usedBytes()).isLessThan(before.usedBytes() - 200_000);
       assertThat(stage.tiers.get(0).status().copies()).isEqualTo(before.copies());
       assertThat(record(stage, files.get(0)).pinned()).isTrue();
       assertThat(extent(stage, files.get(0)).bundle()).isGreaterThan(5);
-      assertThat(stage.copies.compact(stage.tiers.get(0))).isFalse();
+      assertThat(stage.copies.index().compact(stage.tiers.get(0))).isFalse();
       long asked = stage.source.operations().total();
       for (int i = 0; i < 40; i += 8) {
         assertThat(stage.read(files.get(i))).isEqualTo(Stage.expected(i, files.get(i)));
@@ -227,7 +227,7 @@ final class BundledCopiesTest {
       }
       long direct = DirectPool.bytes();
       long used = stage.tiers.get(0).status().usedBytes();
-      while (stage.copies.compact(stage.tiers.get(0))) {
+      while (stage.copies.index().compact(stage.tiers.get(0))) {
         assertThat(DirectPool.bytes() - direct).isLessThan(3 << 20);
       }
 
@@ -247,7 +247,7 @@ final class BundledCopiesTest {
         }
       }
 
-      assertThat(stage.copies.compact(stage.tiers.get(0))).isTrue();
+      assertThat(stage.copies.index().compact(stage.tiers.get(0))).isTrue();
       for (int i = 0; i < files.size(); i++) {
         assertThat(stage.copies.has(files.get(i))).isEqualTo(i % 5 >= 2);
         if (i % 500 == 499) {
@@ -268,7 +268,7 @@ final class BundledCopiesTest {
       }
       stage.tiers.get(0).failAt(FaultyTier.Point.MOVE);
 
-      assertThat(stage.copies.compact(stage.tiers.get(0))).isFalse();
+      assertThat(stage.copies.index().compact(stage.tiers.get(0))).isFalse();
       assertThat(stage.read(files.get(0))).isEqualTo(Stage.expected(0, files.get(0)));
       assertThat(stage.copies.has(files.get(0))).isTrue();
     }

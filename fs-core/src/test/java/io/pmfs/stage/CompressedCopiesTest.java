@@ -111,7 +111,7 @@ final class CompressedCopiesTest {
       assertThat(stage.tiers.get(0).status().usedBytes()).isBetween(4L * BLOCK, 5L * BLOCK);
       stage.copies.drop(shrinks.number());
       assertThat(stage.tiers.get(0).status().usedBytes()).isEqualTo(3L * BLOCK);
-      stage.copies.evict(random.number(), stage.tiers.get(0));
+      stage.copies.index().evict(random.number(), stage.tiers.get(0));
       assertThat(stage.tiers.get(0).status().usedBytes()).isZero();
     }
   }
@@ -380,7 +380,7 @@ final class CompressedCopiesTest {
       stage.stage(one);
       stage.stage(other);
       assertThat(counted.contentBytes()).isEqualTo(30_000);
-      stage.copies.evict(one.number(), stage.tiers.get(0));
+      stage.copies.index().evict(one.number(), stage.tiers.get(0));
       assertThat(counted.contentBytes()).isEqualTo(20_000);
       stage.copies.drop(other.number());
       assertThat(counted.contentBytes()).isZero();

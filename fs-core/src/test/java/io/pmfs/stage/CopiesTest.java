@@ -528,7 +528,7 @@ final class CopiesTest {
       Inode other = stage.file("g", 2, 100);
       stage.stage(pinned);
       stage.stage(other);
-      assertThat(stage.copies.place(pinned, new Placement(null, true))).isTrue();
+      assertThat(stage.copies.index().place(pinned, new Placement(null, true))).isTrue();
 
       assertThat(stage.copies.evictUnpinned(pinned.number())).isFalse();
       assertThat(stage.copies.evictUnpinned(other.number())).isTrue();

@@ -17,7 +17,7 @@ final class FramePoolTest {
   private static final int FRAME = 16 * 1024;
 
   private final ZstdCodec codec = new ZstdCodec(1);
-  private final FramePool pool = new FramePool(new BufferPool(3 * FRAME));
+  private final FramePool pool = new FramePool(new BufferPool(3 * FRAME, 1 << 20));
   private final FramedContent content = content();
   private final FramedContent other = content();
 

@@ -56,7 +56,8 @@ final class Stage implements AutoCloseable {
               new DirectoryTier(
                   new TierSettings(
                       "ssd:" + i, "ssd", directory.resolve("tier" + i), capacities[i], 0),
-                  Tier.Usage.NONE)));
+                  Tier.Usage.NONE,
+                  null)));
     }
     copies = copies();
     stager = openStager();

@@ -593,7 +593,9 @@ final class StagerTest {
       // After an unclean stop a tier accepts no copies until it was compared with the records.
       Tier tier =
           new DirectoryTier(
-              new TierSettings("ssd:0", "ssd", directory.resolve("tier0"), 32 * 4096, 0), null);
+              new TierSettings("ssd:0", "ssd", directory.resolve("tier0"), 32 * 4096, 0),
+              null,
+              null);
       Copies copies = new Copies(stage.namespace, List.of(tier));
       Stager stager =
           new Stager(

@@ -227,7 +227,7 @@ final class TierComparisonTest {
       Inode inode = inodes.get(random.nextInt(inodes.size()));
       switch (random.nextInt(3)) {
         case 0 -> stage.copies.evict(inode.number());
-        case 1 -> stage.copies.evict(inode.number(), stage.tiers.get(0));
+        case 1 -> stage.copies.index().evict(inode.number(), stage.tiers.get(0));
         default -> {
           try {
             stage.read(inode);

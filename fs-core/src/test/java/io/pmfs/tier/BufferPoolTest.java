@@ -24,7 +24,7 @@ final class BufferPoolTest {
 
   @Test
   void tryAcquire_anySize_givesABufferOfJustThat() {
-    BufferPool pool = new BufferPool(4 * UNIT);
+    BufferPool pool = new BufferPool(4 * UNIT, 1 << 20);
     for (int size : new int[] {1, UNIT - 1, UNIT, UNIT + 1, 4 * UNIT}) {
       BufferPool.Loan loan = acquire(pool, size);
       assertThat(loan.buffer().remaining()).isEqualTo(size);
@@ -36,7 +36,7 @@ final class BufferPoolTest {
 
   @Test
   void tryAcquire_usedUp_nullUntilOneIsGivenBack() {
-    BufferPool pool = new BufferPool(2 * UNIT);
+    BufferPool pool = new BufferPool(2 * UNIT, 1 << 20);
     BufferPool.Loan first = acquire(pool, UNIT);
     BufferPool.Loan second = acquire(pool, 1);
 
@@ -49,12 +49,12 @@ final class BufferPoolTest {
 
   @Test
   void tryAcquire_largerThanThePool_null() {
-    assertThat(new BufferPool(2 * UNIT).tryAcquire(2 * UNIT + 1)).isNull();
+    assertThat(new BufferPool(2 * UNIT, 1 << 20).tryAcquire(2 * UNIT + 1)).isNull();
   }
 
   @Test
   void tryAcquire_fragmented_needsOneRunThatIsLongEnough() {
-    BufferPool pool = new BufferPool(6 * UNIT);
+    BufferPool pool = new BufferPool(6 * UNIT, 1 << 20);
     List<BufferPool.Loan> loans = new ArrayList<>();
     for (int i = 0; i < 6; i++) {
       loans.add(acquire(pool, UNIT));
@@ -76,7 +76,7 @@ final class BufferPoolTest {
 
   @Test
   void take_memoryIsLent_waitsForIt() throws Exception {
-    BufferPool pool = new BufferPool(2 * UNIT);
+    BufferPool pool = new BufferPool(2 * UNIT, 1 << 20);
     BufferPool.Loan all = acquire(pool, 2 * UNIT);
     CompletableFuture<BufferPool.Loan> waiting =
         CompletableFuture.supplyAsync(() -> pool.take(UNIT));
@@ -97,7 +97,7 @@ final class BufferPoolTest {
 
   @Test
   void release_retained_freeAfterTheLast() {
-    BufferPool pool = new BufferPool(UNIT);
+    BufferPool pool = new BufferPool(UNIT, 1 << 20);
     BufferPool.Loan loan = acquire(pool, UNIT);
     loan.retain();
     loan.release();
@@ -109,7 +109,7 @@ final class BufferPoolTest {
 
   @Test
   void release_givenBack_failsLoudlyAndHarmsNobody() {
-    BufferPool pool = new BufferPool(UNIT);
+    BufferPool pool = new BufferPool(UNIT, 1 << 20);
     BufferPool.Loan loan = acquire(pool, UNIT);
     loan.release();
     BufferPool.Loan next = acquire(pool, UNIT);
@@ -122,7 +122,7 @@ final class BufferPoolTest {
 
   @Test
   void loans_manyThreads_neverOverlap() throws Exception {
-    BufferPool pool = new BufferPool(20 * UNIT);
+    BufferPool pool = new BufferPool(20 * UNIT, 1 << 20);
     ExecutorService threads = Executors.newFixedThreadPool(6);
     List<Future<?>> running = new ArrayList<>();
     for (int i = 0; i < 6; i++) {

@@ -40,7 +40,9 @@ final class BundlesTest {
     close();
     opened =
         new DirectoryTier(
-            new TierSettings("ssd:test", "ssd", temporary.resolve("tier"), CAPACITY, 0), usage);
+            new TierSettings("ssd:test", "ssd", temporary.resolve("tier"), CAPACITY, 0),
+            usage,
+            null);
     return opened;
   }
 

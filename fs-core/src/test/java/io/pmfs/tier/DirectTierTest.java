@@ -40,7 +40,8 @@ final class DirectTierTest extends TierContract {
 
   @Test
   void isDirect_meantToBeADisk_isFalse() throws Exception {
-    try (DirectoryTier tier = new DirectoryTier(settings(16 << 20), DirectoryTier.Usage.NONE)) {
+    try (DirectoryTier tier =
+        new DirectoryTier(settings(16 << 20), DirectoryTier.Usage.NONE, null)) {
       assertThat(tier.isDirect()).isFalse();
       assertThat(tier.status().dax()).isNull();
       put(tier, 7, content(1, LARGE));

@@ -512,7 +512,7 @@ final class DirectoryTierTest extends TierContract {
     CopyWriter writer = create(first, 7, 10);
     writer.write(0, ByteBuffer.wrap(content(1, 10)));
 
-    assertThatThrownBy(() -> new DirectoryTier(settings, EMPTY))
+    assertThatThrownBy(() -> new DirectoryTier(settings, EMPTY, null))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("in use");
     writer.commit();

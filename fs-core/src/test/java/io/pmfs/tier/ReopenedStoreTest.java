@@ -82,7 +82,7 @@ final class ReopenedStoreTest {
     try (ReopenedStore store = reopened(awayFor(List.of(Errno.EIO, Errno.EIO)))) {
       passTime();
       passTime();
-      Await.until("it is there", store::isThere);
+      Await.until("it is there", () -> store.absence() == null);
       assertThat(store.absence()).isNull();
       Await.until("two lines", () -> lines.size() == 2);
       assertThat(lines.get(0)).startsWith("is unavailable: EIO: /source");
@@ -100,7 +100,7 @@ final class ReopenedStoreTest {
       for (int i = 0; i < 12; i++) {
         passTime();
       }
-      assertThat(store.isThere()).isFalse();
+      assertThat(store.absence()).isNotNull();
       assertThat(pauses).allMatch(pause -> pause.toMillis() <= 16_000);
       assertThat(pauses.get(0)).isBetween(Duration.ofMillis(500), Duration.ofSeconds(1));
       assertThat(pauses.get(11)).isBetween(Duration.ofSeconds(8), Duration.ofSeconds(16));

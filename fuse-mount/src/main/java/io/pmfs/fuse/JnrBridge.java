@@ -12,6 +12,7 @@ import io.pmfs.fuse.mounting.SessionMount;
 import io.pmfs.fuse.mounting.Unmount;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.charset.Charset;
 import java.nio.file.Files;
@@ -100,13 +101,9 @@ public final class JnrBridge implements Bridge {
   @Override
   public void mount(Duration timeout) throws MountException {
     Object before = device(options.mountpoint());
-    Thread session = new Thread(this::serve, "fuse");
-    session.setDaemon(true);
-    session.start();
+    DaemonThread.start("fuse", this::serve);
     CountDownLatch answered = new CountDownLatch(1);
-    Thread probe = new Thread(() -> probe(before, answered), "probe");
-    probe.setDaemon(true);
-    probe.start();
+    DaemonThread.start("probe", () -> probe(before, answered));
     boolean ready;
     try {
       ready = answered.await(timeout.toMillis(), TimeUnit.MILLISECONDS);

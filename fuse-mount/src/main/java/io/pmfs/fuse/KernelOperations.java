@@ -41,20 +41,11 @@ final class KernelOperations {
 
   private static final long MAX_INODE = 1L << 46;
 
-  /**
-   * Above the congestion threshold, readers send one request at a time instead of reading ahead:
-   * never reached.
-   */
-  private static final short NEVER_CONGESTED = (short) 0xffff;
-
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
-  private final long offerable;
-  private final int backgroundMax;
   private final RequestLatencies latencies;
-  private volatile long taken = WANTED;
-  private volatile boolean negotiated;
+  private final Negotiation negotiation;
   private volatile @Nullable RequestListener listener;
 
   /**
@@ -77,9 +68,8 @@ final class KernelOperations {
     this.latencies = latencies;
     this.fileSystem = fileSystem;
     this.backing = backing;
-    this.offerable = offerable;
-    this.backgroundMax = backgroundMax;
     this.validSeconds = validSeconds;
+    this.negotiation = new Negotiation(offerable, backgroundMax, backing);
   }
 
   /** Calls the listener for every request from now on. */
@@ -87,28 +77,9 @@ final class KernelOperations {
     this.listener = listener;
   }
 
-  /** Whether INIT was answered. */
-  boolean isNegotiated() {
-    return negotiated;
-  }
-
-  /** Whether a flag is accepted if the kernel offers it. */
-  boolean isOfferable(long flag) {
-    return (offerable & flag) != 0;
-  }
-
-  /** Whether the kernel can resend requests to another process. */
-  boolean canResend() {
-    return (taken & KernelProtocol.HAS_RESEND) != 0;
-  }
-
-  /**
-   * Continues a session that another process negotiated. Which flags that process accepted is
-   * unknown, but a kernel that can resend requests (6.9) also supports all other flags.
-   */
-  void resume(boolean canResend) {
-    taken = canResend ? WANTED : 0;
-    negotiated = true;
+  /** What this session and the kernel agreed on. */
+  Negotiation negotiation() {
+    return negotiation;
   }
 
   /** Answers one request, and handles every failure in this one place. */
@@ -175,7 +146,7 @@ final class KernelOperations {
       case LISTXATTR -> listxattr(request, reply);
       case STATFS -> statfs(reply);
       case STATX -> statx(request, reply);
-      case INIT -> init(request, reply);
+      case INIT -> negotiation.answer(request, reply);
       case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
       // Each is answered once: from then on the kernel opens files and directories by itself and
       // keeps their contents.
@@ -211,67 +182,6 @@ final class KernelOperations {
     }
   }
 
-  private void init(KernelRequest request, KernelReply reply) throws FsException {
-    int major = request.intAt(KernelProtocol.INIT_MAJOR);
-    int minor = request.intAt(KernelProtocol.INIT_MINOR);
-    if (major < KernelProtocol.MAJOR
-        || (major == KernelProtocol.MAJOR && minor < KernelProtocol.OLDEST_MINOR)) {
-      throw new FsException(Errno.EPROTO, "unsupported FUSE version " + major + "." + minor);
-    }
-    ByteBuffer out = reply.body();
-    KernelProtocol.zero(out, KernelReply.BODY, KernelProtocol.INIT_OUT_SIZE);
-    out.putInt(KernelReply.BODY, KernelProtocol.MAJOR);
-    out.putInt(KernelReply.BODY + 4, KernelProtocol.MINOR);
-    if (major > KernelProtocol.MAJOR) {
-      // The kernel asks again in this version.
-      reply.send(KernelProtocol.INIT_OUT_SIZE);
-      return;
-    }
-    long offered = request.intAt(KernelProtocol.INIT_FLAGS) & 0xffffffffL;
-    if ((offered & KernelProtocol.INIT_EXT) != 0) {
-      offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
-    }
-    offered &= offerable;
-    long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
-    if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
-      backing.setUnavailable("this kernel does not support it (6.9 and later do)");
-    }
-    log.info(
-        "FUSE {}.{}, flags offered {}, accepted {}",
-        major,
-        minor,
-        Long.toHexString(offered),
-        Long.toHexString(flags));
-    out.putInt(KernelReply.BODY + 8, request.intAt(KernelProtocol.INIT_READAHEAD));
-    out.putInt(KernelReply.BODY + 12, (int) flags);
-    out.putShort(KernelReply.BODY + 16, (short) backgroundMax);
-    out.putShort(KernelReply.BODY + 18, NEVER_CONGESTED);
-    // Nothing is ever written, but the kernel requires at least one page, and a request buffer
-    // larger than this.
-    out.putInt(KernelReply.BODY + 20, 4096);
-    out.putInt(KernelReply.BODY + 24, 1);
-    out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
-    out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));
-    // Backing files may not lie on another stacked file system.
-    out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
-    taken = flags;
-    reply.send(KernelProtocol.INIT_OUT_SIZE);
-    negotiated = true;
-  }
-
-  private static final long WANTED =
-      KernelProtocol.ASYNC_READ
-          | KernelProtocol.BIG_WRITES
-          | KernelProtocol.DO_READDIRPLUS
-          | KernelProtocol.NO_OPEN_SUPPORT
-          | KernelProtocol.PARALLEL_DIROPS
-          | KernelProtocol.MAX_PAGES
-          | KernelProtocol.CACHE_SYMLINKS
-          | KernelProtocol.NO_OPENDIR_SUPPORT
-          | KernelProtocol.EXPLICIT_INVAL_DATA
-          | KernelProtocol.INIT_EXT
-          | KernelProtocol.HAS_RESEND;
-
   /**
    * ENOSYS makes the kernel open files by itself from now on. Otherwise it must ask, and get an
    * answer, each time.
@@ -293,17 +203,14 @@ final class KernelOperations {
             ? KernelProtocol.FOPEN_KEEP_CACHE
             : KernelProtocol.FOPEN_PASSTHROUGH);
     out.putInt(KernelReply.BODY + 12, id);
-    boolean opened = false;
     try {
       reply.send(KernelProtocol.OPEN_OUT_SIZE);
-      opened = true;
-      if (id != BackingFiles.NONE) {
-        backing.countLeft();
-      }
-    } finally {
-      if (!opened) {
-        backing.release(request.inode());
-      }
+    } catch (Throwable e) {
+      backing.release(request.inode());
+      throw e;
+    }
+    if (id != BackingFiles.NONE) {
+      backing.countLeft();
     }
   }
 
@@ -311,7 +218,7 @@ final class KernelOperations {
    * Kernels before 5.1 do not open directories by themselves: they would pass ENOSYS to the caller.
    */
   private void opendir(KernelReply reply) throws FsException {
-    if ((taken & KernelProtocol.NO_OPENDIR_SUPPORT) != 0) {
+    if (negotiation.leavesOpendirToKernel()) {
       throw new FsException(Errno.ENOSYS, "opendir");
     }
     KernelProtocol.zero(reply.body(), KernelReply.BODY, KernelProtocol.OPEN_OUT_SIZE);

@@ -70,7 +70,7 @@ final class KernelWorker implements Runnable {
 
   /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
   void negotiate() {
-    work(() -> !operations.isNegotiated());
+    work(() -> !operations.negotiation().isNegotiated());
   }
 
   private void work(BooleanSupplier goOn) {

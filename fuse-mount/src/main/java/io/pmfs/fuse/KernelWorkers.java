@@ -4,6 +4,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -79,18 +80,15 @@ final class KernelWorkers {
 
   private void start(Runnable body, int number) {
     running.incrementAndGet();
-    Thread worker =
-        new Thread(
-            () -> {
-              try {
-                body.run();
-              } finally {
-                end();
-              }
-            },
-            "fuse-" + number);
-    worker.setDaemon(true);
-    worker.start();
+    DaemonThread.start(
+        "fuse-" + number,
+        () -> {
+          try {
+            body.run();
+          } finally {
+            end();
+          }
+        });
   }
 
   private void end() {
@@ -120,10 +118,10 @@ final class KernelWorkers {
     } else {
       worker(new DeviceChannel(device)).negotiate();
     }
-    if (!operations.isNegotiated()) {
+    if (!operations.negotiation().isNegotiated()) {
       return;
     }
-    DeviceChannel own = outlived && !operations.canResend() ? ownChannel() : null;
+    DeviceChannel own = outlived && !operations.negotiation().canResend() ? ownChannel() : null;
     for (int number = 2; number <= count; number++) {
       try {
         start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
@@ -140,7 +138,7 @@ final class KernelWorkers {
   private void resume() {
     boolean resent = false;
     try {
-      if (operations.isOfferable(KernelProtocol.HAS_RESEND)) {
+      if (operations.negotiation().isOfferable(KernelProtocol.HAS_RESEND)) {
         new KernelNotices(new DeviceChannel(device)).resend();
         resent = true;
       }
@@ -150,7 +148,7 @@ final class KernelWorkers {
     } catch (FsException e) {
       log.warn("the kernel cannot resend requests in flight ({})", e.errno());
     }
-    operations.resume(resent);
+    operations.negotiation().resume(resent);
   }
 
   private @Nullable DeviceChannel ownChannel() {
@@ -209,16 +207,14 @@ final class KernelWorkers {
    * requests wait for another process. Returns whether this completed in time.
    */
   boolean freeze(Path mountpoint, Duration timeout) throws InterruptedException {
-    if (operations.canResend()) {
+    if (operations.negotiation().canResend()) {
       return gate.shut(timeout);
     }
     long deadline = System.nanoTime() + timeout.toNanos();
     gate.close();
     // Each worker waits in the kernel for one more request, so send requests until all have ended.
     // The last one may wait for the next process.
-    Thread asker = new Thread(() -> ask(mountpoint, deadline), "last-requests");
-    asker.setDaemon(true);
-    asker.start();
+    DaemonThread.start("last-requests", () -> ask(mountpoint, deadline));
     while (running.get() > 0) {
       if (System.nanoTime() > deadline) {
         return false;

@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,20 +21,17 @@ final class Probe {
   static void await(Path mountpoint, Duration timeout, CountDownLatch ended, Bridge bridge)
       throws MountException {
     CountDownLatch answered = new CountDownLatch(1);
-    Thread probe =
-        new Thread(
-            () -> {
-              try {
-                Files.getAttribute(mountpoint, "unix:ino");
-                Files.getFileStore(mountpoint).getTotalSpace();
-                answered.countDown();
-              } catch (IOException e) {
-                // Not answered: the caller reports that when the time is over.
-              }
-            },
-            "probe");
-    probe.setDaemon(true);
-    probe.start();
+    DaemonThread.start(
+        "probe",
+        () -> {
+          try {
+            Files.getAttribute(mountpoint, "unix:ino");
+            Files.getFileStore(mountpoint).getTotalSpace();
+            answered.countDown();
+          } catch (IOException e) {
+            // Not answered: the caller reports that when the time is over.
+          }
+        });
     boolean ready = false;
     try {
       ready = answered.await(timeout.toMillis(), TimeUnit.MILLISECONDS);

@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.Priority;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -113,9 +114,7 @@ final class ReadModeChoice {
         && nextLook.compareAndSet(look, look * LATER_LOOKS)
         && fileSystem.lastNumber() >= count * KNOWN_FOR_EACH_OPENED) {
       // A million names take a second, for which no reader should wait.
-      Thread thread = new Thread(this::look, "read-mode");
-      thread.setDaemon(true);
-      thread.start();
+      DaemonThread.start("read-mode", this::look);
     }
   }
 

@@ -4,10 +4,10 @@
  *
  * <p><b>Start reading</b> at {@link Bridge}. {@link KernelBridge} speaks the kernel's protocol:
  * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
- * KernelOperations} knows what requests mean, and {@link BackingFiles} are the files that the
- * kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link
- * io.pmfs.fuse.mounting.Mounting Mounting} has the three ways to mount. {@link
- * io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
+ * KernelOperations} knows what requests mean, {@link Negotiation} what the kernel can do, and
+ * {@link BackingFiles} are the files that the kernel reads without the daemon. {@link JnrBridge}
+ * does the same over libfuse 2. {@link io.pmfs.fuse.mounting.Mounting Mounting} has the three ways
+ * to mount. {@link io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
  * io.pmfs.fuse.system.LinuxDaxFiles LinuxDaxFiles} and {@link io.pmfs.fuse.system.PoolFile
  * PoolFile} map persistent memory.
  *

@@ -58,7 +58,7 @@ final class KernelFixture implements AutoCloseable {
     TierSettings settings =
         new TierSettings("tier", "ssd", directory.resolve("tier"), 100L << 20, 0);
     List<Tier> tiers =
-        hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE)) : List.of();
+        hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE, null)) : List.of();
     copies = new Copies(namespace, tiers);
     faulty = new FaultyStore(new DirectoryStore(source));
     store = new CountedBackingStore(faulty);

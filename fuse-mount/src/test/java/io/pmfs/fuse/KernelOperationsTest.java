@@ -621,12 +621,12 @@ final class KernelOperationsTest {
     KernelOperations operations =
         new KernelOperations(fixture.fileSystem, 1000, null, before51, 56, new RequestLatencies());
     try (KernelSession own = new KernelSession(operations)) {
-      assertThat(operations.isNegotiated()).isFalse();
+      assertThat(operations.negotiation().isNegotiated()).isFalse();
       ByteBuffer body = own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).body();
       assertThat(body.getInt(12)).isEqualTo(1 | 1 << 5 | 1 << 13 | 1 << 17 | 1 << 18);
       assertThat(body.getInt(32)).isZero();
-      assertThat(operations.isNegotiated()).isTrue();
-      assertThat(operations.canResend()).isFalse();
+      assertThat(operations.negotiation().isNegotiated()).isTrue();
+      assertThat(operations.negotiation().canResend()).isFalse();
       assertThat(own.ask(Opcode.OPEN, ROOT, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
       // Kernels before 5.1 hand ENOSYS on to whoever opens a directory.
       Answer opened = own.ask(Opcode.OPENDIR, ROOT, new byte[8]);

@@ -43,7 +43,8 @@ final class RequestTiming {
       TierSettings settings =
           new TierSettings("tier", "ssd", scratch.directory("tier"), 1L << 30, 0);
       try (OwnMount mount =
-              new OwnMount(scratch, tree, List.of(new DirectoryTier(settings, Tier.Usage.NONE)));
+              new OwnMount(
+                  scratch, tree, List.of(new DirectoryTier(settings, Tier.Usage.NONE, null)));
           FileChannel file =
               FileChannel.open(
                   mount.path("f"), StandardOpenOption.READ, ExtendedOpenOption.DIRECT)) {

@@ -87,7 +87,7 @@ final class SourceFaultIT {
   private OwnMount mount() throws IOException {
     TierSettings settings =
         new TierSettings("tier", "ssd", scratch.directory("tier"), 2L * LARGEST, 0);
-    Tier tier = new DirectoryTier(settings, Tier.Usage.NONE);
+    Tier tier = new DirectoryTier(settings, Tier.Usage.NONE, null);
     OwnMount mount = new OwnMount(scratch, dataset.root(), mode, List.of(tier));
     assertThat(mount.bridge().readMode()).as(mount.bridge().readModeReason()).isEqualTo(mode);
     return mount;

@@ -40,18 +40,15 @@ public final class SortedTable implements AutoCloseable {
 
   private SortedTable(Path file, long cacheBytes) throws RocksDBException {
     this.file = file;
-    boolean complete = false;
     try {
       Options options = options(opened, cacheBytes);
       reader = own(opened, new SstFileReader(options));
       verified = own(opened, new ReadOptions().setVerifyChecksums(true));
       reader.open(file.toString());
       reader.verifyChecksum();
-      complete = true;
-    } finally {
-      if (!complete) {
-        RocksFiles.closeAll(opened);
-      }
+    } catch (Throwable e) {
+      RocksFiles.closeAll(opened);
+      throw e;
     }
   }
 

@@ -119,25 +119,20 @@ final class StateDirectory {
   }
 
   private Found load(RocksStore store, @Nullable String failure) {
-    boolean read = false;
     try {
       boolean isNew = isNew(store);
-      Found found =
-          new Found(
-              store,
-              failure,
-              isNew,
-              number(store, Keys.OPENING, 0),
-              bytes(store, Keys.SESSION_ID),
-              number(store, Keys.SESSION_START, 1),
-              number(store, Keys.NEXT_NUMBER, InodeNumbers.FIRST),
-              bytes(store, Keys.CLEAN_STOP));
-      read = true;
-      return found;
-    } finally {
-      if (!read) {
-        store.close();
-      }
+      return new Found(
+          store,
+          failure,
+          isNew,
+          number(store, Keys.OPENING, 0),
+          bytes(store, Keys.SESSION_ID),
+          number(store, Keys.SESSION_START, 1),
+          number(store, Keys.NEXT_NUMBER, InodeNumbers.FIRST),
+          bytes(store, Keys.CLEAN_STOP));
+    } catch (Throwable e) {
+      store.close();
+      throw e;
     }
   }
 

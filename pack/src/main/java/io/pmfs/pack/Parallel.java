@@ -1,5 +1,6 @@
 package io.pmfs.pack;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.shards.FailedTask;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -10,7 +11,6 @@ import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -94,17 +94,6 @@ final class Parallel {
    */
   static void stop(ExecutorService pool) {
     pool.shutdownNow();
-    boolean interrupted = false;
-    boolean ended = false;
-    while (!ended) {
-      try {
-        ended = pool.awaitTermination(1, TimeUnit.MINUTES);
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Uninterruptibles.awaitTerminationUninterruptibly(pool);
   }
 }

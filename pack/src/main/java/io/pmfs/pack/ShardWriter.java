@@ -127,7 +127,6 @@ final class ShardWriter {
     /** Returns the size of the tar file. */
     long write(List<PlannedFile> files, TarArchiveOutputStream tar)
         throws IOException, BrokenOffException, InterruptedException {
-      boolean complete = false;
       try (SourceReader ahead =
           new SourceReader(
               source, files.stream().filter(this::isRead).iterator(), readers, buffers)) {
@@ -140,12 +139,10 @@ final class ShardWriter {
         }
         putDirectories(tar);
         tar.finish();
-        complete = true;
         return tar.getBytesWritten();
-      } finally {
-        if (!complete) {
-          progress.did(-didFiles, -didBytes);
-        }
+      } catch (Throwable e) {
+        progress.did(-didFiles, -didBytes);
+        throw e;
       }
     }
 

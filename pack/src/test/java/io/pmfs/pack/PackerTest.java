@@ -12,6 +12,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.shards.PlainDirectory;
 import io.pmfs.shards.ShardIndex;
 import io.pmfs.shards.ShardStore;
+import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FaultyStore.Answer;
 import io.pmfs.tier.FaultyStore.Operation;
@@ -176,7 +177,8 @@ final class PackerTest {
       pack.compression = PackCompression.parse(compression);
       pack.pack();
       ShardIndex index = ShardIndex.open(pack.target.resolve("pmfs-index.sst"));
-      try (ShardStore served = new ShardStore(new PlainDirectory(pack.target), index)) {
+      try (ShardStore served =
+          new ShardStore(new PlainDirectory(pack.target), index, new DirectMemory())) {
         for (FileName path : pack.source.paths()) {
           assertServed(served, path);
         }

@@ -94,12 +94,7 @@ public record ClusterOptions(
       throw MountFailure.usage(
           "--cluster: which nodes? give --nodes a,b,c, --nodes-file FILE or --cluster-dir DIR");
     }
-    try {
-      return NodeList.ofSlurm(job);
-    } catch (IllegalArgumentException e) {
-      throw new MountFailure(
-          ExitStatus.USAGE, ClusterParser.SLURM_NODES + ": " + e.getMessage(), e);
-    }
+    return MountFailure.parsing(ClusterParser.SLURM_NODES, job, NodeList::ofSlurm);
   }
 
   /** Null if the mount must create the secret in the nodes' directory. */

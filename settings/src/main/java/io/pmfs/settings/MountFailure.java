@@ -1,6 +1,7 @@
 package io.pmfs.settings;
 
 import java.nio.file.Path;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** The failure of a command: one line for the user, and the exit status. */
@@ -23,6 +24,21 @@ public final class MountFailure extends Exception {
 
   public static MountFailure usage(String message) {
     return new MountFailure(ExitStatus.USAGE, message);
+  }
+
+  /**
+   * The value of a text that a user gave; the failure for a malformed one names where it stands.
+   *
+   * @param where such as an option
+   * @param parser throws an IllegalArgumentException with a message for the user
+   */
+  public static <T> T parsing(String where, String text, Function<String, T> parser)
+      throws MountFailure {
+    try {
+      return parser.apply(text);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, where + ": " + e.getMessage(), e);
+    }
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.pmfs.settings;
 
 import io.pmfs.fuse.Bridge;
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryStream;
@@ -34,9 +35,7 @@ public enum MountProbe {
   public static MountProbe of(Path path) {
     CompletableFuture<MountProbe> answer = new CompletableFuture<>();
     // A thread that hangs in the kernel cannot be stopped, so it must not keep the process alive.
-    Thread asking = new Thread(() -> answer.complete(look(path)), "mount-probe");
-    asking.setDaemon(true);
-    asking.start();
+    DaemonThread.start("mount-probe", () -> answer.complete(look(path)));
     try {
       return answer.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {

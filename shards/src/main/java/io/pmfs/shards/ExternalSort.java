@@ -153,7 +153,6 @@ final class ExternalSort implements AutoCloseable {
     private final List<DataInputStream> opened = new ArrayList<>();
 
     private Sorted(List<List<Pair>> lists, List<Path> runs) throws IOException {
-      boolean complete = false;
       try {
         for (List<Pair> list : lists) {
           put(new Source(list.iterator(), null));
@@ -164,11 +163,9 @@ final class ExternalSort implements AutoCloseable {
           opened.add(in);
           put(new Source(null, in));
         }
-        complete = true;
-      } finally {
-        if (!complete) {
-          close();
-        }
+      } catch (Throwable e) {
+        close();
+        throw e;
       }
     }
 

@@ -54,16 +54,13 @@ final class FrameCache implements AutoCloseable {
   private BufferPool.Loan load(CompressedShard shard, int frame)
       throws FsException, CodecException {
     BufferPool.Loan content = memory.frames().take((int) shard.table().contentSize(frame));
-    boolean complete = false;
     try (BufferPool.Loan stored =
         memory.scratch().take((int) shard.table().compressedSize(frame))) {
       shard.readFrame(frame, stored.buffer());
       reader.decompress(shard.table(), frame, stored.buffer(), content.buffer());
-      complete = true;
-    } finally {
-      if (!complete) {
-        content.release();
-      }
+    } catch (Throwable e) {
+      content.release();
+      throw e;
     }
     memory.frames().put(shard, frame, content);
     return content;

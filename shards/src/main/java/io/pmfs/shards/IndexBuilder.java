@@ -1,8 +1,10 @@
 package io.pmfs.shards;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
@@ -15,8 +17,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -108,15 +108,9 @@ public final class IndexBuilder {
       List<Shard> shards, @Nullable ShardIndex before, ShardFiles files, IndexWriter writer)
       throws ShardException, FsException, IOException {
     Count count = new Count(shards);
-    AtomicInteger number = new AtomicInteger();
     ExecutorService pool =
         Executors.newFixedThreadPool(
-            Math.max(1, Math.min(threads, shards.size())),
-            task -> {
-              Thread thread = new Thread(task, "index-" + number.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
+            Math.max(1, Math.min(threads, shards.size())), DaemonThread.numbered("index"));
     CompletionService<Shard> scans = new ExecutorCompletionService<>(pool);
     try {
       shards.forEach(shard -> scans.submit(() -> add(shard, before, files, writer, count)));
@@ -137,19 +131,7 @@ public final class IndexBuilder {
   private static void stop(ExecutorService pool, Count count) {
     count.stopped = true;
     pool.shutdownNow();
-    boolean interrupted = false;
-    while (true) {
-      try {
-        if (pool.awaitTermination(1, TimeUnit.MINUTES)) {
-          break;
-        }
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Uninterruptibles.awaitTerminationUninterruptibly(pool);
   }
 
   private Shard add(

@@ -43,15 +43,12 @@ final class OpenShards implements AutoCloseable {
       open = shards.computeIfAbsent(shard.number(), number -> new OpenShard(shard));
       open.users++;
     }
-    boolean usable = false;
     try {
       open.ready();
-      usable = true;
       return open;
-    } finally {
-      if (!usable) {
-        open.release();
-      }
+    } catch (Throwable e) {
+      open.release();
+      throw e;
     }
   }
 

@@ -31,19 +31,16 @@ final class ShardFiles implements AutoCloseable {
     if (!ShardName.isCompressed(shard.name())) {
       return new Opened(file, shard.size());
     }
-    boolean complete = false;
     try {
       // The table is at the end: in another version, the offset would be wrong.
       if (!shard.isVersion(file.status().attributes())) {
         throw OpenShards.changed(shard);
       }
       CompressedShard opened = CompressedShard.open(shard, file, frames, memory.scratch());
-      complete = true;
       return new Opened(opened, opened.contentSize());
-    } finally {
-      if (!complete) {
-        file.close();
-      }
+    } catch (Throwable e) {
+      file.close();
+      throw e;
     }
   }
 

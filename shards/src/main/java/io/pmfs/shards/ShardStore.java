@@ -35,17 +35,9 @@ public final class ShardStore implements BackingStore {
    *
    * @param store contains the shards; stays open
    * @param index closed with this store
-   */
-  public ShardStore(BackingStore store, ShardIndex index) {
-    this(store, index, new DirectMemory());
-  }
-
-  /**
-   * The same.
-   *
    * @param memory for frames of compressed shards
    */
-  ShardStore(BackingStore store, ShardIndex index, DirectMemory memory) {
+  public ShardStore(BackingStore store, ShardIndex index, DirectMemory memory) {
     this(store, index, memory, OPEN_SHARDS, System::nanoTime);
   }
 

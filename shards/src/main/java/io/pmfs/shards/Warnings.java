@@ -29,10 +29,6 @@ final class Warnings {
     return counts.values().stream().mapToLong(Long::longValue).sum();
   }
 
-  synchronized long count(Warning warning) {
-    return counts.getOrDefault(warning, 0L);
-  }
-
   synchronized void report() {
     counts.forEach(
         (warning, count) ->

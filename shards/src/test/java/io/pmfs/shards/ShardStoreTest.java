@@ -54,7 +54,8 @@ final class ShardStoreTest {
   private ShardStore store(IndexForm form, String... shards) throws Exception {
     Path index = directory.resolve("index");
     BackingStores.build(directory, form, index, shards);
-    return new ShardStore(new PlainDirectory(directory), ShardIndex.open(index));
+    return new ShardStore(
+        new PlainDirectory(directory), ShardIndex.open(index), new DirectMemory());
   }
 
   @ParameterizedTest
@@ -266,7 +267,7 @@ final class ShardStoreTest {
     List<String> seen = new ArrayList<>();
     ByteBuffer window = ByteBuffer.allocateDirect(8 << 20);
     AtomicInteger paced = new AtomicInteger();
-    try (ShardStore store = new ShardStore(files, ShardIndex.open(index))) {
+    try (ShardStore store = new ShardStore(files, ShardIndex.open(index), new DirectMemory())) {
       assertThat(store.sequenceCount()).isEqualTo(2);
       for (int number = 0; number < 2; number++) {
         try (SourceSequence sequence = store.sequence(number, window, paced::incrementAndGet)) {

@@ -250,7 +250,6 @@ final class BatchAnswer {
     }
     int size = Math.toIntExact(item.expected().size());
     ByteBuf out = answer.allocate(FILE_HEAD_BYTES + size);
-    boolean isReady = false;
     try {
       out.writeByte(PeerFrames.FILE);
       PeerFormat.putStatus(out, status);
@@ -263,12 +262,10 @@ final class BatchAnswer {
               ? recorded.getAsInt()
               : Blocks.checksum(out.nioBuffer(FILE_HEAD_BYTES, size));
       out.setInt(FILE_HEAD_BYTES - Integer.BYTES, sum);
-      isReady = true;
       return out;
-    } finally {
-      if (!isReady) {
-        out.release();
-      }
+    } catch (Throwable e) {
+      out.release();
+      throw e;
     }
   }
 }

@@ -90,10 +90,6 @@ public final class HttpPeerClient implements PeerClient {
     this(key, tls, timeouts, ALONE_COUNT, lacksSource, self);
   }
 
-  public HttpPeerClient(byte[] key, @Nullable PeerTls tls, PeerTimeouts timeouts) {
-    this(key, tls, timeouts, ALONE_COUNT, peer -> false, null);
-  }
-
   public HttpPeerClient(
       byte[] key,
       @Nullable PeerTls tls,

@@ -248,14 +248,11 @@ final class PeerResponder {
     memory.take(counted);
     try {
       ByteBuf out = answer.allocate(size);
-      boolean isReady = false;
       try {
         collect(content, range.from(), size, out);
-        isReady = true;
-      } finally {
-        if (!isReady) {
-          out.release();
-        }
+      } catch (Throwable e) {
+        out.release();
+        throw e;
       }
       if (!headers.contains("Pmfs-Checksum")) {
         headers.set("Pmfs-Checksum", "body " + PeerFormat.hex(Blocks.checksum(out.nioBuffer())));

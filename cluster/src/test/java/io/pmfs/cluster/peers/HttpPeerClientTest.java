@@ -525,7 +525,7 @@ final class HttpPeerClientTest {
     List<PeerException.Kind> kinds = Collections.synchronizedList(new ArrayList<>());
     List<Thread> readers = new ArrayList<>();
     try (HttpPeerClient patient =
-        new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT)) {
+        new HttpPeerClient(FakeService.key(), null, FakeService.PATIENT, peer -> false, null)) {
       for (int i = 0; i < 6; i++) {
         Thread reader =
             new Thread(

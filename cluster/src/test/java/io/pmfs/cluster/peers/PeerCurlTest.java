@@ -203,7 +203,8 @@ final class PeerCurlTest {
   }
 
   private void read(@Nullable PeerTls tls) throws PeerException {
-    try (HttpPeerClient client = new HttpPeerClient(FakeService.key(), tls, FakeService.PATIENT)) {
+    try (HttpPeerClient client =
+        new HttpPeerClient(FakeService.key(), tls, FakeService.PATIENT, peer -> false, null)) {
       ByteBuffer destination = ByteBuffer.allocateDirect(large.length);
       client.fetch(
           PeerHttpTest.member(server, 1),

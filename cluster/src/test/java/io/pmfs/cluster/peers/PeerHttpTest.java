@@ -50,7 +50,7 @@ final class PeerHttpTest {
   @BeforeEach
   void start() throws Exception {
     serve();
-    client = new HttpPeerClient(KEY, null, FakeService.PATIENT);
+    client = new HttpPeerClient(KEY, null, FakeService.PATIENT, peer -> false, null);
   }
 
   private void serve() throws Exception {
@@ -287,7 +287,9 @@ final class PeerHttpTest {
                 java.time.Duration.ofSeconds(20),
                 java.time.Duration.ofSeconds(3),
                 java.time.Duration.ofSeconds(3),
-                java.time.Duration.ofSeconds(40)));
+                java.time.Duration.ofSeconds(40)),
+            peer -> false,
+            null);
     client.close();
     client = impatient;
     try (Closing pool = new Closing()) {
@@ -380,7 +382,8 @@ final class PeerHttpTest {
   }
 
   private void assertRefused(byte[] key, Member whom, String why, byte[] whole) {
-    try (HttpPeerClient other = new HttpPeerClient(key, null, FakeService.PATIENT)) {
+    try (HttpPeerClient other =
+        new HttpPeerClient(key, null, FakeService.PATIENT, peer -> false, null)) {
       assertThatThrownBy(
               () ->
                   other.fetch(

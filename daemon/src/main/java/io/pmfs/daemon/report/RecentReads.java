@@ -1,5 +1,6 @@
 package io.pmfs.daemon.report;
 
+import io.pmfs.tier.DaemonThread;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -117,12 +118,7 @@ public final class RecentReads implements AutoCloseable {
   /** Starts sampling the counts periodically, until it is closed. */
   public void start() {
     ScheduledExecutorService started =
-        Executors.newSingleThreadScheduledExecutor(
-            task -> {
-              Thread thread = new Thread(task, "recent-reads");
-              thread.setDaemon(true);
-              return thread;
-            });
+        Executors.newSingleThreadScheduledExecutor(task -> DaemonThread.of("recent-reads", task));
     timer = started;
     started.scheduleAtFixedRate(
         this::sample, INTERVAL.toMillis(), INTERVAL.toMillis(), TimeUnit.MILLISECONDS);

@@ -70,7 +70,7 @@ public final class MeasuredDataset implements AutoCloseable {
   private static Tier tier(String kind, Path directory) throws IOException {
     TierSettings settings =
         new TierSettings(kind + ":/" + kind, "ssd", directory.resolve(kind), 1 << 20, 0);
-    return new DirectoryTier(settings, Tier.Usage.NONE);
+    return new DirectoryTier(settings, Tier.Usage.NONE, null);
   }
 
   /** Reads so many bytes of the file in one request; returns once no copy is in progress. */

@@ -24,16 +24,17 @@ final class TaskJsonTest {
 
   static List<TaskRequest> requests() {
     return List.of(
-        new TaskRequest.Stage(PATHS, LIMITS, "ssd:/x", true, false),
-        new TaskRequest.Stage(PATHS, LIMITS, null, false, true),
-        new TaskRequest.Stage(PATHS, new TaskRequest.Limits(0, 0, 0), null, false, false),
-        new TaskRequest.Check(PATHS),
+        new TaskRequest.Stage(TaskPaths.of(PATHS), LIMITS, "ssd:/x", true, false, false),
+        new TaskRequest.Stage(TaskPaths.of(PATHS), LIMITS, null, false, true, false),
+        new TaskRequest.Stage(
+            TaskPaths.of(PATHS), new TaskRequest.Limits(0, 0, 0), null, false, false, false),
+        new TaskRequest.Check(TaskPaths.of(PATHS), false, false),
         new TaskRequest.Check(TaskPaths.of(PATHS), true, true),
-        new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30),
-        new TaskRequest.Prefetch(PATHS, LIMITS, 20L << 30).from(7),
-        new TaskRequest.Verify(PATHS, true, false),
-        new TaskRequest.Verify(PATHS, false, true),
-        new TaskRequest.Evict(PATHS));
+        new TaskRequest.Prefetch(TaskPaths.of(PATHS), LIMITS, 20L << 30, 0),
+        new TaskRequest.Prefetch(TaskPaths.of(PATHS), LIMITS, 20L << 30, 0).from(7),
+        new TaskRequest.Verify(TaskPaths.of(PATHS), true, false),
+        new TaskRequest.Verify(TaskPaths.of(PATHS), false, true),
+        new TaskRequest.Evict(TaskPaths.of(PATHS)));
   }
 
   @ParameterizedTest
@@ -50,9 +51,10 @@ final class TaskJsonTest {
     assertThat(read("{\"paths\": [\"train\"], \"task\": \"stage\"}"))
         .isEqualTo(
             new TaskRequest.Stage(
-                List.of(FileName.of("train")),
+                TaskPaths.of(List.of(FileName.of("train"))),
                 new TaskRequest.Limits(0, 0, 0),
                 null,
+                false,
                 false,
                 false));
   }

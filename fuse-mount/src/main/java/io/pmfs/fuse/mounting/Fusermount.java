@@ -5,6 +5,7 @@ import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.system.DescriptorMessage;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Spawn;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -81,9 +82,7 @@ final class Fusermount {
       LIBC.close(sockets[1]);
     }
     FutureTask<Integer> answer = new FutureTask<>(() -> answer(child, program, sockets[0]));
-    Thread waiting = new Thread(answer, "fusermount");
-    waiting.setDaemon(true);
-    waiting.start();
+    DaemonThread.start("fusermount", answer);
     return await(answer, child, program, timeout);
   }
 

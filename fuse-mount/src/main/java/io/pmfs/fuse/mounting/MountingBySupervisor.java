@@ -18,19 +18,16 @@ final class MountingBySupervisor implements Mounting {
 
   @Override
   public int mount(Duration timeout) throws MountException {
-    boolean mounted = false;
     try {
       mounter.mount(
           options.source(),
           options.mountpoint(),
           KernelProtocol.MAX_READ_BYTES,
           options.allowOther());
-      mounted = true;
       return device;
-    } finally {
-      if (!mounted) {
-        LibC.INSTANCE.close(device);
-      }
+    } catch (Throwable e) {
+      LibC.INSTANCE.close(device);
+      throw e;
     }
   }
 

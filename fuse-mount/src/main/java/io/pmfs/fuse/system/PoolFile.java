@@ -101,14 +101,11 @@ public final class PoolFile implements MappedMemory {
   public static void create(Path path, long sizeBytes) throws IOException {
     Files.createFile(
         path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-    boolean made = false;
     try {
       resize(path, sizeBytes);
-      made = true;
-    } finally {
-      if (!made) {
-        Files.deleteIfExists(path);
-      }
+    } catch (Throwable e) {
+      Files.deleteIfExists(path);
+      throw e;
     }
   }
 
@@ -170,18 +167,14 @@ public final class PoolFile implements MappedMemory {
    */
   public static PoolFile open(Path path) throws IOException {
     int file = openFile(path);
-    boolean opened = false;
     try {
       if (LIBC.flock(file, LOCK_EX | LOCK_NB) != 0) {
         throw new PoolException("is in use by another mount; unmount that, or name another pool");
       }
-      PoolFile pool = isDevice(path) ? mapDevice(file, path) : mapFile(file, path);
-      opened = true;
-      return pool;
-    } finally {
-      if (!opened) {
-        LIBC.close(file);
-      }
+      return isDevice(path) ? mapDevice(file, path) : mapFile(file, path);
+    } catch (Throwable e) {
+      LIBC.close(file);
+      throw e;
     }
   }
 

@@ -1,0 +1,59 @@
+package io.pmfs.tier;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Path;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The lock on a tier's directory: two daemons that count and clear the same directory would take
+ * each other's copies for leftovers.
+ */
+final class TierLock implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(TierLock.class);
+
+  private final FileChannel file;
+
+  /** Locks a directory. */
+  TierLock(Path directory) throws IOException {
+    this.file = lock(directory);
+    stamp();
+  }
+
+  private static FileChannel lock(Path directory) throws IOException {
+    FileChannel file =
+        FileChannel.open(
+            directory.resolve(DirectoryTier.LOCK), Set.of(CREATE, WRITE), DirectoryTier.FILE_MODE);
+    try {
+      if (file.tryLock() != null) {
+        return file;
+      }
+    } catch (OverlappingFileLockException e) {
+      // Locked by this process, which is the same as by another.
+    }
+    file.close();
+    throw new TierInUseException(directory);
+  }
+
+  /** Sets the modification time of the lock's file, which says when the tier was last in use. */
+  private void stamp() {
+    try {
+      file.write(ByteBuffer.allocate(1), 0);
+    } catch (IOException e) {
+      log.debug("{}: {}", DirectoryTier.LOCK, e.getMessage());
+    }
+  }
+
+  @Override
+  public void close() {
+    stamp();
+    CopyFiles.closeQuietly(file);
+  }
+}
