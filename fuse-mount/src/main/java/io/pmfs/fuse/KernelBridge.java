@@ -11,9 +11,11 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.LibC;
+import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -38,7 +40,8 @@ public final class KernelBridge implements Bridge {
   private static final LibC LIBC = LibC.INSTANCE;
 
   private final MountSpec options;
-  private final PmfsFileSystem fileSystem;
+  private final @Nullable PmfsFileSystem fileSystem;
+  private final @Nullable WritableFileSystem outputs;
   private final ReadMode readMode;
   private final int workerCount;
   private final @Nullable SharedSession session;
@@ -72,7 +75,30 @@ public final class KernelBridge implements Bridge {
       int workerCount,
       @Nullable SharedSession session,
       long kernelFlags) {
+    this(fileSystem, null, options, readMode, workerCount, session, kernelFlags);
+  }
+
+  /** A bridge to a file system that can be changed. Each worker has 2 MiB of direct memory. */
+  public static KernelBridge ofWritable(
+      WritableFileSystem outputs,
+      MountSpec options,
+      int workerCount,
+      @Nullable SharedSession session,
+      long kernelFlags) {
+    return new KernelBridge(
+        null, outputs, options, ReadMode.PAGE_CACHE, workerCount, session, kernelFlags);
+  }
+
+  private KernelBridge(
+      @Nullable PmfsFileSystem fileSystem,
+      @Nullable WritableFileSystem outputs,
+      MountSpec options,
+      ReadMode readMode,
+      int workerCount,
+      @Nullable SharedSession session,
+      long kernelFlags) {
     this.fileSystem = fileSystem;
+    this.outputs = outputs;
     this.options = options;
     this.readMode = readMode;
     this.workerCount = workerCount;
@@ -145,24 +171,14 @@ public final class KernelBridge implements Bridge {
     int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
     own.recognize(device);
     mounting.mounted();
-    BackingFiles files =
-        readMode == ReadMode.PAGE_CACHE || noPassthrough != null ? null : backingFiles(device);
-    backing = files;
-    KernelOperations operations =
-        new KernelOperations(
-            fileSystem,
-            options.timeout().toSeconds(),
-            files,
-            kernelFlags,
-            Math.max(1, workerCount - KEPT_FOR_NAMES),
-            latencies);
+    RequestHandler handler = handler(device);
     RequestListener told = listener;
     if (told != null) {
-      operations.listen(told);
+      handler.listen(told);
     }
     KernelWorkers started =
         new KernelWorkers(
-            device, operations, workerCount, given != null, this::fail, () -> end(device));
+            device, handler, workerCount, given != null, this::fail, () -> end(device));
     workers = started;
     started.start(resumed);
     if (resumed) {
@@ -218,15 +234,31 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  private BackingFiles backingFiles(int device) throws MountException {
+  private RequestHandler handler(int device) throws MountException {
+    int backgroundMax = Math.max(1, workerCount - KEPT_FOR_NAMES);
+    long validSeconds = options.timeout().toSeconds();
+    WritableFileSystem written = outputs;
+    if (written != null) {
+      return new WritableOperations(written, validSeconds, kernelFlags, backgroundMax, latencies);
+    }
+    PmfsFileSystem read = Objects.requireNonNull(fileSystem);
+    BackingFiles files =
+        readMode == ReadMode.PAGE_CACHE || noPassthrough != null
+            ? null
+            : backingFiles(read, device);
+    backing = files;
+    return new KernelOperations(read, validSeconds, files, kernelFlags, backgroundMax, latencies);
+  }
+
+  private BackingFiles backingFiles(PmfsFileSystem read, int device) throws MountException {
     SharedSession given = session;
     try {
       BackingLedger ledger = given == null ? null : new BackingLedger(given.ledger());
       ReadModeChoice choice =
           readMode == ReadMode.AUTO
-              ? new ReadModeChoice(fileSystem, ReadModeChoice::availableMemory)
+              ? new ReadModeChoice(read, ReadModeChoice::availableMemory)
               : null;
-      return new BackingFiles(fileSystem, new DeviceRegistry(device), ledger, choice);
+      return new BackingFiles(read, new DeviceRegistry(device), ledger, choice);
     } catch (IOException e) {
       throw new MountException(
           Reason.FAILED,

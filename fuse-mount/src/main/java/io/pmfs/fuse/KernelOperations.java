@@ -1,7 +1,5 @@
 package io.pmfs.fuse;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
@@ -18,11 +16,8 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Translates each request into operations of the file system, and their results into replies. Node
@@ -30,23 +25,19 @@ import org.slf4j.LoggerFactory;
  * request that expects an answer gets one, even if our code throws. Safe for use by many workers,
  * each with its own request and reply.
  */
-final class KernelOperations {
-  private static final Logger log = LoggerFactory.getLogger(KernelOperations.class);
+final class KernelOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
 
   /** Listing offsets start after . and .. . */
   private static final int DOTS = 2;
-
-  private static final ByteBuffer HEARTBEAT = UTF_8.encode(Bridge.HEARTBEAT);
 
   private static final long MAX_INODE = 1L << 46;
 
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
-  private final RequestLatencies latencies;
+  private final Answering answering;
   private final Negotiation negotiation;
-  private volatile @Nullable RequestListener listener;
 
   /**
    * Operations of one session.
@@ -65,75 +56,36 @@ final class KernelOperations {
       long offerable,
       int backgroundMax,
       RequestLatencies latencies) {
-    this.latencies = latencies;
+    this.answering = new Answering(latencies);
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.validSeconds = validSeconds;
-    this.negotiation = new Negotiation(offerable, backgroundMax, backing);
+    this.negotiation = new Negotiation(Negotiation.READING, offerable, backgroundMax, backing);
   }
 
-  /** Calls the listener for every request from now on. */
-  void listen(RequestListener listener) {
-    this.listener = listener;
+  @Override
+  public void listen(RequestListener listener) {
+    answering.listen(listener);
   }
 
-  /** What this session and the kernel agreed on. */
-  Negotiation negotiation() {
+  @Override
+  public Negotiation negotiation() {
     return negotiation;
   }
 
-  /** Answers one request, and handles every failure in this one place. */
-  void handle(KernelRequest request, KernelReply reply) throws FsException {
-    Opcode opcode = request.opcode();
-    long begin = request.isLookup(HEARTBEAT) ? RequestLatencies.NEVER : latencies.begin();
-    request.begin(begin);
-    try {
-      answer(request, reply);
-    } finally {
-      request.end();
-      if (opcode != null) {
-        long nanos = latencies.end(opcode, begin);
-        RequestListener told = listener;
-        if (told != null && nanos >= told.leastNanos() && opcode.isAnswered()) {
-          told.answered(request.answered(opcode, reply, begin, nanos));
-        }
-      }
-    }
+  /** The size that the kernel requires: FUSE_MIN_READ_BUFFER, 8 KiB. */
+  @Override
+  public int requestBytes() {
+    return KernelProtocol.MIN_REQUEST_BYTES;
   }
 
-  private void answer(KernelRequest request, KernelReply reply) throws FsException {
-    reply.begin(request.unique());
-    try {
-      dispatch(request, reply);
-      if (!reply.isAnswered()) {
-        throw new IllegalStateException("a request was left unanswered");
-      }
-    } catch (FsException e) {
-      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOSYS) {
-        log.debug("{} of inode {}: {}", request.opcode(), request.inode(), e.getMessage());
-      }
-      failUnlessAnswered(reply, e.errno());
-    } catch (Throwable e) {
-      log.error(
-          "{} ({}) of inode {}", request.opcode(), request.opcodeNumber(), request.inode(), e);
-      failUnlessAnswered(reply, Errno.EIO);
-    }
+  @Override
+  public void handle(KernelRequest request, KernelReply reply) throws FsException {
+    answering.handle(request, reply, this::dispatch);
   }
 
-  private static void failUnlessAnswered(KernelReply reply, Errno errno) throws FsException {
-    if (!reply.isAnswered()) {
-      reply.fail(errno);
-    }
-  }
-
-  private void dispatch(KernelRequest request, KernelReply reply) throws FsException {
-    Opcode opcode = request.opcode();
-    if (opcode == null) {
-      throw new FsException(Errno.ENOSYS, "opcode " + request.opcodeNumber());
-    }
-    if (!request.isWhole() && opcode.isAnswered()) {
-      throw KernelRequest.truncated();
-    }
+  private void dispatch(Opcode opcode, KernelRequest request, KernelReply reply)
+      throws FsException {
     switch (opcode) {
       case READ -> read(request, reply);
       case LOOKUP -> lookup(request, reply);
@@ -177,7 +129,8 @@ final class KernelOperations {
           CREATE,
           FALLOCATE,
           COPY_FILE_RANGE,
-          TMPFILE ->
+          TMPFILE,
+          COPY_FILE_RANGE_64 ->
           reply.fail(Errno.EROFS);
     }
   }
@@ -389,17 +342,21 @@ final class KernelOperations {
 
   private void listxattr(KernelRequest request, KernelReply reply) throws FsException {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
-    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.inode());
+    sendExtended(names(fileSystem.extendedAttributes(request.inode())), size, reply);
+  }
+
+  /** The names of extended attributes as listxattr(2) gives them: each ends with NUL. */
+  static byte[] names(Map<FileName, byte[]> attributes) {
     ByteArrayOutputStream names = new ByteArrayOutputStream();
     for (FileName name : attributes.keySet()) {
       names.writeBytes(name.bytes());
       names.write(0);
     }
-    sendExtended(names.toByteArray(), size, reply);
+    return names.toByteArray();
   }
 
   /** The protocol of getxattr(2): a size of zero asks how much there is. */
-  private static void sendExtended(byte[] value, int size, KernelReply reply) throws FsException {
+  static void sendExtended(byte[] value, int size, KernelReply reply) throws FsException {
     if (size == 0) {
       KernelProtocol.zero(reply.body(), KernelReply.BODY, KernelProtocol.XATTR_OUT_SIZE);
       reply.body().putInt(KernelReply.BODY, value.length);
@@ -411,13 +368,8 @@ final class KernelOperations {
     }
   }
 
-  private static void sendBytes(byte[] bytes, KernelReply reply) throws FsException {
+  static void sendBytes(byte[] bytes, KernelReply reply) throws FsException {
     reply.body().put(KernelReply.BODY, bytes);
     reply.send(bytes.length);
-  }
-
-  /** A request buffer of the size that the kernel requires: FUSE_MIN_READ_BUFFER, 8 KiB. */
-  static ByteBuffer requestBuffer() {
-    return ByteBuffer.allocateDirect(8192).order(ByteOrder.nativeOrder());
   }
 }

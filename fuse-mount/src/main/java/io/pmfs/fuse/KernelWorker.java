@@ -7,6 +7,7 @@ import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.function.BooleanSupplier;
 import jnr.ffi.Pointer;
 import org.slf4j.Logger;
@@ -26,13 +27,13 @@ final class KernelWorker implements Runnable {
   private static final long PAUSE_MS = 100;
 
   private final KernelChannel channel;
-  private final KernelOperations operations;
+  private final RequestHandler handler;
   private final RequestGate gate;
   private final Runnable ended;
   private final Runnable failed;
-  private final ByteBuffer in = KernelOperations.requestBuffer();
-  private final long inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
-  private final KernelRequest request = new KernelRequest(in);
+  private final ByteBuffer in;
+  private final long inAddress;
+  private final KernelRequest request;
   private final KernelReply reply;
 
   /**
@@ -44,13 +45,16 @@ final class KernelWorker implements Runnable {
    */
   KernelWorker(
       KernelChannel channel,
-      KernelOperations operations,
+      RequestHandler handler,
       RequestGate gate,
       Runnable ended,
       Runnable failed) {
     this.channel = channel;
     this.gate = gate;
-    this.operations = operations;
+    this.handler = handler;
+    this.in = ByteBuffer.allocateDirect(handler.requestBytes()).order(ByteOrder.nativeOrder());
+    this.inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
+    this.request = new KernelRequest(in);
     this.ended = ended;
     this.failed = failed;
     this.reply = new KernelReply(channel);
@@ -70,7 +74,7 @@ final class KernelWorker implements Runnable {
 
   /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
   void negotiate() {
-    work(() -> !operations.negotiation().isNegotiated());
+    work(() -> !handler.negotiation().isNegotiated());
   }
 
   private void work(BooleanSupplier goOn) {
@@ -129,7 +133,7 @@ final class KernelWorker implements Runnable {
   private void answer() {
     reply.begin(request.unique());
     try {
-      operations.handle(request, reply);
+      handler.handle(request, reply);
       return;
     } catch (FsException e) {
       log.error(

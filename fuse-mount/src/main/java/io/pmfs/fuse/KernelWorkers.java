@@ -39,7 +39,7 @@ final class KernelWorkers {
   private static final String NO_ATTRIBUTE = "pmfs.none";
 
   private final int device;
-  private final KernelOperations operations;
+  private final RequestHandler handler;
   private final int count;
   private final boolean outlived;
   private final Runnable failed;
@@ -60,13 +60,13 @@ final class KernelWorkers {
    */
   KernelWorkers(
       int device,
-      KernelOperations operations,
+      RequestHandler handler,
       int count,
       boolean outlived,
       Runnable failed,
       Runnable ended) {
     this.device = device;
-    this.operations = operations;
+    this.handler = handler;
     this.count = count;
     this.outlived = outlived;
     this.failed = failed;
@@ -118,10 +118,10 @@ final class KernelWorkers {
     } else {
       worker(new DeviceChannel(device)).negotiate();
     }
-    if (!operations.negotiation().isNegotiated()) {
+    if (!handler.negotiation().isNegotiated()) {
       return;
     }
-    DeviceChannel own = outlived && !operations.negotiation().canResend() ? ownChannel() : null;
+    DeviceChannel own = outlived && !handler.negotiation().canResend() ? ownChannel() : null;
     for (int number = 2; number <= count; number++) {
       try {
         start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
@@ -138,7 +138,7 @@ final class KernelWorkers {
   private void resume() {
     boolean resent = false;
     try {
-      if (operations.negotiation().isOfferable(KernelProtocol.HAS_RESEND)) {
+      if (handler.negotiation().isOfferable(KernelProtocol.HAS_RESEND)) {
         new KernelNotices(new DeviceChannel(device)).resend();
         resent = true;
       }
@@ -148,7 +148,7 @@ final class KernelWorkers {
     } catch (FsException e) {
       log.warn("the kernel cannot resend requests in flight ({})", e.errno());
     }
-    operations.negotiation().resume(resent);
+    handler.negotiation().resume(resent);
   }
 
   private @Nullable DeviceChannel ownChannel() {
@@ -173,7 +173,7 @@ final class KernelWorkers {
 
   private KernelWorker worker(KernelChannel channel) {
     KernelWorker worker =
-        new KernelWorker(channel, operations, gate, () -> hasEnded.set(true), this::fail);
+        new KernelWorker(channel, handler, gate, () -> hasEnded.set(true), this::fail);
     requests.add(worker.request());
     return worker;
   }
@@ -207,7 +207,7 @@ final class KernelWorkers {
    * requests wait for another process. Returns whether this completed in time.
    */
   boolean freeze(Path mountpoint, Duration timeout) throws InterruptedException {
-    if (operations.negotiation().canResend()) {
+    if (handler.negotiation().canResend()) {
       return gate.shut(timeout);
     }
     long deadline = System.nanoTime() + timeout.toNanos();

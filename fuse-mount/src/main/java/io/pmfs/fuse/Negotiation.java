@@ -20,23 +20,55 @@ final class Negotiation {
    */
   private static final short NEVER_CONGESTED = (short) 0xffff;
 
-  private static final long WANTED =
+  private static final long COMMON =
       KernelProtocol.ASYNC_READ
           | KernelProtocol.BIG_WRITES
           | KernelProtocol.DO_READDIRPLUS
-          | KernelProtocol.NO_OPEN_SUPPORT
           | KernelProtocol.PARALLEL_DIROPS
           | KernelProtocol.MAX_PAGES
-          | KernelProtocol.CACHE_SYMLINKS
-          | KernelProtocol.NO_OPENDIR_SUPPORT
-          | KernelProtocol.EXPLICIT_INVAL_DATA
           | KernelProtocol.INIT_EXT
           | KernelProtocol.HAS_RESEND;
 
+  /**
+   * For sessions that are only read. Nothing is ever written, but the kernel requires at least one
+   * page, and a request buffer larger than this.
+   */
+  static final Wanted READING =
+      new Wanted(
+          COMMON
+              | KernelProtocol.NO_OPEN_SUPPORT
+              | KernelProtocol.CACHE_SYMLINKS
+              | KernelProtocol.NO_OPENDIR_SUPPORT
+              | KernelProtocol.EXPLICIT_INVAL_DATA,
+          4096);
+
+  /**
+   * For sessions that may change files. The kernel drops what it has cached of a file whose size or
+   * time changed, for others may change it at the source. Locks stay with the kernel, as they are
+   * unless POSIX_LOCKS or FLOCK_LOCKS is accepted.
+   */
+  static final Wanted WRITING =
+      new Wanted(
+          COMMON
+              | KernelProtocol.ATOMIC_O_TRUNC
+              | KernelProtocol.AUTO_INVAL_DATA
+              | KernelProtocol.ASYNC_DIO
+              | KernelProtocol.HANDLE_KILLPRIV_V2,
+          KernelProtocol.MAX_WRITE_BYTES);
+
+  /**
+   * What a kind of session wants.
+   *
+   * @param flags of INIT, accepted if the kernel offers them
+   * @param maxWriteBytes the largest write that the kernel may send
+   */
+  record Wanted(long flags, int maxWriteBytes) {}
+
+  private final Wanted wanted;
   private final long offerable;
   private final int backgroundMax;
   private final @Nullable BackingFiles backing;
-  private volatile long taken = WANTED;
+  private volatile long taken;
   private volatile boolean negotiated;
 
   /**
@@ -46,7 +78,9 @@ final class Negotiation {
    * @param backgroundMax how many background requests the kernel may have in progress
    * @param backing for passthrough; null for the page-cache mode
    */
-  Negotiation(long offerable, int backgroundMax, @Nullable BackingFiles backing) {
+  Negotiation(Wanted wanted, long offerable, int backgroundMax, @Nullable BackingFiles backing) {
+    this.wanted = wanted;
+    this.taken = wanted.flags();
     this.offerable = offerable;
     this.backgroundMax = backgroundMax;
     this.backing = backing;
@@ -72,7 +106,7 @@ final class Negotiation {
    * unknown, but a kernel that can resend requests (6.9) also supports all other flags.
    */
   void resume(boolean canResend) {
-    taken = canResend ? WANTED : 0;
+    taken = canResend ? wanted.flags() : 0;
     negotiated = true;
   }
 
@@ -103,7 +137,7 @@ final class Negotiation {
       offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
     }
     offered &= offerable;
-    long flags = offered & (backing == null ? WANTED : WANTED | KernelProtocol.PASSTHROUGH);
+    long flags = offered & (backing == null ? wanted.flags() : wanted.flags() | KernelProtocol.PASSTHROUGH);
     if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
       backing.setUnavailable("this kernel does not support it (6.9 and later do)");
     }
@@ -117,9 +151,7 @@ final class Negotiation {
     out.putInt(KernelReply.BODY + 12, (int) flags);
     out.putShort(KernelReply.BODY + 16, (short) backgroundMax);
     out.putShort(KernelReply.BODY + 18, NEVER_CONGESTED);
-    // Nothing is ever written, but the kernel requires at least one page, and a request buffer
-    // larger than this.
-    out.putInt(KernelReply.BODY + 20, 4096);
+    out.putInt(KernelReply.BODY + 20, wanted.maxWriteBytes());
     out.putInt(KernelReply.BODY + 24, 1);
     out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
     out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));

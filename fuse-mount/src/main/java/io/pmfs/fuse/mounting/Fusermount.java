@@ -167,7 +167,8 @@ final class Fusermount {
   }
 
   private String mountOptions() {
-    return "ro,nosuid,nodev,default_permissions,max_read="
+    return options.access()
+        + ",nosuid,nodev,default_permissions,max_read="
         + KernelProtocol.MAX_READ_BYTES
         + (options.allowOther() ? ",allow_other" : "")
         + ",subtype=pmfs,fsname="

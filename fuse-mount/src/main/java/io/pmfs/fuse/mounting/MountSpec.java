@@ -10,7 +10,18 @@ import java.time.Duration;
  * @param source what mount(8) shows as the device
  * @param allowOther whether users other than the one who mounts have access, as far as the files'
  *     modes permit
+ * @param isWritable whether files can be changed through the mount
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
  */
-public record MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {}
+public record MountSpec(Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
+  /** A mount that can only be read. */
+  public MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {
+    this(mountpoint, source, allowOther, false, timeout);
+  }
+
+  /** The option of mount(8) for that. */
+  String access() {
+    return isWritable ? "rw" : "ro";
+  }
+}

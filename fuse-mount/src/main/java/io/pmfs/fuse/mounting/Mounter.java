@@ -34,14 +34,16 @@ public final class Mounter {
     this.answers = answers;
   }
 
-  void mount(String source, Path mountpoint, int maxReadBytes, boolean allowOther)
+  void mount(
+      String source, Path mountpoint, int maxReadBytes, boolean allowOther, String access)
       throws MountException {
     ask(
         "mount",
         source,
         mountpoint.toString(),
         Integer.toString(maxReadBytes),
-        Boolean.toString(allowOther));
+        Boolean.toString(allowOther),
+        access);
   }
 
   void unmount(boolean lazy) throws MountException {

@@ -39,7 +39,7 @@ final class MountingByRoot implements Mounting {
             Posix.terminated(options.source()),
             Posix.terminated(options.mountpoint().toString()),
             Posix.terminated("fuse.pmfs"),
-            MS_RDONLY | MS_NOSUID | MS_NODEV,
+            (options.isWritable() ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV,
             Posix.terminated(data));
     if (result != 0) {
       Errno errno = Posix.errno();

@@ -23,7 +23,8 @@ final class MountingBySupervisor implements Mounting {
           options.source(),
           options.mountpoint(),
           KernelProtocol.MAX_READ_BYTES,
-          options.allowOther());
+          options.allowOther(),
+          options.access());
       return device;
     } catch (Throwable e) {
       LibC.INSTANCE.close(device);

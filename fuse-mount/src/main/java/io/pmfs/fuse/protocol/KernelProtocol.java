@@ -80,14 +80,18 @@ public final class KernelProtocol {
 
   // Flags of INIT; those from bit 32 on travel in flags2.
   public static final long ASYNC_READ = 1L;
+  public static final long ATOMIC_O_TRUNC = 1L << 3;
   public static final long BIG_WRITES = 1L << 5;
+  public static final long AUTO_INVAL_DATA = 1L << 12;
   public static final long DO_READDIRPLUS = 1L << 13;
+  public static final long ASYNC_DIO = 1L << 15;
   public static final long NO_OPEN_SUPPORT = 1L << 17;
   public static final long PARALLEL_DIROPS = 1L << 18;
   public static final long MAX_PAGES = 1L << 22;
   public static final long CACHE_SYMLINKS = 1L << 23;
   public static final long NO_OPENDIR_SUPPORT = 1L << 24;
   public static final long EXPLICIT_INVAL_DATA = 1L << 25;
+  public static final long HANDLE_KILLPRIV_V2 = 1L << 28;
   public static final long INIT_EXT = 1L << 30;
   public static final long PASSTHROUGH = 1L << 37;
 
@@ -99,6 +103,7 @@ public final class KernelProtocol {
   // Flags in the answer to OPEN.
   public static final int FOPEN_KEEP_CACHE = 1 << 1;
   public static final int FOPEN_CACHE_DIR = 1 << 3;
+  public static final int FOPEN_NOFLUSH = 1 << 5;
   public static final int FOPEN_PASSTHROUGH = 1 << 7;
 
   public static final int OPEN_OUT_SIZE = 16;
@@ -108,19 +113,34 @@ public final class KernelProtocol {
 
   public static final int MAX_READ_BYTES = MAX_READ_PAGES * 4096;
 
+  /** The largest write that we let the kernel send: as many pages as the largest read has. */
+  public static final int MAX_WRITE_BYTES = MAX_READ_BYTES;
+
+  /** FUSE_MIN_READ_BUFFER: the smallest buffer for requests that the kernel accepts. */
+  public static final int MIN_REQUEST_BYTES = 8192;
+
+  /** FUSE_UNIQUE_RESEND: the kernel sends the request for the second time, to another process. */
+  public static final long RESENT = 1L << 63;
+
   private static final int BLOCK_BYTES = 4096;
 
   private KernelProtocol() {}
 
   /** Writes a struct fuse_entry_out: the inode of a name and how long the kernel may keep both. */
   public static void putEntry(ByteBuffer out, int at, Inode inode, long validSeconds) {
-    out.putLong(at, inode.number());
+    putEntry(out, at, inode.number(), inode.attributes(), validSeconds);
+  }
+
+  /** The same of an inode with that number. */
+  public static void putEntry(
+      ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
+    out.putLong(at, number);
     out.putLong(at + 8, 0);
     out.putLong(at + 16, validSeconds);
     out.putLong(at + 24, validSeconds);
     out.putInt(at + 32, 0);
     out.putInt(at + 36, 0);
-    putAttributes(out, at + ENTRY_OUT_ATTR, inode);
+    putAttributes(out, at + ENTRY_OUT_ATTR, number, attributes);
   }
 
   /**
@@ -134,15 +154,20 @@ public final class KernelProtocol {
 
   /** Writes a struct fuse_attr_out. */
   public static void putAttributesReply(ByteBuffer out, int at, Inode inode, long validSeconds) {
+    putAttributesReply(out, at, inode.number(), inode.attributes(), validSeconds);
+  }
+
+  /** The same of an inode with that number. */
+  public static void putAttributesReply(
+      ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     out.putLong(at, validSeconds);
     out.putLong(at + 8, 0);
-    putAttributes(out, at + ATTR_OUT_ATTR, inode);
+    putAttributes(out, at + ATTR_OUT_ATTR, number, attributes);
   }
 
   /** Writes a struct fuse_attr. */
-  static void putAttributes(ByteBuffer out, int at, Inode inode) {
-    Attributes attributes = inode.attributes();
-    out.putLong(at, inode.number());
+  static void putAttributes(ByteBuffer out, int at, long number, Attributes attributes) {
+    out.putLong(at, number);
     out.putLong(at + 8, attributes.size());
     out.putLong(at + 16, attributes.blocks());
     putTime(out, at + 24, at + 48, attributes.accessTime());
@@ -161,17 +186,22 @@ public final class KernelProtocol {
 
   /** Writes a struct fuse_statx_out with the basic fields; birth times are not recorded. */
   public static void putStatx(ByteBuffer out, int at, Inode inode, long validSeconds) {
+    putStatx(out, at, inode.number(), inode.attributes(), validSeconds);
+  }
+
+  /** The same of an inode with that number. */
+  public static void putStatx(
+      ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     zero(out, at, STATX_OUT_SIZE);
     out.putLong(at, validSeconds);
     int statx = at + STATX_OUT_STATX;
-    Attributes attributes = inode.attributes();
     out.putInt(statx, STATX_BASIC);
     out.putInt(statx + 4, BLOCK_BYTES);
     out.putInt(statx + 16, attributes.linkCount());
     out.putInt(statx + 20, attributes.uid());
     out.putInt(statx + 24, attributes.gid());
     out.putShort(statx + 28, (short) attributes.mode());
-    out.putLong(statx + 32, inode.number());
+    out.putLong(statx + 32, number);
     out.putLong(statx + 40, attributes.size());
     out.putLong(statx + 48, attributes.blocks());
     putTime(out, statx + 64, statx + 72, attributes.accessTime());

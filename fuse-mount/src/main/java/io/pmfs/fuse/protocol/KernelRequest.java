@@ -57,19 +57,24 @@ public final class KernelRequest {
     return in.getLong(KernelProtocol.IN_UNIQUE);
   }
 
+  /** The request's number, the same when the kernel sends the request again. */
+  public long number() {
+    return unique() & ~KernelProtocol.RESENT;
+  }
+
   public long inode() {
     return in.getLong(KernelProtocol.IN_NODE);
   }
 
-  long uid() {
+  public long uid() {
     return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_UID));
   }
 
-  long gid() {
+  public long gid() {
     return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_GID));
   }
 
-  long pid() {
+  public long pid() {
     return Integer.toUnsignedLong(in.getInt(KernelProtocol.IN_PID));
   }
 
@@ -120,6 +125,18 @@ public final class KernelRequest {
           size = Integer.toUnsignedLong(intAt(KernelProtocol.READ_SIZE));
         }
         case LSEEK -> offset = longAt(KernelProtocol.LSEEK_OFFSET);
+        case WRITE -> {
+          offset = longAt(ChangeProtocol.WRITE_OFFSET);
+          size = Integer.toUnsignedLong(intAt(ChangeProtocol.WRITE_SIZE));
+        }
+        case CREATE -> name = nameAt(ChangeProtocol.CREATE_NAME);
+        case MKNOD -> name = nameAt(ChangeProtocol.MKNOD_NAME);
+        case MKDIR -> name = nameAt(ChangeProtocol.MKDIR_NAME);
+        case LINK -> name = nameAt(ChangeProtocol.LINK_NAME);
+        case RENAME -> name = nameAt(ChangeProtocol.RENAME_NAMES);
+        case RENAME2 -> name = nameAt(ChangeProtocol.RENAME2_NAMES);
+        case SETXATTR -> name = nameAt(ChangeProtocol.SETXATTR_NAME);
+        case SYMLINK, UNLINK, RMDIR, REMOVEXATTR -> name = nameAt(KernelProtocol.IN_HEADER_SIZE);
         default -> {}
       }
     } catch (FsException e) {
@@ -178,6 +195,17 @@ public final class KernelRequest {
     byte[] name = new byte[end - offset];
     in.get(offset, name);
     return FileName.of(name);
+  }
+
+  /**
+   * The bytes at an offset, in the worker's buffer itself: they are valid until the request is
+   * answered.
+   */
+  public ByteBuffer bytesAt(int offset, int size) throws FsException {
+    if (size < 0 || size > in.limit() - offset) {
+      throw truncated();
+    }
+    return in.slice(offset, size).order(in.order());
   }
 
   public static FsException truncated() {

@@ -46,10 +46,11 @@ public enum Opcode {
   COPY_FILE_RANGE(47),
   SYNCFS(50),
   TMPFILE(51),
-  STATX(52);
+  STATX(52),
+  COPY_FILE_RANGE_64(53);
 
   /** All opcode numbers are smaller. */
-  static final int NUMBERS = 53;
+  static final int NUMBERS = 54;
 
   private static final @Nullable Opcode[] BY_NUMBER = new @Nullable Opcode[NUMBERS];
 

@@ -1,0 +1,100 @@
+package io.pmfs.fuse;
+
+import static io.pmfs.fuse.protocol.KernelReply.BODY;
+
+import io.pmfs.fuse.protocol.KernelProtocol;
+import io.pmfs.fuse.protocol.KernelReply;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.nio.ByteBuffer;
+
+/** The answer to one READDIR or READDIRPLUS: as many entries of a directory as fit. */
+final class WritableListing {
+  /** Instead of a validity: the kernel asks for names only. */
+  static final long NO_ENTRIES = -1;
+
+  /** Offsets of entries start after . and .. . */
+  private static final int DOTS = 2;
+
+  private static final FileName DOT = FileName.of(".");
+  private static final FileName DOT_DOT = FileName.of("..");
+
+  private final WritableFileSystem fileSystem;
+  private final KernelReply reply;
+  private final ByteBuffer out;
+  private final int limit;
+  private final long validSeconds;
+  private final int prefix;
+  private int size;
+
+  /**
+   * An empty answer.
+   *
+   * @param limit in bytes
+   * @param validSeconds how long the kernel may keep the entries; {@link #NO_ENTRIES} to READDIR
+   */
+  WritableListing(
+      WritableFileSystem fileSystem, KernelReply reply, int limit, long validSeconds) {
+    this.fileSystem = fileSystem;
+    this.reply = reply;
+    this.out = reply.body(limit);
+    this.limit = limit;
+    this.validSeconds = validSeconds;
+    this.prefix = validSeconds == NO_ENTRIES ? 0 : KernelProtocol.ENTRY_OUT_SIZE;
+  }
+
+  /** Sends the entries behind an offset. */
+  void send(long directory, long offset) throws FsException {
+    boolean hasRoom =
+        (offset >= 1 || addDots(directory, DOT, 1))
+            && (offset >= DOTS || addDots(directory, DOT_DOT, DOTS));
+    if (hasRoom) {
+      fileSystem.list(directory, Math.max(0, offset - DOTS), this::add);
+    }
+    reply.send(size);
+  }
+
+  /** In READDIRPLUS, a node number of zero means that the entry is not a lookup. */
+  private boolean addDots(long inode, FileName name, long nextOffset) {
+    if (!fits(name)) {
+      return false;
+    }
+    KernelProtocol.zero(out, BODY + size, prefix);
+    put(inode, name, FileType.DIRECTORY, nextOffset);
+    return true;
+  }
+
+  private boolean fits(FileName name) {
+    return size + prefix + KernelProtocol.direntSize(name.size()) <= limit;
+  }
+
+  private boolean add(Entry entry) {
+    if (!fits(entry.name())) {
+      return false;
+    }
+    if (prefix > 0) {
+      putEntry(entry.inode());
+    }
+    put(entry.inode(), entry.name(), entry.type(), entry.position() + DOTS);
+    return true;
+  }
+
+  private void putEntry(long inode) {
+    try {
+      Node node = fileSystem.attributes(inode);
+      KernelProtocol.putEntry(out, BODY + size, node.inode(), node.attributes(), validSeconds);
+    } catch (FsException e) {
+      // List the name nevertheless; a lookup of it gets the failure.
+      KernelProtocol.zero(out, BODY + size, prefix);
+    }
+  }
+
+  private void put(long inode, FileName name, FileType type, long nextOffset) {
+    KernelProtocol.putDirent(out, BODY + size + prefix, inode, nextOffset, type.number(), name);
+    size += prefix + KernelProtocol.direntSize(name.size());
+  }
+}
