@@ -27,6 +27,11 @@ public interface ControlRequests {
 
   KeptTasks tasks();
 
+  /** What commands wait for in a writable mount; null if the mount can only be read. */
+  default @Nullable Drains drains() {
+    return null;
+  }
+
   /** The log of single requests; null if there is none. */
   default @Nullable RequestLog requests() {
     return null;
@@ -47,6 +52,9 @@ public interface ControlRequests {
 
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
+
+  /** Whether the unmount that follows waits for the source of a writable mount. */
+  default void waitForSource(boolean waits) {}
 
   /** Unmounts, and drops all copies if {@code purge}. A busy mount gives a busy failure. */
   void unmount(boolean lazy, boolean purge) throws MountFailure;

@@ -52,8 +52,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
  * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
- * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, and {@link
- * TaskResource}. One request for each connection.
+ * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain},
+ * and {@link TaskResource}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class ControlServer implements AutoCloseable {
@@ -72,6 +72,10 @@ public final class ControlServer implements AutoCloseable {
   /** The error for a request that needs a cluster. */
   public static final String NO_CLUSTER =
       "this mount is in no cluster; pmfs mount --cluster NAME makes one";
+
+  /** The error for a request that needs a writable mount. */
+  public static final String READ_ONLY =
+      "this mount can only be read, so nothing waits for the source";
 
   private static final Gson GSON =
       new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
@@ -250,6 +254,7 @@ public final class ControlServer implements AutoCloseable {
                       Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
                 });
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
+        case "/drain" -> drain(method, query.parameters());
         default ->
             query.path().startsWith(TaskResource.PATH)
                 ? new TaskResource(requests.tasks()).answer(method, query, body)
@@ -257,7 +262,7 @@ public final class ControlServer implements AutoCloseable {
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
                         + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
-                        + " /umount or /upgrade");
+                        + " /drain, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -349,9 +354,40 @@ public final class ControlServer implements AutoCloseable {
   }
 
   private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
-    check(parameters, "lazy", "purge");
+    check(parameters, "lazy", "purge", "abandon");
+    requests.waitForSource(!flag(parameters, "abandon"));
     requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
     return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
+  }
+
+  /** POST begins to wait for the source, GET tells how far it is, DELETE waits no longer. */
+  private ControlAnswer drain(HttpMethod method, Map<String, List<String>> parameters) {
+    Drains drains = requests.drains();
+    if (drains == null) {
+      return ControlAnswer.error(HttpResponseStatus.NOT_FOUND, READ_ONLY);
+    }
+    if (method.equals(POST)) {
+      check(parameters);
+      try {
+        return ControlAnswer.ok(drains.start());
+      } catch (IllegalStateException e) {
+        return ControlAnswer.error(
+            HttpResponseStatus.SERVICE_UNAVAILABLE, String.valueOf(e.getMessage()));
+      }
+    }
+    check(parameters, "id");
+    long id = Long.parseLong(parameter(parameters, "id"));
+    if (method.equals(HttpMethod.DELETE)) {
+      drains.cancel(id);
+      return ControlAnswer.ok(Map.of("cancelled", true));
+    }
+    if (!method.equals(GET)) {
+      return ControlAnswer.wrongMethod(method, "GET, POST, DELETE");
+    }
+    Drains.Report report = drains.find(id);
+    return report == null
+        ? ControlAnswer.error(HttpResponseStatus.GONE, "this daemon does not know it; ask again")
+        : ControlAnswer.ok(report);
   }
 
   private static boolean flag(Map<String, List<String>> parameters, String name) {

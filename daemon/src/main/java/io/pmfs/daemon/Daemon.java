@@ -381,6 +381,16 @@ public final class Daemon implements ControlRequests {
   }
 
   @Override
+  public @Nullable Drains drains() {
+    return dataset.drains();
+  }
+
+  @Override
+  public void waitForSource(boolean waits) {
+    dataset.waitForSource(waits);
+  }
+
+  @Override
   public void unmount(boolean lazy, boolean purge) throws MountFailure {
     log.info("asked to unmount{}{}", lazy ? " lazily" : "", purge ? " and purge" : "");
     unmounting.lock();

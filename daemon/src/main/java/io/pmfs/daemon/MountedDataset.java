@@ -56,6 +56,17 @@ public interface MountedDataset extends AutoCloseable {
     return new Snapshot(status(), 0, 0, 0);
   }
 
+  /** What commands wait for in a writable mount; null if the mount can only be read. */
+  default @Nullable Drains drains() {
+    return null;
+  }
+
+  /**
+   * Whether {@link #close} waits a while for the source of a writable mount; it does by default.
+   * What is left stays for the next mount.
+   */
+  default void waitForSource(boolean waits) {}
+
   /** The log of single requests; null if there is none. */
   default @Nullable RequestLog requests() {
     return null;

@@ -4,6 +4,7 @@ import io.pmfs.daemon.requests.AccessLogFile;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.requests.SlowRequests;
 import io.pmfs.fuse.Bridge;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -12,6 +13,7 @@ import io.pmfs.settings.Reason;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,11 +34,25 @@ final class RequestLogs {
   static RequestLog open(
       ObservationSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
       throws MountFailure {
+    return open(settings, namespace::path, bridge, isInUse);
+  }
+
+  /**
+   * The same.
+   *
+   * @param paths returns the path of an inode below the root; null if it is not known
+   */
+  static RequestLog open(
+      ObservationSettings settings,
+      LongFunction<@Nullable FileName> paths,
+      Bridge bridge,
+      boolean isInUse)
+      throws MountFailure {
     InstantSource clock = InstantSource.system();
     SlowRequests slow =
         new SlowRequests(settings.slowRequests(), clock, line -> log.warn("{}", line));
     return new RequestLog(
-            namespace::path,
+            paths,
             bridge::waiting,
             file(settings.accessLog(), isInUse, clock),
             slow,

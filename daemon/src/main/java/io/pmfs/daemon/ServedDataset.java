@@ -213,7 +213,8 @@ final class ServedDataset implements MountedDataset {
             recent.origins(),
             recentRequests.lastMinute(),
             source.files().sinceLastRequest()),
-        bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED);
+        bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
+        null);
   }
 
   private long sourceOperations() {

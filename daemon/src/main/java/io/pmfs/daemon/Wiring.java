@@ -25,6 +25,8 @@ import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.OutputDirectories;
+import io.pmfs.settings.OutputSettings;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
@@ -42,6 +44,7 @@ import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -125,7 +128,12 @@ public final class Wiring implements MountOpener {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean complete = false;
     try {
-      ServedDataset dataset = open(settings, session, opened);
+      OutputSettings outputs = settings.outputs();
+      MountedDataset dataset =
+          outputs == null
+              ? open(settings, session, opened)
+              : new OutputWiring(surroundings, supervision, kernelFlags, this::outputs)
+                  .open(settings, outputs, session, opened);
       complete = true;
       return dataset;
     } catch (FsException e) {
@@ -144,6 +152,16 @@ public final class Wiring implements MountOpener {
         opened.forEach(Wiring::closeQuietly);
       }
     }
+  }
+
+  private WritableFileSystem outputs(
+      Path source,
+      OutputDirectories directories,
+      SessionSettings session,
+      OutputSettings settings,
+      boolean isResumed)
+      throws FsException, MountFailure {
+    throw new MountFailure(ExitStatus.CANNOT, "--writable: not built yet");
   }
 
   private ServedDataset open(
@@ -428,7 +446,7 @@ public final class Wiring implements MountOpener {
   }
 
   /** Readable, and different for every identity: {@code imagenet-1f2e3d4c5b6a7980}. */
-  private static String datasetName(Path source, String identity) {
+  static String datasetName(Path source, String identity) {
     Path last = source.getFileName();
     String readable = last == null ? "root" : last.toString().replaceAll("[^A-Za-z0-9._-]", "_");
     String hash = Hashing.sha256().hashString(identity, UTF_8).toString();

@@ -44,6 +44,23 @@ public final class CacheContents {
       return holdings.stream().map(Holding::lastUsed).max(Instant::compareTo).orElse(Instant.EPOCH);
     }
 
+    /** Whether it may hold files that are not at the source. */
+    public boolean isUnsaved() {
+      return holdings.stream().anyMatch(Holding::isUnsaved);
+    }
+
+    /** Why it is not removed, and what to do, if {@link #isUnsaved}. */
+    public String unsaved() {
+      return holdings.stream()
+          .filter(holding -> holding.isUnsaved() && holding.what().equals(Holding.STATE))
+          .findFirst()
+          .map(
+              state ->
+                  "holds files that are not at the source; run pmfs drain --state %s, or mount it again"
+                      .formatted(state.where().resolve(name)))
+          .orElse("holds files that are not at the source; mount it again");
+    }
+
     public boolean isInUse() {
       return holdings.stream().anyMatch(Holding::isInUse);
     }
@@ -129,9 +146,13 @@ public final class CacheContents {
   /**
    * Removes all that the places hold of a dataset: copies first, so that no record is without one.
    *
-   * @throws MountFailure if a mount uses it, or something cannot be removed
+   * @throws MountFailure if a mount uses it, it holds files that are not at the source, or
+   *     something cannot be removed
    */
   public void purge(Dataset dataset) throws MountFailure {
+    if (dataset.isUnsaved() && !dataset.isInUse()) {
+      throw new MountFailure(ExitStatus.PARTLY, dataset.name() + ": " + dataset.unsaved());
+    }
     for (Holding holding : dataset.holdings()) {
       try {
         TierPlace tier = tiers.get(holding.where());

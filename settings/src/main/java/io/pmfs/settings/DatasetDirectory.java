@@ -1,6 +1,8 @@
 package io.pmfs.settings;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import com.google.common.io.MoreFiles;
@@ -16,6 +18,8 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +34,9 @@ import org.jspecify.annotations.Nullable;
 record DatasetDirectory(Path path, String lock) {
   /** A file with the path of the source that the directory belongs to. */
   private static final String SOURCE = "source";
+
+  /** A file that exists while the directory may hold files that the source does not have. */
+  private static final String UNSAVED = "not-at-the-source";
 
   /** The allocation unit of ext4 and XFS. */
   private static final int BLOCK_BYTES = 4096;
@@ -74,7 +81,8 @@ record DatasetDirectory(Path path, String lock) {
         what,
         diskBytes(),
         lastUsed(),
-        isInUse());
+        isInUse(),
+        isUnsaved());
   }
 
   /** The disk space of everything in the directory, each file rounded up to a block. */
@@ -116,12 +124,72 @@ record DatasetDirectory(Path path, String lock) {
     }
   }
 
-  /** Removes the directory, unless a mount uses it: then nothing is removed, and this is false. */
+  /** Whether it may hold files that the source does not have. */
+  boolean isUnsaved() {
+    return Files.exists(path.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Marks the directory: from now on it may hold files that the source does not have. */
+  void markUnsaved() throws IOException {
+    if (!isUnsaved()) {
+      Files.writeString(
+          path.resolve(UNSAVED),
+          "This directory holds files that are not at the source yet. pmfs drain brings them there.\n",
+          UTF_8);
+      try (FileChannel directory = FileChannel.open(path, READ)) {
+        directory.force(true);
+      }
+    }
+  }
+
+  /** Takes the mark away: all is at the source. */
+  void clearUnsaved() throws IOException {
+    Files.deleteIfExists(path.resolve(UNSAVED));
+  }
+
+  /**
+   * Makes the directory, and holds it until the result is closed.
+   *
+   * @return null if a mount holds it
+   */
+  @Nullable FileChannel hold() throws IOException {
+    Files.createDirectories(
+        path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    FileChannel file = FileChannel.open(path.resolve(lock), CREATE, WRITE);
+    if (!tryLock(file)) {
+      file.close();
+      return null;
+    }
+    Files.setLastModifiedTime(path.resolve(lock), FileTime.from(Instant.now()));
+    return file;
+  }
+
+  /** Thrown instead of removing the only copy of files. */
+  static final class UnsavedException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private UnsavedException() {
+      super("holds files that are not at the source");
+    }
+  }
+
+  void mustBeSaved() throws UnsavedException {
+    if (isUnsaved()) {
+      throw new UnsavedException();
+    }
+  }
+
+  /**
+   * Removes the directory, unless a mount uses it: then nothing is removed, and this is false.
+   *
+   * @throws UnsavedException if it holds files that are not at the source; nothing was removed then
+   */
   boolean purge() throws IOException {
     try (FileChannel file = FileChannel.open(path.resolve(lock), WRITE)) {
       if (!tryLock(file)) {
         return false;
       }
+      mustBeSaved();
       // The lock is held until all else is gone, so that no mount begins meanwhile.
       try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
         for (Path entry : entries) {

@@ -133,6 +133,7 @@ final class DirectoryPlace implements TierPlace {
   public void wipe(String dataset) throws IOException {
     Path copies = tier.path().resolve(dataset);
     if (Files.exists(copies)) {
+      copies(dataset).mustBeSaved();
       MoreFiles.deleteRecursively(copies, RecursiveDeleteOption.ALLOW_INSECURE);
     }
   }

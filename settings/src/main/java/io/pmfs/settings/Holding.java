@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param bytes how much of the disk it takes
  * @param lastUsed when a mount last began or ended to use it
  * @param isInUse whether a mount uses it now
+ * @param isUnsaved whether it may hold files that are not at the source
  */
 public record Holding(
     String dataset,
@@ -22,7 +23,8 @@ public record Holding(
     String what,
     long bytes,
     Instant lastUsed,
-    boolean isInUse) {
+    boolean isInUse,
+    boolean isUnsaved) {
   /** What a state directory is called. */
   static final String STATE = "state";
 }

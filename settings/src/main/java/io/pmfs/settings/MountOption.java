@@ -47,6 +47,15 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " pack and, with --nested, for a directory that holds only tar files");
   public static final MountOption<Boolean> NESTED =
       flag("nested").means("show tar files inside tar files as directories, one level deep");
+  public static final MountOption<Boolean> WRITABLE =
+      flag("writable")
+          .means(
+              "experimental: let programs change files and create new ones. Changes are kept in the"
+                  + " tiers and copied to the source in their order; pmfs drain waits for that");
+  public static final MountOption<Long> DRAIN_RATE =
+      value("drain-rate", "SIZE", ValueParser::rate)
+          .byDefault("unlimited")
+          .means("how many bytes a second --writable copies to the source at most, such as 500M");
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
           .naming(text -> List.of(text.substring(text.indexOf(':') + 1)))

@@ -8,12 +8,14 @@ import org.jspecify.annotations.Nullable;
  * own options.
  *
  * @param mountpoint where to mount, absolute and without symbolic links
+ * @param outputs how changes reach the source; null if the mount can only be read
  * @param cluster the cluster that shares the dataset; null if there is none
  */
 public record MountSettings(
     Path mountpoint,
     SourceSettings source,
     CopySettings copies,
+    @Nullable OutputSettings outputs,
     MetadataSettings metadata,
     BridgeSettings bridge,
     @Nullable ClusterOptions cluster,
@@ -28,6 +30,7 @@ public record MountSettings(
         mountpoint,
         SourceSettings.of(values),
         CopySettings.of(values),
+        OutputSettings.of(values),
         MetadataSettings.of(values),
         BridgeSettings.of(values),
         ClusterOptions.of(values),

@@ -53,6 +53,18 @@ final class ValueParser {
     };
   }
 
+  /** Bytes a second; zero for no limit. */
+  static long rate(String text) {
+    if (text.equals("unlimited")) {
+      return 0;
+    }
+    long bytes = ByteSize.parse(text);
+    if (bytes < MIB) {
+      throw new IllegalArgumentException("'" + text + "' is too slow; give at least 1MiB");
+    }
+    return bytes;
+  }
+
   /** A duration; zero for off. */
   static Duration timeOrOff(String text) {
     return text.equals("off") || text.equals("0") ? Duration.ZERO : TimeSpan.parse(text);

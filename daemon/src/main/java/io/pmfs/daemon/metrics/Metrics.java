@@ -14,6 +14,7 @@ import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Figure;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import java.lang.reflect.Method;
@@ -69,6 +70,9 @@ public final class Metrics implements AutoCloseable {
     ofStatus(TaskReport.class, StatusReport::task);
     ofStatus(StatusReport.Memory.class, StatusReport::memory);
     ofStatus(StatusReport.Waiting.class, StatusReport::waiting);
+    if (first.outputs() != null) {
+      ofStatus(OutputsReport.class, StatusReport::outputs);
+    }
     if (first.cluster() != null) {
       ofStatus(ClusterReport.class, StatusReport::cluster);
       ofStatus(ClusterReport.Served.class, Metrics::served);

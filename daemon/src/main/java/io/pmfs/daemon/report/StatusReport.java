@@ -57,7 +57,8 @@ public record StatusReport(
     @Figure(
             "null while the mount is at its mount point; an object once it was unmounted lazily, or"
                 + " another mount covers it, and files in it are still open")
-        @Nullable Detached detached) {
+        @Nullable Detached detached,
+    @Figure("null without `--writable`") @Nullable OutputsReport outputs) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -115,7 +116,8 @@ public record StatusReport(
         waiting,
         sourceAbsence,
         recent,
-        seen);
+        seen,
+        outputs);
   }
 
   /** What is still open in a mount that is no longer at its mount point. */
@@ -281,6 +283,51 @@ public record StatusReport(
     public static final Dax NONE = new Dax(false, "not a pm tier");
   }
 
+  /** The report of a writable mount, whose tiers keep outputs instead of copies. */
+  public static StatusReport ofOutputs(Outputs mount, OutputsReport outputs) {
+    return new StatusReport(
+        mount.mountpoint(),
+        mount.source(),
+        "",
+        ProcessHandle.current().pid(),
+        0,
+        "kernel",
+        mount.bridgeReason(),
+        "page-cache",
+        "files may change",
+        null,
+        mount.stateDirectory(),
+        null,
+        List.of(),
+        Reads.NONE,
+        Staging.NONE,
+        SourceOperations.NONE,
+        null,
+        null,
+        null,
+        null,
+        mount.requests(),
+        Memory.now(),
+        mount.accessLog(),
+        mount.waiting(),
+        mount.sourceAbsence(),
+        null,
+        mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
+        outputs);
+  }
+
+  /** What a writable mount knows about itself; the parts are those of the report. */
+  public record Outputs(
+      String mountpoint,
+      String source,
+      String bridgeReason,
+      String stateDirectory,
+      RequestReport requests,
+      @Nullable AccessLog accessLog,
+      Waiting waiting,
+      @Nullable String sourceAbsence,
+      boolean isAtMountpoint) {}
+
   /** Reads by applications that reached the daemon. */
   public record Reads(
       @Figure(value = "reads of applications that reached the daemon", metric = "pmfs_reads_total")
@@ -307,6 +354,8 @@ public record StatusReport(
               value = "opens after which the kernel reads the copy's file by itself",
               metric = "pmfs_passthrough_opens_total")
           long opensLeftToKernel) {
+    static final Reads NONE = new Reads(0, 0, 0, 0, 0, 0, 0, 0);
+
     public static Reads of(
         PmfsFileSystem.ReadStatistics reads, ReadOrigins origins, long opensLeftToKernel) {
       long fromTiers = origins.bytesFromTiers();
@@ -367,6 +416,8 @@ public record StatusReport(
               metric = "pmfs_staging_no_room_total")
           long skippedNoRoom,
       @Figure("whether nothing is left to do") boolean idle) {
+    static final Staging NONE = new Staging(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, true);
+
     public static Staging of(StagerStatus staging, Copies copies) {
       return new Staging(
           staging.active(),
@@ -432,6 +483,8 @@ public record StatusReport(
       @Figure("all requests together") long total) {
     static final String BY_KIND = "requests to the source by kind";
     static final String REQUESTS = "pmfs_source_operations_total";
+
+    static final SourceOperations NONE = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     public static SourceOperations of(io.pmfs.tier.SourceOperations operations) {
       return new SourceOperations(

@@ -1,0 +1,159 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.OutputDirectories;
+import io.pmfs.settings.OutputSettings;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.SourceIdentity;
+import io.pmfs.settings.SourceSettings;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.shards.ShardException;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/** Calls the constructors of the parts of a writable mount. */
+final class OutputWiring {
+  /** Others may change the source: the kernel asks again after this long. */
+  private static final Duration KERNEL_TIMEOUT = Duration.ofSeconds(1);
+
+  /** Requests that may wait at once; each has 2 MiB of direct memory (docs/decisions/0036). */
+  private static final int WORKERS = 32;
+
+  private final Surroundings surroundings;
+  private final @Nullable Supervision supervision;
+  private final long kernelFlags;
+
+  /** Opens what was not at the source when the last mount ended, and what changes from now on. */
+  interface Opener {
+    /**
+     * Opens the file system.
+     *
+     * @param isResumed whether the kernel's session goes on, so that it may send requests again
+     */
+    WritableFileSystem open(
+        Path source,
+        OutputDirectories directories,
+        SessionSettings session,
+        OutputSettings settings,
+        boolean isResumed)
+        throws FsException, MountFailure;
+  }
+
+  private final Opener opener;
+
+  OutputWiring(
+      Surroundings surroundings,
+      @Nullable Supervision supervision,
+      long kernelFlags,
+      Opener opener) {
+    this.surroundings = surroundings;
+    this.supervision = supervision;
+    this.kernelFlags = kernelFlags;
+    this.opener = opener;
+  }
+
+  /** Makes the mount, and pushes what must be closed to {@code opened}. */
+  ServedOutputs open(
+      MountSettings settings,
+      OutputSettings outputs,
+      SessionSettings session,
+      Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException {
+    boolean isResumed = supervision != null && supervision.isResumed();
+    DatasetSource source = openSource(settings, session.source());
+    opened.push(source);
+    OutputDirectories directories =
+        OutputDirectories.open(settings, nameOf(settings), surroundings, isResumed);
+    opened.push(directories);
+    requireSameSource(settings, source, directories);
+    SessionSettings kept = session.of(source.sourceIdentity());
+    WritableFileSystem fileSystem =
+        opener.open(settings.source().path(), directories, kept, outputs, isResumed);
+    opened.push(fileSystem);
+    begin(directories, kept);
+    Bridge bridge =
+        KernelBridge.ofWritable(
+            fileSystem,
+            new MountSpec(
+                settings.mountpoint(),
+                settings.source().path().toString(),
+                settings.bridge().allowOther(),
+                true,
+                KERNEL_TIMEOUT),
+            WORKERS,
+            supervision == null ? null : supervision.session(),
+            kernelFlags);
+    RequestLog requests =
+        RequestLogs.open(settings.observation(), inode -> null, bridge, isResumed);
+    opened.push(requests);
+    bridge.listen(requests);
+    return new ServedOutputs(
+        new ServedOutputs.Parts(
+            settings,
+            session,
+            source,
+            directories,
+            fileSystem,
+            bridge,
+            requests,
+            "writable mounts use no other",
+            isResumed,
+            opened));
+  }
+
+  private static DatasetSource openSource(MountSettings settings, @Nullable SourceIdentity began)
+      throws FsException, ShardException {
+    SourceSettings asDirectory =
+        new SourceSettings(
+            settings.source().path(), "directory", false, settings.source().metadataThreads());
+    return began == null
+        ? DatasetSource.open(asDirectory)
+        : DatasetSource.reopen(asDirectory, began);
+  }
+
+  /** The directories of a writable mount are not those of a mount of the same source for reading. */
+  static String nameOf(MountSettings settings) {
+    Path source = settings.source().path();
+    return Wiring.datasetName(source, source + "//writable");
+  }
+
+  /** What is left must not be written into another directory, such as one that is not mounted. */
+  private static void requireSameSource(
+      MountSettings settings, DatasetSource source, OutputDirectories directories)
+      throws MountFailure {
+    SessionSettings earlier = directories.isUnsaved() ? directories.earlier() : null;
+    SourceIdentity before = earlier == null ? null : earlier.source();
+    if (before != null && !before.root().equals(source.sourceIdentity().root())) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: source: not the directory that was mounted (%s instead of %s), and %s still holds files for that one; check that its file system is mounted"
+              .formatted(
+                  settings.source().path(),
+                  source.sourceIdentity().root(),
+                  before.root(),
+                  directories.state()));
+    }
+  }
+
+  private static void begin(OutputDirectories directories, SessionSettings session)
+      throws MountFailure {
+    try {
+      directories.begin(session);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, directories.state() + ": state: " + Reason.of(e), e);
+    }
+  }
+}

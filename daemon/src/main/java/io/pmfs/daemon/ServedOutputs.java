@@ -1,0 +1,287 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.OutputDirectories;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.SourceIdentity;
+import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.WritableFileSystem;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A mount that can be changed, assembled by {@link OutputWiring}. */
+final class ServedOutputs implements MountedDataset {
+  private static final Logger log = LoggerFactory.getLogger(ServedOutputs.class);
+
+  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
+  private static final Duration HAND_OVER = Duration.ofSeconds(30);
+  private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
+
+  /**
+   * For what was written after a command had waited for the source, and for a mount that others
+   * unmount. Shorter than a stop after a signal may take (MountCommand).
+   */
+  private static final Duration LAST_CHANGES = Duration.ofSeconds(15);
+
+  private final Parts parts;
+  private final KeptTasks tasks = new KeptTasks(new NoTasks(), null);
+  private final Drains drains;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean waits = true;
+  private volatile boolean started;
+  private volatile boolean purge;
+
+  /**
+   * What it is made of.
+   *
+   * @param opened what must be closed, in this order
+   */
+  record Parts(
+      MountSettings settings,
+      SessionSettings session,
+      DatasetSource source,
+      OutputDirectories directories,
+      WritableFileSystem outputs,
+      Bridge bridge,
+      RequestLog requests,
+      String bridgeReason,
+      boolean isResumed,
+      Deque<AutoCloseable> opened) {}
+
+  ServedOutputs(Parts parts) {
+    this.parts = parts;
+    this.drains = new Drains(parts.outputs());
+  }
+
+  @Override
+  public void start() throws MountFailure {
+    started = true;
+    try {
+      parts.bridge().mount(parts.settings().bridge().readyTimeout());
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+    long waiting = parts.outputs().drainStatus().waitingChanges();
+    if (waiting > 0) {
+      log.info("{} changes of an earlier daemon are on their way to the source", waiting);
+    }
+  }
+
+  @Override
+  public String description() {
+    return "experimental: changes are kept in the tiers and copied to the source";
+  }
+
+  @Override
+  public SourceIdentity sourceIdentity() {
+    return parts.source().sourceIdentity();
+  }
+
+  @Override
+  public @Nullable String otherSource() {
+    try {
+      return parts.source().replacement(LOOK_AT_SOURCE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
+  }
+
+  @Override
+  public StatusReport status() {
+    MountSettings settings = parts.settings();
+    return StatusReport.ofOutputs(
+        new StatusReport.Outputs(
+            settings.mountpoint().toString(),
+            settings.source().path().toString(),
+            parts.bridgeReason(),
+            state().toString(),
+            RequestReport.of(parts.bridge().latencies()),
+            StatusReport.AccessLog.of(parts.requests()),
+            StatusReport.Waiting.of(parts.requests()),
+            parts.source().absence(),
+            isAtMountpoint()),
+        OutputsReport.of(parts.outputs().drainStatus()));
+  }
+
+  private Path state() {
+    return parts.directories().state();
+  }
+
+  @Override
+  public RequestLog requests() {
+    return parts.requests();
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return tasks;
+  }
+
+  @Override
+  public Drains drains() {
+    return drains;
+  }
+
+  @Override
+  public void waitForSource(boolean isWanted) {
+    waits = isWanted;
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountFailure {
+    try {
+      parts.bridge().unmount(lazy);
+    } catch (MountException e) {
+      throw Wiring.failure(e);
+    }
+  }
+
+  @Override
+  public boolean hasIdleWorker() {
+    return parts.bridge().hasIdleWorker();
+  }
+
+  @Override
+  public long progress() {
+    DrainStatus status = parts.outputs().drainStatus();
+    return parts.bridge().answered() + status.drainedBytes() + status.drainedChanges();
+  }
+
+  /** Writers without room, and readers of what is only there, wait for the source. */
+  @Override
+  public boolean waitsForSource() {
+    return true;
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return parts.bridge().isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return parts.bridge().device();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return parts.bridge().hasFailed();
+  }
+
+  @Override
+  public boolean outlivesProcess() {
+    return parts.bridge().outlivesProcess();
+  }
+
+  @Override
+  public boolean handOver() {
+    try {
+      if (!parts.bridge().freeze(HAND_OVER)) {
+        return false;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+    if (closed.compareAndSet(false, true)) {
+      closeParts();
+    }
+    return true;
+  }
+
+  @Override
+  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
+    return parts.bridge().awaitEnd(limit);
+  }
+
+  @Override
+  public void purge() {
+    purge = true;
+  }
+
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    boolean isServed = started;
+    endSession();
+    boolean isDrained = isServed ? drainLast() : parts.outputs().drainStatus().waitingChanges() == 0;
+    closeParts();
+    if (isDrained) {
+      forgetAll();
+    }
+  }
+
+  private void endSession() {
+    if (!started) {
+      return;
+    }
+    try {
+      if (!parts.bridge().awaitEnd(Duration.ZERO)) {
+        parts.bridge().unmount(true);
+        parts.bridge().awaitEnd(LAST_REQUESTS);
+      }
+    } catch (MountException e) {
+      log.warn("{}", e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Returns whether all is at the source; else says what is not, because nobody else will. */
+  private boolean drainLast() {
+    boolean isDrained = false;
+    try {
+      isDrained = parts.outputs().drain(waits ? LAST_CHANGES.toMillis() : 0);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    OutputsReport left = OutputsReport.of(parts.outputs().drainStatus());
+    if (isDrained && left.isDrained()) {
+      return true;
+    }
+    log.warn(
+        "{}: {} changes, with {} bytes, are not at the source {}; they stay in {} until the next"
+            + " mount or pmfs drain --state brings them there",
+        parts.settings().mountpoint(),
+        left.waitingChanges(),
+        left.dirtyBytes(),
+        parts.settings().source().path(),
+        state());
+    return false;
+  }
+
+  private void closeParts() {
+    drains.close();
+    tasks.close();
+    parts.opened().forEach(Wiring::closeQuietly);
+  }
+
+  /** Takes the marks away: nothing here is the only copy of anything. */
+  private void forgetAll() {
+    try {
+      parts.directories().clear();
+      if (purge) {
+        parts.directories().remove();
+      }
+    } catch (IOException e) {
+      log.warn("{}: {}", state(), Reason.of(e));
+    }
+  }
+}

@@ -1,0 +1,77 @@
+package io.pmfs.daemon.report;
+
+import io.pmfs.writable.DrainStatus;
+import java.util.List;
+
+/** How far the source is behind a writable mount. */
+public record OutputsReport(
+    @Figure(
+            value = "bytes of files that are not at the source yet",
+            metric = "pmfs_outputs_dirty_bytes")
+        long dirtyBytes,
+    @Figure(value = "files with such bytes", metric = "pmfs_outputs_dirty_files") long dirtyFiles,
+    @Figure(
+            value = "changes that the source does not have yet, of files and of names",
+            metric = "pmfs_outputs_waiting_changes")
+        long waitingChanges,
+    @Figure(
+            value = "how long the oldest of these changes has waited; 0 if there is none",
+            metric = "pmfs_outputs_oldest_seconds")
+        long oldestAgeSeconds,
+    @Figure(
+            value = "bytes copied to the source since the daemon started",
+            metric = "pmfs_outputs_drained_bytes_total")
+        long drainedBytes,
+    @Figure(
+            value = "changes made at the source since the daemon started",
+            metric = "pmfs_outputs_drained_changes_total")
+        long drainedChanges,
+    @Figure(
+            value = "bytes a second that were copied to the source in the last ten seconds",
+            metric = "pmfs_outputs_drain_bytes_per_second")
+        long bytesPerSecond,
+    @Figure(
+            value = "how much of the tiers the files of the mount take, drained ones included",
+            metric = "pmfs_outputs_local_bytes")
+        long localBytes,
+    @Figure(
+            value =
+                "files that somebody else changed at the source: the write was kept beside them",
+            metric = "pmfs_outputs_conflicts")
+        long conflicts,
+    @Figure(
+            value =
+                "changes that the source refuses at the moment, or that were given up; `pmfs"
+                    + " status` then ends with 4",
+            metric = "pmfs_outputs_refused")
+        long refused,
+    List<Failure> failures) {
+
+  /** A file that is in conflict, or whose change the source refuses; the first hundred of them. */
+  public record Failure(
+      @Figure("its path below the mount point") String path,
+      @Figure("what is wrong with it") String reason) {}
+
+  /** The report of a status. */
+  public static OutputsReport of(DrainStatus status) {
+    return new OutputsReport(
+        status.dirtyBytes(),
+        status.dirtyFiles(),
+        status.waitingChanges(),
+        status.oldestAgeSeconds(),
+        status.drainedBytes(),
+        status.drainedChanges(),
+        status.bytesPerSecond(),
+        status.localBytes(),
+        status.conflicts(),
+        status.refused(),
+        status.failures().stream()
+            .map(failure -> new Failure(failure.path(), failure.reason()))
+            .toList());
+  }
+
+  /** Whether everything is at the source. */
+  public boolean isDrained() {
+    return waitingChanges == 0 && dirtyFiles == 0 && refused == 0;
+  }
+}

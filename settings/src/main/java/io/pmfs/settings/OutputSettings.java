@@ -1,0 +1,56 @@
+package io.pmfs.settings;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the changes of a writable mount reach the source.
+ *
+ * @param drainBytesPerSecond the most bytes that are copied in a second; 0 for no limit
+ */
+public record OutputSettings(long drainBytesPerSecond) {
+  /** Options that have no meaning for a writable mount, with the only values that it takes. */
+  private static final Map<MountOption<?>, List<String>> ALLOWED =
+      new TreeMap<>(
+          Map.of(
+              MountOption.SOURCE_FORM, List.of("auto", "directory"),
+              MountOption.NESTED, List.of("false"),
+              MountOption.COMPRESSION, List.of("none"),
+              MountOption.BRIDGE, List.of("auto", "kernel"),
+              MountOption.READ_MODE, List.of("auto", "page-cache"),
+              MountOption.EVICTION, List.of("none"),
+              MountOption.PASSTHROUGH_CAPABILITY, List.of("false")));
+
+  /** Null for a mount that can only be read. */
+  static @Nullable OutputSettings of(OptionValues values) throws MountFailure {
+    if (!values.get(MountOption.WRITABLE)) {
+      return null;
+    }
+    for (Map.Entry<MountOption<?>, List<String>> entry : ALLOWED.entrySet()) {
+      String given = String.valueOf(values.get(entry.getKey()));
+      if (!entry.getValue().contains(given)) {
+        throw refusal(
+            entry.getKey().commandLineName() + " " + given,
+            "leave it out, or give " + entry.getValue().get(0));
+      }
+    }
+    if (values.has(MountOption.CLUSTER)) {
+      throw refusal(MountOption.CLUSTER.commandLineName(), "leave it out: nodes do not share it");
+    }
+    for (TierSpec tier : CopySettings.tiers(values)) {
+      if (tier.compression() != null) {
+        throw refusal("the compression of --tier " + tier, "leave the compression out");
+      }
+      if (tier.place().directory() == null) {
+        throw refusal("--tier " + tier + ", a pool", "name a directory");
+      }
+    }
+    return new OutputSettings(values.get(MountOption.DRAIN_RATE));
+  }
+
+  private static MountFailure refusal(String what, String remedy) {
+    return MountFailure.usage("--writable: not with " + what + "; " + remedy);
+  }
+}
