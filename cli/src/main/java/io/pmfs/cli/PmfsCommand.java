@@ -95,6 +95,7 @@ final class PmfsCommand implements Runnable {
     known.put("umount", () -> new UmountCommand(invocation));
     // Everything after the name of the command to run belongs to that command.
     known.put("run", () -> withMountOptions(new RunCommand(invocation)).setStopAtPositional(true));
+    known.put("drain", () -> new DrainCommand(invocation));
     known.put("upgrade", () -> new UpgradeCommand(invocation));
     known.put("stage", () -> new StageCommand(invocation));
     known.put("status", () -> new StatusCommand(invocation));

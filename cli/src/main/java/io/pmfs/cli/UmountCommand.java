@@ -33,7 +33,8 @@ import picocli.CommandLine.Parameters;
       "  pmfs umount /mnt/dataset",
       "  pmfs umount --purge /mnt/dataset     also drop its copies",
       "  pmfs umount --lazy /mnt/dataset      even if files are open",
-      "  pmfs umount --grace 10s /mnt/dataset wait 10 s for open files to be closed, then detach"
+      "  pmfs umount --grace 10s /mnt/dataset wait 10 s for open files to be closed, then detach",
+      "  pmfs umount --no-drain /mnt/run42     a writable mount, before all is at the source"
     })
 final class UmountCommand implements Callable<Integer> {
   private static final long POLL_MS = 50;
@@ -66,11 +67,22 @@ final class UmountCommand implements Callable<Integer> {
   private @Nullable String graceText;
 
   @Option(
+      names = "--no-drain",
+      description =
+          "Do not wait until the changes of a writable mount are at the source. What is not there"
+              + " stays in its state, for the next mount or pmfs drain --state.")
+  private boolean noDrain;
+
+  @Option(
       names = "--timeout",
       paramLabel = "TIME",
-      defaultValue = "60s",
-      description = "How long to wait for the daemon. Default: ${DEFAULT-VALUE}.")
-  private String timeoutText;
+      description =
+          "How long to wait for the daemon, 60s if not given; of a writable mount, also how long to"
+              + " wait until its changes are at the source, without limit if not given. If they"
+              + " are not, it stays mounted.")
+  private @Nullable String givenTimeout;
+
+  private String timeoutText = "60s";
 
   private long graceEnd;
 
@@ -83,6 +95,7 @@ final class UmountCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws MountFailure {
+    timeoutText = givenTimeout == null ? timeoutText : givenTimeout;
     Duration timeout = MountFailure.parsing("--timeout", timeoutText, TimeSpan::parse);
     graceEnd = System.nanoTime();
     if (graceText != null) {
@@ -96,7 +109,12 @@ final class UmountCommand implements Callable<Integer> {
     // Purging needs the daemon, unmounting does not.
     Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
     if (entry != null) {
+      int left = drain(mountpoint, entry, givenTimeout == null ? null : timeout);
+      if (left != ExitStatus.DONE && !noDrain) {
+        return left;
+      }
       askDaemon(mountpoint, entry, timeout);
+      return left;
     } else if (target != null) {
       unmountWithoutDaemon(mountpoint, timeout);
       registries.forget(mountpoint);
@@ -104,6 +122,41 @@ final class UmountCommand implements Callable<Integer> {
       throw registries.notMounted(mountpoint);
     }
     return ExitStatus.DONE;
+  }
+
+  /**
+   * Waits until the changes of a writable mount are at the source. Returns the exit status if they
+   * are not.
+   */
+  private int drain(Path mountpoint, Registry.Entry entry, @Nullable Duration timeout)
+      throws MountFailure {
+    MountTable.Mount mount = target;
+    if (mount == null || mount.hasOption("ro")) {
+      return ExitStatus.DONE;
+    }
+    DrainWait.Outcome outcome;
+    try {
+      outcome =
+          new DrainWait(invocation, mountpoint).await(entry, noDrain ? Duration.ZERO : timeout);
+    } catch (MountFailure e) {
+      if (noDrain) {
+        invocation.warn(e.line());
+        return ExitStatus.PARTLY;
+      }
+      throw new MountFailure(
+          e.exitStatus(), e.line() + "; umount --no-drain does not wait for that", e);
+    }
+    if (outcome == null || outcome.isDrained()) {
+      return ExitStatus.DONE;
+    }
+    DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
+        .forEach(invocation.out()::println);
+    String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
+    invocation.warn(
+        noDrain
+            ? left + "; it stays for the next mount, or pmfs drain --state (pmfs cache names it)"
+            : left + "; still mounted: umount again, or with --no-drain");
+    return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 
   private boolean isMounted(Path mountpoint) throws MountFailure {
@@ -143,7 +196,7 @@ final class UmountCommand implements Callable<Integer> {
     return ControlClient.ask(
         Path.of(entry.socket()),
         HttpMethod.POST,
-        "/umount?lazy=%s&purge=%s".formatted(lazy, purge),
+        "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (noDrain ? "&abandon=true" : ""),
         timeout);
   }
 

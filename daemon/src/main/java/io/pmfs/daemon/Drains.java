@@ -4,6 +4,7 @@ import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.writable.WritableFileSystem;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +21,8 @@ public final class Drains implements AutoCloseable {
 
   /** Ended ones whose outcome can still be read. */
   private static final int REMEMBERED = 64;
+
+  private static final int NAMES = 20;
 
   private static final Logger log = LoggerFactory.getLogger(Drains.class);
 
@@ -49,8 +52,9 @@ public final class Drains implements AutoCloseable {
    * The state of one.
    *
    * @param state {@link #RUNNING}, {@link #DONE}, or {@link #LEFT} if the source refused changes
+   * @param waiting some paths of what is not at the source yet
    */
-  public record Report(long id, String state, OutputsReport outputs) {
+  public record Report(long id, String state, OutputsReport outputs, List<String> waiting) {
     public static final String RUNNING = "running";
     public static final String DONE = "done";
     public static final String LEFT = "left";
@@ -104,7 +108,7 @@ public final class Drains implements AutoCloseable {
 
   private Report report(long id, Drain drain) {
     String state = drain.state; // before the rest: what is done must not show as left
-    return new Report(id, state, OutputsReport.of(outputs.drainStatus()));
+    return new Report(id, state, OutputsReport.of(outputs.drainStatus()), outputs.waiting(NAMES));
   }
 
   /** Waits no longer for one; what was copied stays. */

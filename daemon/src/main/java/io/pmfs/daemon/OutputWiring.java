@@ -113,6 +113,33 @@ final class OutputWiring {
             opened));
   }
 
+  /**
+   * What a mount left, opened without a mount.
+   *
+   * @param opened what must be closed, in this order
+   */
+  record LeftParts(
+      OutputDirectories directories, WritableFileSystem outputs, Deque<AutoCloseable> opened) {}
+
+  /** Opens what a mount left, and pushes what must be closed to {@code opened}. */
+  LeftParts openLeft(
+      MountSettings settings,
+      OutputSettings outputs,
+      SessionSettings session,
+      Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException {
+    DatasetSource source = openSource(settings, null);
+    opened.push(source);
+    OutputDirectories directories =
+        OutputDirectories.open(settings, nameOf(settings), surroundings, false);
+    opened.push(directories);
+    requireSameSource(settings, source, directories);
+    WritableFileSystem fileSystem =
+        opener.open(settings.source().path(), directories, session, outputs, false);
+    opened.push(fileSystem);
+    return new LeftParts(directories, fileSystem, opened);
+  }
+
   private static DatasetSource openSource(MountSettings settings, @Nullable SourceIdentity began)
       throws FsException, ShardException {
     SourceSettings asDirectory =

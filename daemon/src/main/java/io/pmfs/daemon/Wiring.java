@@ -125,17 +125,42 @@ public final class Wiring implements MountOpener {
 
   @Override
   public MountedDataset open(MountSettings settings, SessionSettings session) throws MountFailure {
+    OutputSettings outputs = settings.outputs();
+    return opening(
+        settings,
+        opened ->
+            outputs == null
+                ? open(settings, session, opened)
+                : outputWiring().open(settings, outputs, session, opened));
+  }
+
+  /** Opens what a writable mount left. */
+  OutputWiring.LeftParts openLeft(
+      MountSettings settings, OutputSettings outputs, SessionSettings session)
+      throws MountFailure {
+    return opening(
+        settings, opened -> outputWiring().openLeft(settings, outputs, session, opened));
+  }
+
+  private OutputWiring outputWiring() {
+    return new OutputWiring(surroundings, supervision, kernelFlags, this::outputs);
+  }
+
+  /** Makes something of parts; pushes each of them when it is open. */
+  private interface Assembly<T> {
+    T of(Deque<AutoCloseable> opened)
+        throws MountFailure, FsException, ShardException, MountException;
+  }
+
+  /** Closes all parts if one of them cannot be opened. */
+  private static <T> T opening(MountSettings settings, Assembly<T> assembly)
+      throws MountFailure {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean complete = false;
     try {
-      OutputSettings outputs = settings.outputs();
-      MountedDataset dataset =
-          outputs == null
-              ? open(settings, session, opened)
-              : new OutputWiring(surroundings, supervision, kernelFlags, this::outputs)
-                  .open(settings, outputs, session, opened);
+      T made = assembly.of(opened);
       complete = true;
-      return dataset;
+      return made;
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.USAGE, settings.source().path() + ": source: " + Reason.of(e), e);

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,6 +36,7 @@ public final class OutputDirectories implements AutoCloseable {
   private final DatasetDirectory state;
   private final List<Place> places = new ArrayList<>();
   private final List<DatasetDirectory> directories = new ArrayList<>();
+  private final List<TierSpec> tiers = new ArrayList<>();
   private final List<FileChannel> held = new ArrayList<>();
 
   /**
@@ -143,6 +145,7 @@ public final class OutputDirectories implements AutoCloseable {
               takesFiles ? tier.capacity().on(diskBytes) : 0,
               settings.copies().keepFree().on(diskBytes)));
       directories.add(directory);
+      tiers.add(tier);
     } catch (IOException e) {
       String problem = "%s: %s: %s".formatted(tier.path(), tier.what(), Reason.of(e));
       if (!isResumed) {
@@ -188,7 +191,17 @@ public final class OutputDirectories implements AutoCloseable {
     for (DatasetDirectory directory : directories) {
       directory.markUnsaved();
     }
-    session.save(state.path().resolve(SETTINGS));
+    // Also the tiers of earlier mounts, as long as they may hold something.
+    Map<MountOption<?>, List<String>> pinned = new TreeMap<>(session.pinned());
+    pinned.put(MountOption.TIER, tiers.stream().map(TierSpec::exactText).toList());
+    new SessionSettings(
+            session.id(),
+            session.configuration(),
+            pinned,
+            session.secret(),
+            session.foreground(),
+            session.source())
+        .save(state.path().resolve(SETTINGS));
   }
 
   /** Takes the marks away: all is at the source. */

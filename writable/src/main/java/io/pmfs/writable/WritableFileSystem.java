@@ -8,6 +8,7 @@ import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -180,6 +181,11 @@ public interface WritableFileSystem extends AutoCloseable {
 
   /** How far the source is behind. */
   DrainStatus drainStatus();
+
+  /** Paths of what is not at the source yet, the longest waiting first, at most so many. */
+  default List<String> waiting(int most) {
+    return List.of();
+  }
 
   /**
    * Starts to bring everything that was closed before this call to the source, and waits.

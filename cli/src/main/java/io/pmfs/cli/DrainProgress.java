@@ -1,0 +1,100 @@
+package io.pmfs.cli;
+
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.TimeSpan;
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Shows how much is not at the source yet: in one line of a terminal, elsewhere in a line every now
+ * and then. Shows nothing in the first moment. Used by one thread.
+ */
+final class DrainProgress implements AutoCloseable {
+  private static final Duration SILENT = Duration.ofSeconds(1);
+  private static final Duration BETWEEN_LINES = Duration.ofSeconds(30);
+
+  private final Invocation invocation;
+  private final @Nullable Integer columns;
+  private final long begin = System.nanoTime();
+  private long lastLine = begin;
+  private boolean isPainted;
+
+  DrainProgress(Invocation invocation) {
+    this.invocation = invocation;
+    String width = invocation.surroundings().variable(TaskDisplay.COLUMNS);
+    this.columns = width != null && width.matches("[1-9]\\d{0,3}") ? Integer.valueOf(width) : null;
+  }
+
+  void show(OutputsReport outputs) {
+    long now = System.nanoTime();
+    Integer width = columns;
+    if (now - begin < SILENT.toNanos()) {
+      return;
+    }
+    if (width != null) {
+      paint(text(outputs), width - 1);
+    } else if (now - lastLine >= BETWEEN_LINES.toNanos()) {
+      lastLine = now;
+      invocation.warn(text(outputs));
+    }
+  }
+
+  private void paint(String text, int width) {
+    PrintStream terminal = invocation.err();
+    String line = text.replaceAll("\\p{Cntrl}", "?");
+    String cut = line.length() > width ? line.substring(0, width) : line;
+    terminal.print("\r" + cut + " ".repeat(width - cut.length()));
+    terminal.flush();
+    isPainted = true;
+  }
+
+  /** How much is not at the source, in words. */
+  static String text(OutputsReport outputs) {
+    StringBuilder text = new StringBuilder(left(outputs));
+    if (outputs.waitingChanges() > 0) {
+      text.append(
+          ", the oldest for "
+              + TimeSpan.format(Duration.ofSeconds(outputs.oldestAgeSeconds()))
+              + ", "
+              + ByteSize.format(outputs.bytesPerSecond())
+              + "/s");
+    }
+    if (outputs.refused() > 0) {
+      text.append(String.format(Locale.ROOT, ", %,d refused by the source", outputs.refused()));
+    }
+    return text.toString();
+  }
+
+  private static String left(OutputsReport outputs) {
+    return String.format(
+        Locale.ROOT,
+        outputs.waitingChanges() == 1
+            ? "%,d change with %s is not at the source yet"
+            : "%,d changes with %s are not at the source yet",
+        outputs.waitingChanges(),
+        ByteSize.format(outputs.dirtyBytes()));
+  }
+
+  /** What is left and why, a line each, without control characters. */
+  static List<String> lines(OutputsReport outputs, List<String> waiting) {
+    List<String> lines = new java.util.ArrayList<>();
+    outputs.failures().forEach(failure -> lines.add(failure.path() + ": " + failure.reason()));
+    waiting.stream()
+        .filter(path -> outputs.failures().stream().noneMatch(f -> f.path().equals(path)))
+        .forEach(path -> lines.add(path + ": not at the source yet"));
+    return lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+  }
+
+  @Override
+  public void close() {
+    if (isPainted && columns != null) {
+      invocation.err().print("\r" + " ".repeat(columns - 1) + "\r");
+      invocation.err().flush();
+    }
+  }
+}

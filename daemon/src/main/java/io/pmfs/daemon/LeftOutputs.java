@@ -1,0 +1,98 @@
+package io.pmfs.daemon;
+
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.OutputDirectories;
+import io.pmfs.settings.OutputSettings;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.writable.WritableFileSystem;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** What a writable mount left when it ended: brings it to the source without mounting again. */
+public final class LeftOutputs implements AutoCloseable {
+  private static final long FINAL_MILLIS = 1000;
+
+  private final MountSettings settings;
+  private final OutputWiring.LeftParts parts;
+
+  private LeftOutputs(MountSettings settings, OutputWiring.LeftParts parts) {
+    this.settings = settings;
+    this.parts = parts;
+  }
+
+  /**
+   * Opens what is left.
+   *
+   * @param state the state directory of the mount, which pmfs status shows while it is mounted
+   * @throws MountFailure if there is no such state, or a mount uses it
+   */
+  public static LeftOutputs open(Path state, Surroundings surroundings, MountOpener opener)
+      throws MountFailure {
+    SessionSettings session = OutputDirectories.earlier(state);
+    MountSettings settings = session == null ? null : session.toSettings(surroundings);
+    OutputSettings outputs = settings == null ? null : settings.outputs();
+    if (session == null || settings == null || outputs == null) {
+      throw MountFailure.usage(
+          state + ": not the state of a writable mount; see the line state of pmfs status, or pmfs cache");
+    }
+    if (!(opener instanceof Wiring wiring)) {
+      throw new IllegalArgumentException("only the program itself opens what is left");
+    }
+    return new LeftOutputs(settings, wiring.openLeft(settings, outputs, session));
+  }
+
+  /** The path of the source. */
+  public Path source() {
+    return settings.source().path();
+  }
+
+  /** What commands wait for. */
+  public WritableFileSystem outputs() {
+    return parts.outputs();
+  }
+
+  /** How much is left. */
+  public OutputsReport report() {
+    return OutputsReport.of(parts.outputs().drainStatus());
+  }
+
+  /** Some paths of what is left. */
+  public List<String> waiting(int most) {
+    return parts.outputs().waiting(most);
+  }
+
+  /**
+   * Ends; what is left stays.
+   *
+   * @throws MountFailure if the marks of directories cannot be removed although nothing is left
+   */
+  public void finish() throws MountFailure {
+    boolean isDrained = false;
+    try {
+      isDrained = parts.outputs().drain(FINAL_MILLIS) && report().isDrained();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    close();
+    if (isDrained) {
+      try {
+        parts.directories().clear();
+      } catch (IOException e) {
+        throw new MountFailure(
+            ExitStatus.FAILED, parts.directories().state() + ": " + Reason.of(e), e);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    parts.opened().forEach(Wiring::closeQuietly);
+    parts.opened().clear();
+  }
+}
