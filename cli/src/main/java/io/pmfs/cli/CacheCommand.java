@@ -36,7 +36,8 @@ import picocli.CommandLine.Parameters;
           + " them.",
       "%nIt looks into the tiers and state directories of the configuration, of each section for a"
           + " mount point in it, and into the places that are the default. Removing copies never"
-          + " touches the source. A dataset that is mounted is not removed.%n"
+          + " touches the source. A dataset that is mounted is not removed, and neither are files of a"
+          + " writable mount that are not at the source yet.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -50,6 +51,9 @@ import picocli.CommandLine.Parameters;
 final class CacheCommand implements Callable<Integer> {
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
+
+  private static final String WRITTEN =
+      "a writable mount: some of it may not be at the source yet; see pmfs status";
 
   private final Invocation invocation;
 
@@ -171,7 +175,7 @@ final class CacheCommand implements Callable<Integer> {
     List<Dataset> chosen = new ArrayList<>();
     for (int i = newestFirst.size() - 1; i >= 0 && bytes > limit; i--) {
       Dataset dataset = newestFirst.get(i);
-      if (!dataset.isInUse()) {
+      if (!dataset.isInUse() && !dataset.isUnsaved()) {
         chosen.add(dataset);
         bytes -= dataset.bytes();
       }
@@ -186,6 +190,10 @@ final class CacheCommand implements Callable<Integer> {
     for (Dataset dataset : datasets) {
       if (dataset.isInUse() && wanted.isEmpty()) {
         invocation.say(title(dataset) + ": kept: in use, " + users.of(dataset));
+        continue;
+      }
+      if (dataset.isUnsaved() && wanted.isEmpty()) {
+        invocation.say(title(dataset) + ": kept: " + dataset.unsaved());
         continue;
       }
       if (!dryRun) {
@@ -274,6 +282,9 @@ final class CacheCommand implements Callable<Integer> {
                   ago(dataset.lastUsed(), now),
                   users.of(dataset),
                   dataset.name()));
+      if (dataset.isUnsaved()) {
+        text.append("  %s%n".formatted(dataset.isInUse() ? WRITTEN : dataset.unsaved()));
+      }
       for (Holding holding : dataset.holdings()) {
         text.append(
             "  %-9s %s:%s%n"
@@ -305,6 +316,7 @@ final class CacheCommand implements Callable<Integer> {
       object.put("bytes", dataset.bytes());
       object.put("lastUsed", dataset.lastUsed().toString());
       object.put("inUse", dataset.isInUse());
+      object.put("notAtSource", dataset.isUnsaved());
       object.put("mountpoint", users.mountpoint(dataset));
       object.put("detachedFrom", users.detachedFrom(dataset));
       List<Map<String, Object>> places = new ArrayList<>();

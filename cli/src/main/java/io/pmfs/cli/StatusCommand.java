@@ -10,6 +10,7 @@ import io.pmfs.daemon.ControlServer;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -41,7 +42,8 @@ import picocli.CommandLine.Parameters;
           + " have no room, or evict copies before they are read again; a line on standard error"
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
           + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
-          + " copies are not recorded for the next mount.%n"
+          + " copies are not recorded for the next mount. Of a writable mount it is 4 while the source"
+          + " refuses changes.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -202,6 +204,12 @@ final class StatusCommand implements Callable<Integer> {
       Engagement engagement = report.engagement();
       if (engagement != null && engagement.isSourceOnly()) {
         String line = report.mountpoint() + ": all reads go to the source: " + engagement.reason();
+        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
+        status = ExitStatus.PARTLY;
+      }
+      OutputsReport outputs = report.outputs();
+      if (outputs != null && outputs.refused() > 0) {
+        String line = report.mountpoint() + ": " + DrainCommand.summary(outputs);
         invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
         status = ExitStatus.PARTLY;
       }

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.ByteSize;
@@ -26,6 +27,11 @@ final class StatusHeadline {
   static List<String> of(StatusReport report) {
     StatusHeadline headline = new StatusHeadline();
     headline.lines.add(title(report));
+    OutputsReport outputs = report.outputs();
+    if (outputs != null) {
+      headline.outputs(report, outputs);
+      return headline.printable();
+    }
     String verdict = verdict(report.engagement());
     if (verdict != null) {
       headline.lines.add("  " + verdict);
@@ -35,8 +41,29 @@ final class StatusHeadline {
     headline.add("source", source(report));
     // A daemon without recent counts does not know the room either.
     headline.add("room", recent == null ? null : room(report.tiers()));
-    // Root also sees the reports of users' daemons.
-    return headline.lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+    return headline.printable();
+  }
+
+  /** Root also sees the reports of users' daemons. */
+  private List<String> printable() {
+    return lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+  }
+
+  private void outputs(StatusReport report, OutputsReport outputs) {
+    lines.add(
+        "  writable (experimental): "
+            + (outputs.isDrained() ? "all is at the source" : DrainProgress.text(outputs)));
+    add(
+        "conflicts",
+        outputs.conflicts() == 0
+            ? null
+            : String.format(
+                Locale.ROOT,
+                outputs.conflicts() == 1
+                    ? "%,d file was changed at the source by somebody else; both are there"
+                    : "%,d files were changed at the source by somebody else; both are there",
+                outputs.conflicts()));
+    add("source", source(report));
   }
 
   static String title(StatusReport report) {

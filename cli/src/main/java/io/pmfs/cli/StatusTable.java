@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
@@ -23,6 +24,8 @@ final class StatusTable {
 
   private static final int MOST_OPERATIONS = 4;
 
+  private static final int MOST_FAILURES = 10;
+
   private final List<String> lines = new ArrayList<>();
 
   private StatusTable() {}
@@ -30,6 +33,11 @@ final class StatusTable {
   static String of(StatusReport report) {
     StatusTable table = new StatusTable();
     table.head(report);
+    OutputsReport outputs = report.outputs();
+    if (outputs != null) {
+      table.outputs(report, outputs);
+      return String.join("\n", table.lines);
+    }
     table.tiers(report);
     table.counts(report);
     table.cluster(report);
@@ -76,6 +84,33 @@ final class StatusTable {
     add("access log", accessLog == null ? null : text(accessLog));
     StatusReport.Memory memory = report.memory();
     add("memory", memory == null ? null : text(memory));
+  }
+
+  private void outputs(StatusReport report, OutputsReport outputs) {
+    add(
+        "drained",
+        String.format(
+            Locale.ROOT,
+            "%,d changes, %s; %s/s in the last ten seconds",
+            outputs.drainedChanges(),
+            ByteSize.format(outputs.drainedBytes()),
+            ByteSize.format(outputs.bytesPerSecond())));
+    add(
+        "waiting",
+        String.format(
+            Locale.ROOT,
+            "%,d changes, %s in %,d files, the oldest for %s",
+            outputs.waitingChanges(),
+            ByteSize.format(outputs.dirtyBytes()),
+            outputs.dirtyFiles(),
+            TimeSpan.format(Duration.ofSeconds(outputs.oldestAgeSeconds()))));
+    add("in tiers", ByteSize.format(outputs.localBytes()));
+    RequestReport requests = report.requests();
+    add("requests", requests == null ? null : text(requests));
+    add("unanswered", waiting(report.waiting()));
+    outputs.failures().stream()
+        .limit(MOST_FAILURES)
+        .forEach(failure -> add("refused", failure.path() + ": " + failure.reason()));
   }
 
   private static String text(StatusReport.AccessLog accessLog) {

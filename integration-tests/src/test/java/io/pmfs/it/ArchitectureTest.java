@@ -54,9 +54,9 @@ final class ArchitectureTest {
       cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system fs stage tier metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable fs stage tier metadata
       daemon.metrics  -> daemon.report daemon.http
-      daemon.report   -> daemon.requests settings cluster cluster.peers cluster.members fuse fuse.protocol fs stage tier metadata
+      daemon.report   -> daemon.requests settings cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
       daemon.requests -> fuse.protocol tier metadata
       daemon.http     -> nothing
       settings        -> cluster cluster.peers cluster.members fuse fuse.system stage tier
@@ -65,10 +65,11 @@ final class ArchitectureTest {
       cluster         -> cluster.peers cluster.members fs stage tier metadata
       cluster.peers   -> cluster.members stage tier metadata
       cluster.members -> nothing
-      fuse            -> fuse.mounting fuse.protocol fuse.system fs tier metadata
+      fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
       fuse.system     -> tier metadata
+      writable        -> tier metadata
       fs              -> stage tier metadata
       stage           -> tier metadata compression
       tier            -> metadata
