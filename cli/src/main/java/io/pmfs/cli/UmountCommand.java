@@ -84,6 +84,9 @@ final class UmountCommand implements Callable<Integer> {
 
   private String timeoutText = "60s";
 
+  /** Whether the daemon is told not to wait for the source; an old one does not know of that. */
+  private boolean abandons;
+
   private long graceEnd;
 
   /** The mount to unmount, never a later one at the same place; null if there is none. */
@@ -140,6 +143,7 @@ final class UmountCommand implements Callable<Integer> {
           new DrainWait(invocation, mountpoint).await(entry, noDrain ? Duration.ZERO : timeout);
     } catch (MountFailure e) {
       if (noDrain) {
+        abandons = true;
         invocation.warn(e.line());
         return ExitStatus.PARTLY;
       }
@@ -149,6 +153,7 @@ final class UmountCommand implements Callable<Integer> {
     if (outcome == null || outcome.isDrained()) {
       return ExitStatus.DONE;
     }
+    abandons = noDrain;
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation.out()::println);
     String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
@@ -196,7 +201,7 @@ final class UmountCommand implements Callable<Integer> {
     return ControlClient.ask(
         Path.of(entry.socket()),
         HttpMethod.POST,
-        "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (noDrain ? "&abandon=true" : ""),
+        "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (abandons ? "&abandon=true" : ""),
         timeout);
   }
 

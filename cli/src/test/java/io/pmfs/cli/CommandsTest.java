@@ -31,7 +31,7 @@ final class CommandsTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "mount", "umount", "run", "upgrade", "stage", "status", "evict", "verify", "config",
+        "mount", "umount", "drain", "run", "upgrade", "stage", "status", "evict", "verify", "config",
         "doctor"
       })
   void help_ofEachCommand_hasExamples(String command) {

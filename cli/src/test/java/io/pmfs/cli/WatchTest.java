@@ -81,6 +81,7 @@ final class WatchTest {
         before.waiting(),
         null,
         before.recent(),
+        null,
         null);
   }
 

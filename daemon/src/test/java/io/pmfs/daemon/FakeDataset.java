@@ -200,6 +200,7 @@ public final class FakeDataset implements MountedDataset {
             cluster == null ? 499 : 199,
             42,
             12L),
+        null,
         null);
   }
 

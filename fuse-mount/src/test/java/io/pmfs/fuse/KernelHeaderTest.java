@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.fuse.protocol.ChangeProtocol;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.system.Shell;
@@ -60,17 +61,101 @@ final class KernelHeaderTest {
     offset("fuse_lseek_in", "whence", header, KernelProtocol.LSEEK_WHENCE, 24);
     offset("fuse_getxattr_in", "size", header, KernelProtocol.XATTR_SIZE, 0);
     number(header + " + sizeof(struct fuse_getxattr_in)", KernelProtocol.XATTR_NAME, 0);
-    number("FUSE_MIN_READ_BUFFER", KernelOperations.requestBuffer().capacity(), 0);
+    number("FUSE_MIN_READ_BUFFER", KernelProtocol.MIN_REQUEST_BYTES, 0);
     for (Opcode opcode : Opcode.values()) {
       int since =
           switch (opcode) {
             case SYNCFS -> 34;
             case TMPFILE -> 37;
             case STATX -> 39;
+            case COPY_FILE_RANGE_64 -> 45;
             default -> 28;
           };
       number("FUSE_" + opcode, opcode.number(), since);
     }
+  }
+
+  private void changes() {
+    int header = KernelProtocol.IN_HEADER_SIZE;
+    offset("fuse_forget_in", "nlookup", header, ChangeProtocol.FORGET_LOOKUPS, 0);
+    offset("fuse_batch_forget_in", "count", header, ChangeProtocol.BATCH_COUNT, 16);
+    number(header + " + sizeof(struct fuse_batch_forget_in)", ChangeProtocol.BATCH_FIRST, 16);
+    size("fuse_forget_one", ChangeProtocol.FORGET_ONE_SIZE, 16);
+    offset("fuse_open_in", "flags", header, ChangeProtocol.OPEN_FLAGS, 0);
+    offset("fuse_open_in", "open_flags", header, ChangeProtocol.OPEN_OPEN_FLAGS, 32);
+    offset("fuse_create_in", "flags", header, ChangeProtocol.CREATE_FLAGS, 0);
+    offset("fuse_create_in", "mode", header, ChangeProtocol.CREATE_MODE, 0);
+    offset("fuse_create_in", "open_flags", header, ChangeProtocol.CREATE_OPEN_FLAGS, 32);
+    number(header + " + sizeof(struct fuse_create_in)", ChangeProtocol.CREATE_NAME, 12);
+    number(
+        "sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out)",
+        ChangeProtocol.CREATE_OUT_SIZE,
+        0);
+    offset("fuse_mknod_in", "mode", header, ChangeProtocol.MKNOD_MODE, 0);
+    offset("fuse_mknod_in", "rdev", header, ChangeProtocol.MKNOD_DEVICE, 0);
+    number(header + " + sizeof(struct fuse_mknod_in)", ChangeProtocol.MKNOD_NAME, 12);
+    offset("fuse_mkdir_in", "mode", header, ChangeProtocol.MKDIR_MODE, 0);
+    number(header + " + sizeof(struct fuse_mkdir_in)", ChangeProtocol.MKDIR_NAME, 0);
+    offset("fuse_rename_in", "newdir", header, ChangeProtocol.RENAME_DIRECTORY, 0);
+    number(header + " + sizeof(struct fuse_rename_in)", ChangeProtocol.RENAME_NAMES, 0);
+    offset("fuse_rename2_in", "flags", header, ChangeProtocol.RENAME2_FLAGS, 23);
+    number(header + " + sizeof(struct fuse_rename2_in)", ChangeProtocol.RENAME2_NAMES, 23);
+    offset("fuse_link_in", "oldnodeid", header, ChangeProtocol.LINK_INODE, 0);
+    number(header + " + sizeof(struct fuse_link_in)", ChangeProtocol.LINK_NAME, 0);
+    for (String struct :
+        new String[] {"read", "write", "flush", "release", "fsync", "fallocate", "lseek"}) {
+      offset("fuse_" + struct + "_in", "fh", header, ChangeProtocol.HANDLE, 24);
+    }
+    offset("fuse_write_in", "offset", header, ChangeProtocol.WRITE_OFFSET, 0);
+    offset("fuse_write_in", "size", header, ChangeProtocol.WRITE_SIZE, 0);
+    offset("fuse_write_in", "write_flags", header, ChangeProtocol.WRITE_FLAGS, 0);
+    number(header + " + sizeof(struct fuse_write_in)", ChangeProtocol.WRITE_DATA, 9);
+    size("fuse_write_out", ChangeProtocol.WRITE_OUT_SIZE, 0);
+    offset("fuse_fsync_in", "fsync_flags", header, ChangeProtocol.FSYNC_FLAGS, 0);
+    number("FUSE_FSYNC_FDATASYNC", ChangeProtocol.FSYNC_DATA_ONLY, 31);
+    String set = "fuse_setattr_in";
+    offset(set, "valid", header, ChangeProtocol.SETATTR_VALID, 0);
+    offset(set, "fh", header, ChangeProtocol.SETATTR_HANDLE, 0);
+    offset(set, "size", header, ChangeProtocol.SETATTR_SIZE, 0);
+    offset(set, "atime", header, ChangeProtocol.SETATTR_ATIME, 0);
+    offset(set, "mtime", header, ChangeProtocol.SETATTR_MTIME, 0);
+    offset(set, "atimensec", header, ChangeProtocol.SETATTR_ATIME_NANOS, 0);
+    offset(set, "mtimensec", header, ChangeProtocol.SETATTR_MTIME_NANOS, 0);
+    offset(set, "mode", header, ChangeProtocol.SETATTR_MODE, 0);
+    offset(set, "uid", header, ChangeProtocol.SETATTR_UID, 0);
+    offset(set, "gid", header, ChangeProtocol.SETATTR_GID, 0);
+    number("FATTR_MODE", ChangeProtocol.FATTR_MODE, 0);
+    number("FATTR_UID", ChangeProtocol.FATTR_UID, 0);
+    number("FATTR_GID", ChangeProtocol.FATTR_GID, 0);
+    number("FATTR_SIZE", ChangeProtocol.FATTR_SIZE, 0);
+    number("FATTR_ATIME", ChangeProtocol.FATTR_ATIME, 0);
+    number("FATTR_MTIME", ChangeProtocol.FATTR_MTIME, 0);
+    number("FATTR_FH", ChangeProtocol.FATTR_FH, 0);
+    number("FATTR_ATIME_NOW", ChangeProtocol.FATTR_ATIME_NOW, 0);
+    number("FATTR_MTIME_NOW", ChangeProtocol.FATTR_MTIME_NOW, 0);
+    number("FATTR_KILL_SUIDGID", ChangeProtocol.FATTR_KILL_SUIDGID, 32);
+    offset("fuse_setxattr_in", "size", header, ChangeProtocol.SETXATTR_SIZE, 0);
+    offset("fuse_setxattr_in", "flags", header, ChangeProtocol.SETXATTR_FLAGS, 0);
+    number(header + " + FUSE_COMPAT_SETXATTR_IN_SIZE", ChangeProtocol.SETXATTR_NAME, 33);
+    offset("fuse_fallocate_in", "offset", header, ChangeProtocol.FALLOCATE_OFFSET, 19);
+    offset("fuse_fallocate_in", "length", header, ChangeProtocol.FALLOCATE_LENGTH, 19);
+    offset("fuse_fallocate_in", "mode", header, ChangeProtocol.FALLOCATE_MODE, 19);
+    String copy = "fuse_copy_file_range_in";
+    offset(copy, "fh_in", header, ChangeProtocol.HANDLE, 28);
+    offset(copy, "off_in", header, ChangeProtocol.COPY_OFFSET, 28);
+    offset(copy, "nodeid_out", header, ChangeProtocol.COPY_TO_INODE, 28);
+    offset(copy, "fh_out", header, ChangeProtocol.COPY_TO_HANDLE, 28);
+    offset(copy, "off_out", header, ChangeProtocol.COPY_TO_OFFSET, 28);
+    offset(copy, "len", header, ChangeProtocol.COPY_LENGTH, 28);
+    size("fuse_copy_file_range_out", ChangeProtocol.COPY_OUT_SIZE, 45);
+    number("FUSE_OPEN_KILL_SUIDGID", ChangeProtocol.OPEN_KILL_SUIDGID, 32);
+    number("FUSE_WRITE_KILL_SUIDGID", ChangeProtocol.WRITE_KILL_SUIDGID, 32);
+    number("FUSE_UNIQUE_RESEND", KernelProtocol.RESENT, 40);
+    number("FUSE_ATOMIC_O_TRUNC", KernelProtocol.ATOMIC_O_TRUNC, 0);
+    number("FUSE_AUTO_INVAL_DATA", KernelProtocol.AUTO_INVAL_DATA, 20);
+    number("FUSE_ASYNC_DIO", KernelProtocol.ASYNC_DIO, 22);
+    number("FUSE_HANDLE_KILLPRIV_V2", KernelProtocol.HANDLE_KILLPRIV_V2, 32);
+    number("FOPEN_NOFLUSH", KernelProtocol.FOPEN_NOFLUSH, 35);
   }
 
   private void answers() {
@@ -163,6 +248,7 @@ final class KernelHeaderTest {
     assumeTrue(Files.exists(HEADER), "no " + HEADER + " (Debian package linux-libc-dev)");
     assumeTrue(hasCompiler(), "no gcc");
     requests();
+    changes();
     answers();
     constants();
     Map<String, Long> header = compileAndRun(directory);

@@ -80,7 +80,7 @@ final class KernelSession implements AutoCloseable {
   /** So many next answers are refused by the kernel. */
   final AtomicInteger refusals = new AtomicInteger();
 
-  KernelSession(KernelOperations operations) {
+  KernelSession(RequestHandler operations) {
     served =
         new KernelWorker(
             new Channel(), operations, new RequestGate(), () -> {}, endings::incrementAndGet);

@@ -173,6 +173,7 @@ final class ConfigurationTest {
                     "none",
                     4,
                     64 << 20),
+                null,
                 new MetadataSettings(world.directory.resolve("cache/state"), 64 << 20),
                 new BridgeSettings("auto", "auto", false, null, false, Duration.ofSeconds(30)),
                 null,

@@ -5,6 +5,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerServerStatistics;
 import io.pmfs.cluster.peers.PeerStatistics;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
@@ -143,7 +144,8 @@ public final class MeasuredDataset implements AutoCloseable {
         new StatusReport.Waiting(3, 12.5, "read", "f", 1),
         null,
         null,
-        null);
+        null,
+        new OutputsReport(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, List.of()));
   }
 
   private static ClusterStatus cluster() {
