@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
@@ -41,10 +42,17 @@ final class WatchBlock {
     boolean isSame = before != null && before.pid() == now.pid() && seconds > 0;
     WatchBlock block = new WatchBlock(now, isSame ? before : null, seconds);
     block.head();
-    block.places();
+    OutputsReport outputs = now.outputs();
+    if (outputs == null) {
+      block.places();
+    } else {
+      block.add("writable", DrainProgress.text(outputs));
+    }
     block.requests();
     block.add("waiting", StatusTable.waiting(now.waiting()));
-    block.background();
+    if (outputs == null) {
+      block.background();
+    }
     // Root also sees the reports of users' daemons.
     return block.lines.stream()
         .map(line -> line.replaceAll("\\p{Cntrl}", "?").stripTrailing())

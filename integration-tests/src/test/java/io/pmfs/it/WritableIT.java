@@ -1,0 +1,304 @@
+package io.pmfs.it;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The life of a writable mount: docs/semantics.md, section 13. */
+final class WritableIT {
+  private static final Duration SOON = Duration.ofSeconds(60);
+
+  @Installed(byRoot = true)
+  private Installation pmfs;
+
+  private Path source;
+
+  @BeforeEach
+  void makeSource() throws IOException {
+    source = pmfs.directory("source");
+    Files.createDirectories(source.resolve("old/deep"));
+    Files.writeString(source.resolve("old/file"), "as it was\n");
+    Files.writeString(source.resolve("old/deep/other"), "other\n");
+  }
+
+  private MountedPmfs mount(String... options) {
+    List<String> all = new ArrayList<>(List.of("--writable", "--allow-other"));
+    all.addAll(List.of(options));
+    return pmfs.mount(source, all.toArray(String[]::new));
+  }
+
+  private static Command shell(MountedPmfs mount, String script) {
+    return Command.run(
+        "sh", "-euc", "cd -- \"$1\"; " + script, "-", mount.mountpoint().toString());
+  }
+
+  private void drain(MountedPmfs mount) {
+    pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+  }
+
+  /** Names, types, modes, owners, times of files, targets of links and contents. */
+  private static String tree(Path root) {
+    return Command.run(
+            "sh",
+            "-euc",
+            "cd -- \"$1\"; find . -mindepth 1 -printf '%P %y %m %U:%G %l ' \\( -type d -printf '\\n'"
+                + " -o -printf '%s %T@\\n' \\) | sort;"
+                + " find . -type f -print0 | sort -z | xargs -0 -r sha256sum",
+            "-",
+            root.toString())
+        .expect(0)
+        .out();
+  }
+
+  private void assertSourceEquals(MountedPmfs mount) {
+    assertThat(tree(source)).isEqualTo(tree(mount.mountpoint()));
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void life_ofAMount_endsWithEverythingAtTheSource() {
+    try (MountedPmfs mount = mount()) {
+      shell(
+              mount,
+              """
+              test "$(cat old/file)" = 'as it was'
+              mkdir -p new/a/b
+              echo first >new/a/b/file; echo second >>new/a/b/file
+              test "$(cat new/a/b/file)" = "first
+              second"
+              mv new/a/b new/c
+              ln -s ../old/file new/link; ln new/c/file new/hard
+              printf X | dd of=old/file bs=1 seek=3 conv=notrunc status=none
+              truncate -s 100000 new/sparse; chmod 640 new/sparse; touch -d @1000000000.5 new/sparse
+              mkfifo new/fifo
+              rm old/deep/other; rmdir old/deep
+              dd if=/dev/urandom of=new/large bs=1M count=20 conv=fsync status=none
+              """)
+          .expect(0);
+      assertThat(read(mount.mountpoint().resolve("old/file"))).isEqualTo("as Xt was\n");
+      drain(mount);
+      assertSourceEquals(mount);
+      assertThat(source.resolve("old/deep")).doesNotExist();
+      assertThat(mount.status().number("outputs.waitingChanges")).isZero();
+      assertThat(mount.status().number("outputs.drainedBytes")).isGreaterThan(20 << 20);
+      shell(mount, "echo last >new/last").expect(0);
+      pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+      mount.ended();
+    }
+
+    assertThat(read(source.resolve("new/last"))).isEqualTo("last\n");
+    assertThat(marks()).isEmpty();
+    try (MountedPmfs again = mount()) {
+      assertSourceEquals(again);
+    }
+  }
+
+  private List<Path> marks() {
+    return Installation.files(pmfs.tier()).stream()
+        .filter(file -> file.endsWith("not-at-the-source"))
+        .toList();
+  }
+
+  @Test
+  void tree_ofManyFiles_isTheSameAtTheSource() {
+    Path programs = Path.of("/usr/include/linux");
+    try (MountedPmfs mount = mount()) {
+      shell(mount, "cp -a " + programs + " copy; tar -cf - -C " + programs + " . | tar -xf - -C .")
+          .expect(0);
+      drain(mount);
+      assertSourceEquals(mount);
+      Command.run("diff", "-r", programs.toString(), source.resolve("copy").toString()).expect(0);
+    }
+  }
+
+  @Test
+  void kill_whileAProgramWrites_losesNothing() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      long first = mount.pid();
+      Process writer =
+          new ProcessBuilder(
+                  "sh",
+                  "-euc",
+                  "cd -- \"$1\"; i=0; while [ $i -lt 300 ]; do mkdir d$i; echo $i >d$i/new;"
+                      + " mv d$i/new d$i/file; ln d$i/file d$i/link; i=$((i + 1)); done",
+                  "-",
+                  mount.mountpoint().toString())
+              .redirectErrorStream(true)
+              .redirectOutput(pmfs.scratch().root().resolve("writer").toFile())
+              .start();
+      Await.until(
+          "the program writes", SOON, () -> Files.exists(mount.mountpoint().resolve("d20/link")));
+      mount.killDaemon();
+      mount.awaitSuccessor(first);
+      assertThat(writer.waitFor()).as(read(pmfs.scratch().root().resolve("writer"))).isZero();
+      for (int i = 0; i < 300; i++) {
+        assertThat(read(mount.mountpoint().resolve("d" + i + "/link"))).isEqualTo(i + "\n");
+      }
+      drain(mount);
+      assertSourceEquals(mount);
+      assertThat(mount.status().number("outputs.conflicts")).isZero();
+    }
+  }
+
+  @Test
+  void upgrade_whileAFileIsOpen_changesNothingForItsWriter() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      Process writer =
+          new ProcessBuilder(
+                  "sh",
+                  "-euc",
+                  "exec 3>\"$1/log\"; echo before >&3; read -r go; echo after >&3; exec 3>&-",
+                  "-",
+                  mount.mountpoint().toString())
+              .start();
+      Await.until("it writes", SOON, () -> Files.exists(mount.mountpoint().resolve("log")));
+      pmfs.run("upgrade", mount.mountpoint().toString()).expect(0);
+      writer.getOutputStream().write("go\n".getBytes(UTF_8));
+      writer.getOutputStream().flush();
+      assertThat(writer.waitFor()).isZero();
+      assertThat(read(mount.mountpoint().resolve("log"))).isEqualTo("before\nafter\n");
+      drain(mount);
+      assertSourceEquals(mount);
+    }
+  }
+
+  @Test
+  void conflict_withSomebodyElse_keepsBoth() throws Exception {
+    try (MountedPmfs mount = mount("--drain-rate", "1M")) {
+      // Something large goes first, so that there is time to be somebody else.
+      shell(mount, "head -c 6M /dev/urandom >large; echo mine >>old/file").expect(0);
+      Files.writeString(source.resolve("old/file"), "somebody else's\n");
+      Command drained = pmfs.run("drain", mount.mountpoint().toString());
+
+      drained.expect(4);
+      assertThat(drained.out() + drained.err()).contains("old/file");
+      assertThat(read(source.resolve("old/file"))).isEqualTo("somebody else's\n");
+      List<Path> kept =
+          Installation.files(source).stream()
+              .filter(file -> file.getFileName().toString().contains(".pmfs-conflict-"))
+              .toList();
+      assertThat(kept).hasSize(1);
+      assertThat(read(kept.get(0))).isEqualTo("as it was\nmine\n");
+      assertThat(mount.status().number("outputs.conflicts")).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void refusal_ofAFullSource_isToldAndOver() {
+    source = pmfs.scratch().tmpfs("full", "size=8m");
+    try (MountedPmfs mount = mount()) {
+      String point = mount.mountpoint().toString();
+      shell(mount, "head -c 20M /dev/urandom >large; echo small >small").expect(0);
+      Command drained = pmfs.run("drain", "--timeout", "5s", point);
+      drained.expect(4);
+      assertThat(drained.out() + drained.err()).contains("large");
+      pmfs.run("status", point).expect(4);
+
+      Command umount = pmfs.run("umount", "--timeout", "3s", point);
+      umount.expect(4);
+      assertThat(umount.err()).contains("still mounted");
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+
+      Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
+      pmfs.run("drain", "--timeout", "60s", point).expect(0);
+      assertSourceEquals(mount);
+      pmfs.run("status", point).expect(0);
+    }
+  }
+
+  @Test
+  void left_byAnEndedMount_isFinishedLater() {
+    source = pmfs.scratch().tmpfs("left", "size=8m");
+    MountedPmfs mount = mount();
+    String point = mount.mountpoint().toString();
+    shell(mount, "head -c 20M /dev/urandom >large; sha256sum large >sum").expect(0);
+    Command umount = pmfs.run("umount", "--no-drain", point);
+    umount.expect(4);
+    assertThat(umount.err()).contains("not at the source");
+    mount.ended();
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
+
+    assertThat(marks()).isNotEmpty();
+    String tier = "ssd:" + pmfs.tier();
+    Command purge = pmfs.run("cache", "--tier", tier, "--purge", "--all");
+    purge.expect(0);
+    assertThat(purge.out()).contains("kept", "not at the source");
+    pmfs.run("cache", "--tier", tier, "--purge", source.toString()).expect(4);
+    Path state =
+        marks().stream().filter(mark -> mark.startsWith(pmfs.state())).findFirst().get().getParent();
+
+    Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
+    pmfs.run("drain", "--state", state.toString()).expect(0);
+    Command.run("sh", "-euc", "cd -- \"$1\" && sha256sum -c sum", "-", source.toString()).expect(0);
+    assertThat(marks()).isEmpty();
+    pmfs.run("cache", "--tier", tier, "--purge", "--all").expect(0);
+    assertThat(state).doesNotExist();
+  }
+
+  @Test
+  void left_byAnEndedMount_isShownByTheNextOne() {
+    source = pmfs.scratch().tmpfs("left", "size=8m");
+    MountedPmfs mount = mount();
+    shell(mount, "head -c 20M /dev/urandom >large; sha256sum large >sum").expect(0);
+    pmfs.run("umount", "--no-drain", mount.mountpoint().toString()).expect(4);
+    mount.ended();
+    Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
+
+    try (MountedPmfs again = mount()) {
+      shell(again, "sha256sum -c sum").expect(0);
+      drain(again);
+      assertSourceEquals(again);
+    }
+  }
+
+  @Test
+  void rights_ofAnUnprivilegedWriter_areThoseOfTheModes() throws Exception {
+    Command.run("chmod", "755", source.toString()).expect(0);
+    Command.run("mkdir", "-m", "1777", source.resolve("public").toString()).expect(0);
+    Command.run("mkdir", "-m", "750", source.resolve("private").toString()).expect(0);
+    try (MountedPmfs mount = mount()) {
+      OtherUser.run("sh", "-c", "echo x >" + mount.path("public/file")).expect(0);
+      OtherUser.run("sh", "-c", "umask 077; mkdir " + mount.path("public/directory")).expect(0);
+      assertThat(OtherUser.run("touch", mount.path("private/file")).exit()).isNotZero();
+      assertThat(OtherUser.run("touch", mount.path("file")).exit()).isNotZero();
+      shell(mount, "echo root >public/roots").expect(0);
+      assertThat(OtherUser.run("rm", "-f", mount.path("public/roots")).exit()).isNotZero();
+      drain(mount);
+      assertSourceEquals(mount);
+    }
+    assertThat(Files.getAttribute(source.resolve("public/file"), "unix:uid")).isEqualTo(65534);
+    assertThat(Posix.stat(source.resolve("public/directory").toString()).permissions())
+        .isEqualTo(0700);
+  }
+
+  @Test
+  void kill_byASignal_keepsWhatIsLeft() {
+    MountedPmfs mount = mount("--drain-rate", "1M");
+    shell(mount, "head -c 60M /dev/urandom >large; sha256sum large >sum").expect(0);
+    mount.signal("TERM");
+    mount.awaitGone();
+    mount.ended();
+    assertThat(Files.exists(source.resolve("sum"))).isFalse();
+
+    try (MountedPmfs again = mount()) {
+      shell(again, "sha256sum -c sum").expect(0);
+    }
+    Command.run("sh", "-euc", "cd -- \"$1\" && sha256sum -c sum", "-", source.toString()).expect(0);
+  }
+}
