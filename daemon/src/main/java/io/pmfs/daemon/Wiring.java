@@ -186,25 +186,7 @@ public final class Wiring implements MountOpener {
       OutputSettings settings,
       boolean isResumed)
       throws FsException, MountFailure {
-    return WritableMount.open(
-        new WritableSettings(
-            source,
-            directories.state(),
-            directories.places().stream()
-                .map(
-                    place ->
-                        new Place(
-                            place.name(),
-                            place.directory(),
-                            place.capacityBytes(),
-                            place.keepFreeBytes()))
-                .toList(),
-            session.id(),
-            isResumed,
-            settings.drainBytesPerSecond(),
-            surroundings.hostName(),
-            OUTPUT_STATE_BYTES),
-        new LinuxOutputCalls());
+    throw new MountFailure(ExitStatus.CANNOT, "--writable: not built yet");
   }
 
   private ServedDataset open(

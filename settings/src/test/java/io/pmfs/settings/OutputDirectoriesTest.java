@@ -78,10 +78,10 @@ final class OutputDirectoriesTest {
       begin(directories);
       assertThat(directories.isUnsaved()).isTrue();
     }
-    Path file = Files.writeString(temporary.resolve("tier").resolve(NAME).resolve("data"), "x");
+    Path file = Files.writeString(world.directory.resolve("tier").resolve(NAME).resolve("data"), "x");
 
     assertThat(dataset().isUnsaved()).isTrue();
-    assertThat(dataset().unsaved()).contains("pmfs drain --state " + temporary.resolve("state"));
+    assertThat(dataset().unsaved()).contains("pmfs drain --state " + world.directory.resolve("state"));
     assertThatThrownBy(() -> contents().purge(dataset()))
         .isInstanceOfSatisfying(
             MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.PARTLY));
@@ -94,7 +94,7 @@ final class OutputDirectoriesTest {
     }
     contents().purge(dataset());
     assertThat(file).doesNotExist();
-    assertThat(temporary.resolve("state").resolve(NAME)).doesNotExist();
+    assertThat(world.directory.resolve("state").resolve(NAME)).doesNotExist();
   }
 
   private TierPlace tier() throws Exception {
