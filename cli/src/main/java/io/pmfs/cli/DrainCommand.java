@@ -123,7 +123,7 @@ final class DrainCommand implements Callable<Integer> {
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {
         while (!isDrained && interrupted.get() == 0) {
-          isDrained = left.outputs().drain(POLL_MS);
+          isDrained = left.drain(POLL_MS);
           OutputsReport report = left.report();
           progress.show(report);
           boolean isRefused = timeout == null && !isDrained && report.refused() > 0;

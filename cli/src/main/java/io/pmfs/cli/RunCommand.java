@@ -200,6 +200,12 @@ final class RunCommand implements Callable<Integer> {
       arguments.add("--config=" + config);
     }
     String own = copiesOfItsOwn();
+    if (own != null && settings.outputs() != null) {
+      throw new MountFailure(
+          ExitStatus.IN_USE,
+          settings.source().path()
+              + ": mounted with --writable already; use that mount, or wait for its end");
+    }
     given.forEach(
         (option, values) -> {
           boolean replaced =

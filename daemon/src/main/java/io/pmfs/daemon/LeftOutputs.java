@@ -9,7 +9,6 @@ import io.pmfs.settings.OutputSettings;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
-import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -52,9 +51,9 @@ public final class LeftOutputs implements AutoCloseable {
     return settings.source().path();
   }
 
-  /** What commands wait for. */
-  public WritableFileSystem outputs() {
-    return parts.outputs();
+  /** Waits until all is at the source, at most so long; returns whether it is. */
+  public boolean drain(long timeoutMillis) throws InterruptedException {
+    return parts.outputs().drain(timeoutMillis);
   }
 
   /** How much is left. */
@@ -79,7 +78,7 @@ public final class LeftOutputs implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    close();
+    closeFileSystem();
     if (isDrained) {
       try {
         parts.directories().clear();
@@ -92,6 +91,11 @@ public final class LeftOutputs implements AutoCloseable {
 
   @Override
   public void close() {
+    closeFileSystem();
+    parts.directories().close();
+  }
+
+  private void closeFileSystem() {
     parts.opened().forEach(Wiring::closeQuietly);
     parts.opened().clear();
   }

@@ -99,7 +99,8 @@ final class OutputWiring {
         RequestLogs.open(settings.observation(), inode -> null, bridge, isResumed);
     opened.push(requests);
     bridge.listen(requests);
-    return new ServedOutputs(
+    opened.remove(directories); // its marks are cleared between the file system's end and its own
+    ServedOutputs served = new ServedOutputs(
         new ServedOutputs.Parts(
             settings,
             session,
@@ -111,12 +112,16 @@ final class OutputWiring {
             "writable mounts use no other",
             isResumed,
             opened));
+    if (surroundings.variable(TransientCopies.VARIABLE) != null) {
+      served.purge();
+    }
+    return served;
   }
 
   /**
    * What a mount left, opened without a mount.
    *
-   * @param opened what must be closed, in this order
+   * @param opened what must be closed before the directories, in this order
    */
   record LeftParts(
       OutputDirectories directories, WritableFileSystem outputs, Deque<AutoCloseable> opened) {}
@@ -137,6 +142,7 @@ final class OutputWiring {
     WritableFileSystem fileSystem =
         opener.open(settings.source().path(), directories, session, outputs, false);
     opened.push(fileSystem);
+    opened.remove(directories);
     return new LeftParts(directories, fileSystem, opened);
   }
 

@@ -48,7 +48,7 @@ final class ServedOutputs implements MountedDataset {
   /**
    * What it is made of.
    *
-   * @param opened what must be closed, in this order
+   * @param opened what must be closed before the directories, in this order
    */
   record Parts(
       MountSettings settings,
@@ -200,6 +200,7 @@ final class ServedOutputs implements MountedDataset {
     }
     if (closed.compareAndSet(false, true)) {
       closeParts();
+      parts.directories().close();
     }
     return true;
   }
@@ -226,6 +227,7 @@ final class ServedOutputs implements MountedDataset {
     if (isDrained) {
       forgetAll();
     }
+    parts.directories().close();
   }
 
   private void endSession() {
