@@ -131,8 +131,8 @@ final class WritableOperations implements RequestHandler {
       }
       case INIT -> negotiation.answer(request, reply);
       case FORGET, BATCH_FORGET -> {
+        reply.noAnswer(); // also if it is malformed
         forget(opcode, request);
-        reply.noAnswer();
       }
       case INTERRUPT -> reply.noAnswer();
       case OPENDIR -> {

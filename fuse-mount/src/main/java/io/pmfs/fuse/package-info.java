@@ -4,9 +4,9 @@
  *
  * <p><b>Start reading</b> at {@link Bridge}. {@link KernelBridge} speaks the kernel's protocol:
  * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
- * KernelOperations} knows what requests mean, {@link Negotiation} what the kernel can do, and
- * {@link BackingFiles} are the files that the kernel reads without the daemon. {@link JnrBridge}
- * does the same over libfuse 2. {@link io.pmfs.fuse.mounting.Mounting Mounting} has the three ways
+ * KernelOperations} knows what requests mean, or {@link WritableOperations} if files can be
+ * changed, {@link Negotiation} what the kernel can do, and {@link BackingFiles} are the files that
+ * the kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link io.pmfs.fuse.mounting.Mounting Mounting} has the three ways
  * to mount. {@link io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
  * io.pmfs.fuse.system.LinuxDaxFiles LinuxDaxFiles} and {@link io.pmfs.fuse.system.PoolFile
  * PoolFile} map persistent memory.
@@ -70,7 +70,8 @@
  * <p><b>What may be forgotten.</b>
  *
  * <ul>
- *   <li>Node numbers are the namespace's inode numbers, so nothing is kept for FORGET.
+ *   <li>Node numbers are the namespace's inode numbers, so nothing is kept for FORGET. {@link
+ *       WritableOperations} passes it on: a file without a name goes with it.
  *   <li>The kernel is authoritative for open files. Ids and counts of files that are open in
  *       passthrough must not be lost: the INVARIANT of {@link BackingFiles}. {@link BackingLedger}
  *       passes them to the next daemon. Registrations that are not open may go at any time.

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -397,5 +398,24 @@ final class WritableOperationsTest {
     assertThat(ask(Opcode.ACCESS, FILE, body(4, 0)).errno()).isEqualTo(Errno.ENOSYS);
     assertThat(ask(Opcode.SYNCFS, 1, body(0L)).errno()).isEqualTo(Errno.ENOSYS);
     assertThat(ask(Opcode.IOCTL, FILE, new byte[32]).errno()).isEqualTo(Errno.ENOTTY);
+  }
+
+  @Test
+  void requestsAtRandom_eachGetOneAnswer() {
+    long seed = System.nanoTime();
+    System.out.println("WritableOperationsTest seed " + seed);
+    Random random = new Random(seed);
+    for (int i = 0; i < 5000; i++) {
+      Opcode opcode = Opcode.values()[random.nextInt(Opcode.values().length)];
+      byte[] body = new byte[random.nextInt(200)];
+      random.nextBytes(body);
+      for (int at = 0; at < body.length && random.nextBoolean(); at += 8) {
+        Arrays.fill(body, at, Math.min(body.length, at + 8), (byte) 0);
+      }
+      assertThat(session.askAll(KernelSession.request(opcode.number(), random.nextInt(9), body)))
+          .as("request %d, %s", i, opcode)
+          .hasSize(opcode.isAnswered() ? 1 : 0);
+    }
+    assertThat(session.endings).hasValue(0);
   }
 }
