@@ -29,13 +29,13 @@ final class ServedOutputs implements MountedDataset {
 
   private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
-  private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
+  private static final Duration LAST_REQUESTS = Duration.ofSeconds(5);
 
   /**
    * For what was written after a command had waited for the source, and for a mount that others
    * unmount. Shorter than a stop after a signal may take (MountCommand).
    */
-  private static final Duration LAST_CHANGES = Duration.ofSeconds(15);
+  private static final Duration LAST_CHANGES = Duration.ofSeconds(12);
 
   private final Parts parts;
   private final KeptTasks tasks = new KeptTasks(new NoTasks(), null);
@@ -220,9 +220,9 @@ final class ServedOutputs implements MountedDataset {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
-    boolean isServed = started;
     endSession();
-    boolean isDrained = isServed ? drainLast() : parts.outputs().drainStatus().waitingChanges() == 0;
+    boolean isDrained =
+        started ? drainLast() : OutputsReport.of(parts.outputs().drainStatus()).isDrained();
     closeParts();
     if (isDrained) {
       forgetAll();
@@ -248,12 +248,7 @@ final class ServedOutputs implements MountedDataset {
 
   /** Returns whether all is at the source; else says what is not, because nobody else will. */
   private boolean drainLast() {
-    boolean isDrained = false;
-    try {
-      isDrained = parts.outputs().drain(waits ? LAST_CHANGES.toMillis() : 0);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    boolean isDrained = awaitSource(waits ? LAST_CHANGES : Duration.ZERO);
     OutputsReport left = OutputsReport.of(parts.outputs().drainStatus());
     if (isDrained && left.isDrained()) {
       return true;
@@ -267,6 +262,29 @@ final class ServedOutputs implements MountedDataset {
         parts.settings().source().path(),
         state());
     return false;
+  }
+
+  /** Also waits in a thread that is interrupted to stop waiting for the end of the session. */
+  private boolean awaitSource(Duration limit) {
+    long end = System.nanoTime() + limit.toNanos();
+    boolean isInterrupted = false;
+    try {
+      while (true) {
+        long left = Math.max(0, end - System.nanoTime());
+        try {
+          return parts.outputs().drain(left / 1_000_000);
+        } catch (InterruptedException e) {
+          isInterrupted = true;
+          if (left == 0) {
+            return false;
+          }
+        }
+      }
+    } finally {
+      if (isInterrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   private void closeParts() {
