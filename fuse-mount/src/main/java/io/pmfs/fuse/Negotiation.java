@@ -52,6 +52,8 @@ final class Negotiation {
           COMMON
               | KernelProtocol.ATOMIC_O_TRUNC
               | KernelProtocol.AUTO_INVAL_DATA
+              // Attributes are kept for a moment only: asks for them if a program wants them.
+              | KernelProtocol.READDIRPLUS_AUTO
               | KernelProtocol.ASYNC_DIO
               | KernelProtocol.HANDLE_KILLPRIV_V2,
           KernelProtocol.MAX_WRITE_BYTES);

@@ -153,6 +153,7 @@ final class KernelHeaderTest {
     number("FUSE_UNIQUE_RESEND", KernelProtocol.RESENT, 40);
     number("FUSE_ATOMIC_O_TRUNC", KernelProtocol.ATOMIC_O_TRUNC, 0);
     number("FUSE_AUTO_INVAL_DATA", KernelProtocol.AUTO_INVAL_DATA, 20);
+    number("FUSE_READDIRPLUS_AUTO", KernelProtocol.READDIRPLUS_AUTO, 21);
     number("FUSE_ASYNC_DIO", KernelProtocol.ASYNC_DIO, 22);
     number("FUSE_HANDLE_KILLPRIV_V2", KernelProtocol.HANDLE_KILLPRIV_V2, 32);
     number("FOPEN_NOFLUSH", KernelProtocol.FOPEN_NOFLUSH, 35);

@@ -84,6 +84,7 @@ public final class KernelProtocol {
   public static final long BIG_WRITES = 1L << 5;
   public static final long AUTO_INVAL_DATA = 1L << 12;
   public static final long DO_READDIRPLUS = 1L << 13;
+  public static final long READDIRPLUS_AUTO = 1L << 14;
   public static final long ASYNC_DIO = 1L << 15;
   public static final long NO_OPEN_SUPPORT = 1L << 17;
   public static final long PARALLEL_DIROPS = 1L << 18;
