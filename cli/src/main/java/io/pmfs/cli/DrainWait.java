@@ -156,8 +156,7 @@ final class DrainWait {
   private static Drains.@Nullable Report ask(Registry.Entry mount, HttpMethod method, String uri)
       throws MountFailure {
     try {
-      ControlClient.Answer answer =
-          ControlClient.ask(Path.of(mount.socket()), method, uri, ANSWER);
+      ControlClient.Answer answer = ControlClient.ask(Path.of(mount.socket()), method, uri, ANSWER);
       if (answer.status() == HTTP_NOT_FOUND || answer.status() == HTTP_GONE) {
         return null;
       }

@@ -31,8 +31,8 @@ final class CommandsTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "mount", "umount", "drain", "run", "upgrade", "stage", "status", "evict", "verify", "config",
-        "doctor"
+        "mount", "umount", "drain", "run", "upgrade", "stage", "status", "evict", "verify",
+        "config", "doctor"
       })
   void help_ofEachCommand_hasExamples(String command) {
     assertThat(world.execute(command, "--help")).isZero();

@@ -52,8 +52,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
  * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
- * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain},
- * and {@link TaskResource}. One request for each connection.
+ * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain}, and
+ * {@link TaskResource}. One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class ControlServer implements AutoCloseable {

@@ -38,7 +38,8 @@ public final class LeftOutputs implements AutoCloseable {
     OutputSettings outputs = settings == null ? null : settings.outputs();
     if (session == null || settings == null || outputs == null) {
       throw MountFailure.usage(
-          state + ": not the state of a writable mount; see the line state of pmfs status, or pmfs cache");
+          state
+              + ": not the state of a writable mount; see the line state of pmfs status, or pmfs cache");
     }
     if (!(opener instanceof Wiring wiring)) {
       throw new IllegalArgumentException("only the program itself opens what is left");

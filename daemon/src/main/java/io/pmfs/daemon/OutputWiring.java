@@ -100,18 +100,19 @@ final class OutputWiring {
     opened.push(requests);
     bridge.listen(requests);
     opened.remove(directories); // its marks are cleared between the file system's end and its own
-    ServedOutputs served = new ServedOutputs(
-        new ServedOutputs.Parts(
-            settings,
-            session,
-            source,
-            directories,
-            fileSystem,
-            bridge,
-            requests,
-            "writable mounts use no other",
-            isResumed,
-            opened));
+    ServedOutputs served =
+        new ServedOutputs(
+            new ServedOutputs.Parts(
+                settings,
+                session,
+                source,
+                directories,
+                fileSystem,
+                bridge,
+                requests,
+                "writable mounts use no other",
+                isResumed,
+                opened));
     if (surroundings.variable(TransientCopies.VARIABLE) != null) {
       served.purge();
     }
@@ -156,7 +157,9 @@ final class OutputWiring {
         : DatasetSource.reopen(asDirectory, began);
   }
 
-  /** The directories of a writable mount are not those of a mount of the same source for reading. */
+  /**
+   * The directories of a writable mount are not those of a mount of the same source for reading.
+   */
   static String nameOf(MountSettings settings) {
     Path source = settings.source().path();
     return Wiring.datasetName(source, source + "//writable");

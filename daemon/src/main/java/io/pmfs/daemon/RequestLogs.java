@@ -52,11 +52,7 @@ final class RequestLogs {
     SlowRequests slow =
         new SlowRequests(settings.slowRequests(), clock, line -> log.warn("{}", line));
     return new RequestLog(
-            paths,
-            bridge::waiting,
-            file(settings.accessLog(), isInUse, clock),
-            slow,
-            clock)
+            paths, bridge::waiting, file(settings.accessLog(), isInUse, clock), slow, clock)
         .start();
   }
 

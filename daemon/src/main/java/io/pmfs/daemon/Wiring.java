@@ -136,10 +136,8 @@ public final class Wiring implements MountOpener {
 
   /** Opens what a writable mount left. */
   OutputWiring.LeftParts openLeft(
-      MountSettings settings, OutputSettings outputs, SessionSettings session)
-      throws MountFailure {
-    return opening(
-        settings, opened -> outputWiring().openLeft(settings, outputs, session, opened));
+      MountSettings settings, OutputSettings outputs, SessionSettings session) throws MountFailure {
+    return opening(settings, opened -> outputWiring().openLeft(settings, outputs, session, opened));
   }
 
   private OutputWiring outputWiring() {
@@ -153,8 +151,7 @@ public final class Wiring implements MountOpener {
   }
 
   /** Closes all parts if one of them cannot be opened. */
-  private static <T> T opening(MountSettings settings, Assembly<T> assembly)
-      throws MountFailure {
+  private static <T> T opening(MountSettings settings, Assembly<T> assembly) throws MountFailure {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean complete = false;
     try {

@@ -139,7 +139,8 @@ final class Negotiation {
       offered |= (request.intAt(KernelProtocol.INIT_FLAGS2) & 0xffffffffL) << 32;
     }
     offered &= offerable;
-    long flags = offered & (backing == null ? wanted.flags() : wanted.flags() | KernelProtocol.PASSTHROUGH);
+    long flags =
+        offered & (backing == null ? wanted.flags() : wanted.flags() | KernelProtocol.PASSTHROUGH);
     if (backing != null && (flags & KernelProtocol.PASSTHROUGH) == 0) {
       backing.setUnavailable("this kernel does not support it (6.9 and later do)");
     }

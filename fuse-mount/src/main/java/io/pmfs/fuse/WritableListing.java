@@ -37,8 +37,7 @@ final class WritableListing {
    * @param limit in bytes
    * @param validSeconds how long the kernel may keep the entries; {@link #NO_ENTRIES} to READDIR
    */
-  WritableListing(
-      WritableFileSystem fileSystem, KernelReply reply, int limit, long validSeconds) {
+  WritableListing(WritableFileSystem fileSystem, KernelReply reply, int limit, long validSeconds) {
     this.fileSystem = fileSystem;
     this.reply = reply;
     this.out = reply.body(limit);

@@ -117,8 +117,7 @@ final class WritableOperations implements RequestHandler {
       case COPY_FILE_RANGE, COPY_FILE_RANGE_64 -> copyRange(opcode, request, reply);
       case LSEEK -> lseek(request, reply);
       case READLINK ->
-          KernelOperations.sendBytes(
-              fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
+          KernelOperations.sendBytes(fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
       case GETXATTR -> getxattr(request, reply);
       case LISTXATTR ->
           KernelOperations.sendExtended(
@@ -161,8 +160,7 @@ final class WritableOperations implements RequestHandler {
     if (Answering.isHeartbeat(request)) {
       throw new FsException(Errno.ENAMETOOLONG, "the daemon's own question");
     }
-    Node node =
-        fileSystem.lookup(request.inode(), request.nameAt(KernelProtocol.IN_HEADER_SIZE));
+    Node node = fileSystem.lookup(request.inode(), request.nameAt(KernelProtocol.IN_HEADER_SIZE));
     if (node == null) {
       KernelProtocol.putNoEntry(reply.body(), BODY, validSeconds);
       reply.send(KernelProtocol.ENTRY_OUT_SIZE);
@@ -193,8 +191,7 @@ final class WritableOperations implements RequestHandler {
       }
       default -> {
         FileName name = request.nameAt(ChangeProtocol.LINK_NAME);
-        return fileSystem.link(
-            request.longAt(ChangeProtocol.LINK_INODE), directory, name, caller);
+        return fileSystem.link(request.longAt(ChangeProtocol.LINK_INODE), directory, name, caller);
       }
     }
   }
@@ -205,20 +202,15 @@ final class WritableOperations implements RequestHandler {
     switch (opcode) {
       case UNLINK ->
           fileSystem.unlink(inode, request.nameAt(KernelProtocol.IN_HEADER_SIZE), caller);
-      case RMDIR ->
-          fileSystem.rmdir(inode, request.nameAt(KernelProtocol.IN_HEADER_SIZE), caller);
+      case RMDIR -> fileSystem.rmdir(inode, request.nameAt(KernelProtocol.IN_HEADER_SIZE), caller);
       case RENAME -> rename(request, ChangeProtocol.RENAME_NAMES, 0);
       case RENAME2 ->
           rename(
-              request,
-              ChangeProtocol.RENAME2_NAMES,
-              request.intAt(ChangeProtocol.RENAME2_FLAGS));
+              request, ChangeProtocol.RENAME2_NAMES, request.intAt(ChangeProtocol.RENAME2_FLAGS));
       case SETXATTR -> {
         FileName name = request.nameAt(ChangeProtocol.SETXATTR_NAME);
         byte[] value = new byte[valueSize(request)];
-        request
-            .bytesAt(ChangeProtocol.SETXATTR_NAME + name.size() + 1, value.length)
-            .get(value);
+        request.bytesAt(ChangeProtocol.SETXATTR_NAME + name.size() + 1, value.length).get(value);
         int flags = request.intAt(ChangeProtocol.SETXATTR_FLAGS);
         fileSystem.setExtendedAttribute(inode, name, value, flags, caller);
       }
@@ -368,8 +360,7 @@ final class WritableOperations implements RequestHandler {
             request.inode(),
             handle(request),
             request.longAt(ChangeProtocol.WRITE_OFFSET),
-            request.bytesAt(
-                ChangeProtocol.WRITE_DATA, request.intAt(ChangeProtocol.WRITE_SIZE)),
+            request.bytesAt(ChangeProtocol.WRITE_DATA, request.intAt(ChangeProtocol.WRITE_SIZE)),
             (flags & ChangeProtocol.WRITE_KILL_SUIDGID) != 0,
             caller(request));
     reply.body().putLong(BODY, Integer.toUnsignedLong(written));
@@ -428,8 +419,7 @@ final class WritableOperations implements RequestHandler {
   // ---- attributes
 
   private Node setattr(KernelRequest request) throws FsException {
-    return fileSystem.setAttributes(
-        request.inode(), AttributeRequest.of(request), caller(request));
+    return fileSystem.setAttributes(request.inode(), AttributeRequest.of(request), caller(request));
   }
 
   private void sendAttributes(Node node, KernelReply reply) throws FsException {

@@ -6,8 +6,9 @@
  * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
  * KernelOperations} knows what requests mean, or {@link WritableOperations} if files can be
  * changed, {@link Negotiation} what the kernel can do, and {@link BackingFiles} are the files that
- * the kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link io.pmfs.fuse.mounting.Mounting Mounting} has the three ways
- * to mount. {@link io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
+ * the kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link
+ * io.pmfs.fuse.mounting.Mounting Mounting} has the three ways to mount. {@link
+ * io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
  * io.pmfs.fuse.system.LinuxDaxFiles LinuxDaxFiles} and {@link io.pmfs.fuse.system.PoolFile
  * PoolFile} map persistent memory.
  *

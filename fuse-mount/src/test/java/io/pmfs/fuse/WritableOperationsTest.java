@@ -20,6 +20,7 @@ import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -35,6 +36,7 @@ import org.junit.jupiter.api.Test;
 /** Each request that changes files, against a file system that records what it is asked for. */
 final class WritableOperationsTest {
   private static final byte[] NOTHING = {};
+  private static final Opcode[] OPCODES = Opcode.values();
   private static final long FILE = 17;
   private static final long HANDLE = 0x1_0000_0007L;
 
@@ -101,8 +103,7 @@ final class WritableOperationsTest {
 
   private Node node() {
     return new Node(
-        FILE,
-        new Attributes(mode, 1, 1000, 1000, 0, 12, 8, Instant.EPOCH, changed, changed));
+        FILE, new Attributes(mode, 1, 1000, 1000, 0, 12, 8, Instant.EPOCH, changed, changed));
   }
 
   private static String text(Object argument) {
@@ -127,7 +128,7 @@ final class WritableOperationsTest {
   }
 
   private static byte[] body(Object... parts) {
-    ByteBuffer body = KernelMessages.buffer(4096);
+    ByteBuffer body = ByteBuffer.allocate(4096).order(ByteOrder.nativeOrder());
     for (Object part : parts) {
       if (part instanceof Long number) {
         body.putLong(number);
@@ -172,8 +173,7 @@ final class WritableOperationsTest {
 
   @Test
   void heartbeat_doesNotReachTheFileSystem() {
-    assertThat(ask(Opcode.LOOKUP, 1, body(Bridge.HEARTBEAT)).errno())
-        .isEqualTo(Errno.ENAMETOOLONG);
+    assertThat(ask(Opcode.LOOKUP, 1, body(Bridge.HEARTBEAT)).errno()).isEqualTo(Errno.ENAMETOOLONG);
     assertThat(calls).isEmpty();
     assertThat(ask(Opcode.GETXATTR, 1, KernelMessages.xattr(0, Bridge.PROBE)).errno())
         .isEqualTo(Errno.ENODATA);
@@ -230,8 +230,7 @@ final class WritableOperationsTest {
     ByteBuffer body =
         ask(Opcode.WRITE, FILE, body(HANDLE, 8192L, 5, 4, 0L, 0, 0, new byte[5])).body();
 
-    assertThat(calls)
-        .containsExactly("write(17, 4294967303, 8192, 5 bytes, true, 1000:1000:4711)");
+    assertThat(calls).containsExactly("write(17, 4294967303, 8192, 5 bytes, true, 1000:1000:4711)");
     assertThat(body.getInt(0)).isEqualTo(5);
   }
 
@@ -247,7 +246,7 @@ final class WritableOperationsTest {
   @Test
   void write_ofTheLargestSize_fitsTheBuffer() {
     byte[] data = new byte[KernelProtocol.MAX_WRITE_BYTES];
-    ByteBuffer body = KernelMessages.buffer(40 + data.length);
+    ByteBuffer body = ByteBuffer.allocate(40 + data.length).order(ByteOrder.nativeOrder());
     body.putLong(HANDLE).putLong(0).putInt(data.length).putInt(0).putLong(0).putLong(0).put(data);
 
     assertThat(ask(Opcode.WRITE, FILE, body.array()).body().getInt(0)).isEqualTo(data.length);
@@ -273,8 +272,7 @@ final class WritableOperationsTest {
     ByteBuffer copied =
         ask(Opcode.COPY_FILE_RANGE, FILE, body(HANDLE, 1L, 18L, 8L, 2L, 1L << 40, 0L)).body();
     assertThat(calls)
-        .containsExactly(
-            "copyRange(17, 4294967303, 1, 18, 8, 2, 2147483647, 1000:1000:4711)");
+        .containsExactly("copyRange(17, 4294967303, 1, 18, 8, 2, 2147483647, 1000:1000:4711)");
     assertThat(copied.getInt(0)).isEqualTo(70_000);
     ask(Opcode.COPY_FILE_RANGE_64, FILE, body(HANDLE, 1L, 18L, 8L, 2L, 1L << 40, 0L));
     assertThat(calls.get(0)).contains("1099511627776");
@@ -284,8 +282,22 @@ final class WritableOperationsTest {
   void setattr_passesOnlyWhatIsValid() {
     byte[] body =
         body(
-            1 | 8 | 32 | 64 | 2048, 0, HANDLE, 99L, 0L, 11L, 22L, 33L, 44, 55, 66, 0104755, 0, 7,
-            8, 0);
+            1 | 8 | 32 | 64 | 2048,
+            0,
+            HANDLE,
+            99L,
+            0L,
+            11L,
+            22L,
+            33L,
+            44,
+            55,
+            66,
+            0104755,
+            0,
+            7,
+            8,
+            0);
     ask(Opcode.SETATTR, FILE, body);
 
     assertThat(calls)
@@ -323,9 +335,13 @@ final class WritableOperationsTest {
         KernelMessages.entries(
             ask(Opcode.READDIRPLUS, 1, KernelMessages.read(0, 4096)).body(), true);
 
-    assertThat(entries).extracting(KernelMessages.Entry::name).containsExactly(".", "..", "one", "two");
+    assertThat(entries)
+        .extracting(KernelMessages.Entry::name)
+        .containsExactly(".", "..", "one", "two");
     assertThat(entries).extracting(KernelMessages.Entry::next).containsExactly(1L, 2L, 3L, 4L);
-    assertThat(entries).extracting(KernelMessages.Entry::nodeId).containsExactly(0L, 0L, FILE, FILE);
+    assertThat(entries)
+        .extracting(KernelMessages.Entry::nodeId)
+        .containsExactly(0L, 0L, FILE, FILE);
     ask(Opcode.READDIR, 1, KernelMessages.read(3, 4096));
     assertThat(calls).containsExactly("list(1, 1, entries)");
   }
@@ -339,8 +355,7 @@ final class WritableOperationsTest {
     calls.clear();
     assertThat(
             session.askAll(
-                KernelSession.request(
-                    Opcode.BATCH_FORGET.number(), 0, body(2, 0, 5L, 1L, 6L, 2L))))
+                KernelSession.request(Opcode.BATCH_FORGET.number(), 0, body(2, 0, 5L, 1L, 6L, 2L))))
         .isEmpty();
     assertThat(calls).containsExactly("forget(5, 1)", "forget(6, 2)");
   }
@@ -361,8 +376,7 @@ final class WritableOperationsTest {
                   return node();
                 });
     try (KernelSession other =
-        new KernelSession(
-            new WritableOperations(fileSystem, 1, -1, 24, new RequestLatencies()))) {
+        new KernelSession(new WritableOperations(fileSystem, 1, -1, 24, new RequestLatencies()))) {
       other.ask(request);
       assertThat(other.ask(again).unique()).isNegative();
     }
@@ -406,7 +420,7 @@ final class WritableOperationsTest {
     System.out.println("WritableOperationsTest seed " + seed);
     Random random = new Random(seed);
     for (int i = 0; i < 5000; i++) {
-      Opcode opcode = Opcode.values()[random.nextInt(Opcode.values().length)];
+      Opcode opcode = OPCODES[random.nextInt(OPCODES.length)];
       byte[] body = new byte[random.nextInt(200)];
       random.nextBytes(body);
       for (int at = 0; at < body.length && random.nextBoolean(); at += 8) {

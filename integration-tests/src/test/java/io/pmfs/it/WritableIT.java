@@ -37,8 +37,7 @@ final class WritableIT {
   }
 
   private static Command shell(MountedPmfs mount, String script) {
-    return Command.run(
-        "sh", "-euc", "cd -- \"$1\"; " + script, "-", mount.mountpoint().toString());
+    return Command.run("sh", "-euc", "cd -- \"$1\"; " + script, "-", mount.mountpoint().toString());
   }
 
   private void drain(MountedPmfs mount) {
@@ -241,7 +240,11 @@ final class WritableIT {
     assertThat(purge.out()).contains("kept", "not at the source");
     pmfs.run("cache", "--tier", tier, "--purge", source.toString()).expect(4);
     Path state =
-        marks().stream().filter(mark -> mark.startsWith(pmfs.state())).findFirst().get().getParent();
+        marks().stream()
+            .filter(mark -> mark.startsWith(pmfs.state()))
+            .findFirst()
+            .get()
+            .getParent();
 
     Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
     pmfs.run("drain", "--state", state.toString()).expect(0);

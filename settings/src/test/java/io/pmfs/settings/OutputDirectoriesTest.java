@@ -33,8 +33,7 @@ final class OutputDirectoriesTest {
   }
 
   private OutputDirectories open(Map<MountOption<?>, List<String>> options) throws Exception {
-    return OutputDirectories.open(
-        world.settings(options), NAME, world.surroundings(), false);
+    return OutputDirectories.open(world.settings(options), NAME, world.surroundings(), false);
   }
 
   private void begin(OutputDirectories directories) throws Exception {
@@ -66,8 +65,7 @@ final class OutputDirectoriesTest {
       assertThat(first.places()).hasSize(1);
       assertThatThrownBy(this::open)
           .isInstanceOfSatisfying(
-              MountFailure.class,
-              e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.IN_USE));
+              MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.IN_USE));
     }
     open().close();
   }
@@ -78,10 +76,12 @@ final class OutputDirectoriesTest {
       begin(directories);
       assertThat(directories.isUnsaved()).isTrue();
     }
-    Path file = Files.writeString(world.directory.resolve("tier").resolve(NAME).resolve("data"), "x");
+    Path file =
+        Files.writeString(world.directory.resolve("tier").resolve(NAME).resolve("data"), "x");
 
     assertThat(dataset().isUnsaved()).isTrue();
-    assertThat(dataset().unsaved()).contains("pmfs drain --state " + world.directory.resolve("state"));
+    assertThat(dataset().unsaved())
+        .contains("pmfs drain --state " + world.directory.resolve("state"));
     assertThatThrownBy(() -> contents().purge(dataset()))
         .isInstanceOfSatisfying(
             MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.PARTLY));
@@ -114,8 +114,10 @@ final class OutputDirectoriesTest {
 
     try (OutputDirectories directories = open(other)) {
       assertThat(directories.places())
-          .extracting(place -> place.directory().getParent().getFileName().toString())
-          .containsExactly("other", "tier");
+          .extracting(OutputDirectories.Place::directory)
+          .containsExactly(
+              world.directory.resolve("other").resolve(NAME),
+              world.directory.resolve("tier").resolve(NAME));
       assertThat(directories.places().get(0).capacityBytes()).isPositive();
       assertThat(directories.places().get(1).capacityBytes()).isZero();
       directories.clear();

@@ -31,8 +31,7 @@ final class OutputSettingsTest {
   void drainRate_isBytesASecond(String text, long bytes) throws Exception {
     MountSettings settings =
         world.settings(
-            Map.of(
-                MountOption.WRITABLE, List.of("true"), MountOption.DRAIN_RATE, List.of(text)));
+            Map.of(MountOption.WRITABLE, List.of("true"), MountOption.DRAIN_RATE, List.of(text)));
 
     assertThat(settings.outputs()).isEqualTo(new OutputSettings(bytes));
   }

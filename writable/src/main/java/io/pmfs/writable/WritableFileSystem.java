@@ -147,7 +147,9 @@ public interface WritableFileSystem extends AutoCloseable {
       Caller caller)
       throws FsException;
 
-  /** The next data or hole at or behind an offset: whence as in lseek(2), SEEK_DATA or SEEK_HOLE. */
+  /**
+   * The next data or hole at or behind an offset: whence as in lseek(2), SEEK_DATA or SEEK_HOLE.
+   */
   long seek(long inode, long handle, long offset, int whence) throws FsException;
 
   // ---- attributes

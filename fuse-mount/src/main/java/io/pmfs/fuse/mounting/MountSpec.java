@@ -14,7 +14,8 @@ import java.time.Duration;
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
  */
-public record MountSpec(Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
+public record MountSpec(
+    Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
   /** A mount that can only be read. */
   public MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {
     this(mountpoint, source, allowOther, false, timeout);

@@ -34,8 +34,7 @@ public final class Mounter {
     this.answers = answers;
   }
 
-  void mount(
-      String source, Path mountpoint, int maxReadBytes, boolean allowOther, String access)
+  void mount(String source, Path mountpoint, int maxReadBytes, boolean allowOther, String access)
       throws MountException {
     ask(
         "mount",

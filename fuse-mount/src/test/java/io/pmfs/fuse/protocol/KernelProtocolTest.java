@@ -80,7 +80,7 @@ final class KernelProtocolTest {
 
   @Test
   void putAttributes_isStructFuseAttr() {
-    KernelProtocol.putAttributes(out, 8, INODE);
+    KernelProtocol.putAttributes(out, 8, INODE.number(), INODE.attributes());
     assertWritten(8, ATTR);
   }
 
