@@ -23,6 +23,7 @@ final class Answering {
   private static final ByteBuffer HEARTBEAT = UTF_8.encode(Bridge.HEARTBEAT);
 
   private final RequestLatencies latencies;
+  private final Dispatch dispatch;
   private volatile @Nullable RequestListener listener;
 
   /** Answers a request or throws. */
@@ -30,9 +31,14 @@ final class Answering {
     void dispatch(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException;
   }
 
-  /** Records in {@code latencies} how long each request took. */
-  Answering(RequestLatencies latencies) {
+  /**
+   * Answers by a handler.
+   *
+   * @param latencies records how long each request took
+   */
+  Answering(RequestLatencies latencies, Dispatch dispatch) {
     this.latencies = latencies;
+    this.dispatch = dispatch;
   }
 
   /** Calls the listener for every request from now on. */
@@ -41,12 +47,12 @@ final class Answering {
   }
 
   /** Answers one request, and handles every failure in this one place. */
-  void handle(KernelRequest request, KernelReply reply, Dispatch dispatch) throws FsException {
+  void handle(KernelRequest request, KernelReply reply) throws FsException {
     Opcode opcode = request.opcode();
     long begin = isHeartbeat(request) ? RequestLatencies.NEVER : latencies.begin();
     request.begin(begin);
     try {
-      answer(request, reply, dispatch);
+      answer(request, reply);
     } finally {
       request.end();
       if (opcode != null) {
@@ -64,11 +70,10 @@ final class Answering {
     return request.isLookup(HEARTBEAT);
   }
 
-  private static void answer(KernelRequest request, KernelReply reply, Dispatch dispatch)
-      throws FsException {
+  private void answer(KernelRequest request, KernelReply reply) throws FsException {
     reply.begin(request.unique());
     try {
-      dispatch(request, reply, dispatch);
+      dispatch(request, reply);
       if (!reply.isAnswered()) {
         throw new IllegalStateException("a request was left unanswered");
       }
@@ -84,8 +89,7 @@ final class Answering {
     }
   }
 
-  private static void dispatch(KernelRequest request, KernelReply reply, Dispatch dispatch)
-      throws FsException {
+  private void dispatch(KernelRequest request, KernelReply reply) throws FsException {
     Opcode opcode = request.opcode();
     if (opcode == null) {
       throw new FsException(Errno.ENOSYS, "opcode " + request.opcodeNumber());

@@ -56,7 +56,7 @@ final class KernelOperations implements RequestHandler {
       long offerable,
       int backgroundMax,
       RequestLatencies latencies) {
-    this.answering = new Answering(latencies);
+    this.answering = new Answering(latencies, this::dispatch);
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.validSeconds = validSeconds;
@@ -81,7 +81,7 @@ final class KernelOperations implements RequestHandler {
 
   @Override
   public void handle(KernelRequest request, KernelReply reply) throws FsException {
-    answering.handle(request, reply, this::dispatch);
+    answering.handle(request, reply);
   }
 
   private void dispatch(Opcode opcode, KernelRequest request, KernelReply reply)
@@ -104,7 +104,7 @@ final class KernelOperations implements RequestHandler {
       // keeps their contents.
       case OPEN -> open(request, reply);
       case OPENDIR -> opendir(reply);
-      case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS -> reply.fail(Errno.ENOSYS);
+      case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS, COPY_FILE_RANGE_64 -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
         reply.send(0);
         // Not earlier: a request whose answer is lost with this process is resent to the next one.
@@ -129,8 +129,7 @@ final class KernelOperations implements RequestHandler {
           CREATE,
           FALLOCATE,
           COPY_FILE_RANGE,
-          TMPFILE,
-          COPY_FILE_RANGE_64 ->
+          TMPFILE ->
           reply.fail(Errno.EROFS);
     }
   }

@@ -55,7 +55,7 @@ final class WritableOperations implements RequestHandler {
       RequestLatencies latencies) {
     this.fileSystem = fileSystem;
     this.validSeconds = validSeconds;
-    this.answering = new Answering(latencies);
+    this.answering = new Answering(latencies, this::dispatch);
     this.negotiation = new Negotiation(Negotiation.WRITING, offerable, backgroundMax, null);
   }
 
@@ -77,7 +77,7 @@ final class WritableOperations implements RequestHandler {
 
   @Override
   public void handle(KernelRequest request, KernelReply reply) throws FsException {
-    answering.handle(request, reply, this::dispatch);
+    answering.handle(request, reply);
   }
 
   private void dispatch(Opcode opcode, KernelRequest request, KernelReply reply)

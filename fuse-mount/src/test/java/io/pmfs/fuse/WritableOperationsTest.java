@@ -88,7 +88,8 @@ final class WritableOperationsTest {
       case "read" -> {
         ReadSink sink = (ReadSink) arguments[4];
         sink.expect(3);
-        sink.accept(new ReadResult.Bytes(ByteBuffer.wrap(new byte[] {7, 8, 9})));
+        ByteBuffer bytes = ByteBuffer.allocateDirect(3).put(new byte[] {7, 8, 9}).flip();
+        sink.accept(new ReadResult.Bytes(bytes));
         yield null;
       }
       case "list" -> {
