@@ -59,13 +59,14 @@ public final class ExitStatus {
           new Meaning(
               NOT_MOUNTED,
               "not mounted",
-              "from commands that need a mount: umount, status, stage, evict, verify, upgrade,"
+              "from commands that need a mount: umount, drain, status, stage, evict, verify, upgrade,"
                   + " profile"),
           new Meaning(
               PARTLY,
               "done in part",
               "not all files could be staged, or some copies were bad; from status: all reads go to"
-                  + " the source, or the state cannot be recorded"),
+                  + " the source, or the state cannot be recorded; of a writable mount: not everything is"
+                  + " at the source"),
           new Meaning(
               CANNOT,
               "this machine cannot mount",
