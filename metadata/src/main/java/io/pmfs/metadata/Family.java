@@ -3,7 +3,7 @@ package io.pmfs.metadata;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 /** The column families, each a separate sorted map; {@link Keys} describes keys and values. */
-enum Family {
+enum Family implements Column {
   /** Facts about the namespace as a whole. */
   DEFAULT("default", false),
   /** Inodes by number. */
@@ -31,12 +31,13 @@ enum Family {
     this.grouped = grouped;
   }
 
-  byte[] bytes() {
+  @Override
+  public byte[] bytes() {
     return familyName.getBytes(US_ASCII);
   }
 
-  /** Whether keys that share their first eight bytes are read together. */
-  boolean grouped() {
+  @Override
+  public boolean grouped() {
     return grouped;
   }
 }

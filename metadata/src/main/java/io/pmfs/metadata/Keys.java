@@ -56,7 +56,7 @@ final class Keys {
     return position(directory, 0);
   }
 
-  static boolean isListedMark(Family family, byte[] key) {
+  static boolean isListedMark(Column family, byte[] key) {
     return family == Family.LISTING && key.length == 2 * Long.BYTES && second(key) == 0;
   }
 

@@ -22,7 +22,7 @@ final class Overlay implements AutoCloseable {
   }
 
   /** The overlay's value for a key; null if it has none. */
-  byte @Nullable [] find(Family family, byte[] key) {
+  byte @Nullable [] find(Column family, byte[] key) {
     byte[] found = memory.get(family, key);
     if (found == null && family.grouped() && isGroupGone(family, key)) {
       return DELETED;
@@ -31,7 +31,7 @@ final class Overlay implements AutoCloseable {
   }
 
   /** Whether the group was deleted from the state, so that only the overlay counts. */
-  boolean isGroupGone(Family family, byte[] key) {
+  boolean isGroupGone(Column family, byte[] key) {
     return memory.get(family, Arrays.copyOf(key, Long.BYTES)) != null;
   }
 
@@ -40,12 +40,12 @@ final class Overlay implements AutoCloseable {
     return found[0] == 0 ? null : Arrays.copyOfRange(found, 1, found.length);
   }
 
-  RocksStore.Cursor cursor(Family family, byte[] from, boolean inGroup) {
+  RocksStore.Cursor cursor(Column family, byte[] from, boolean inGroup) {
     return memory.cursor(family, from, inGroup);
   }
 
   /** Whether a key is not a pair but the mark of a group. */
-  static boolean isMark(Family family, byte[] key) {
+  static boolean isMark(Column family, byte[] key) {
     return family.grouped() && key.length == Long.BYTES;
   }
 

@@ -9,7 +9,6 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -61,19 +60,22 @@ final class RocksFiles {
   private static final Path MEMORY = Path.of("/memory");
 
   private final Path directory;
+  private final List<? extends Column> columns;
   private final List<AutoCloseable> opened = new ArrayList<>();
 
-  private RocksFiles(Path directory) {
+  private RocksFiles(Path directory, List<? extends Column> columns) {
     this.directory = directory;
+    this.columns = columns;
   }
 
-  static RocksStore open(Path directory, long memoryBytes, Faults faults) {
+  static RocksStore open(
+      Path directory, List<? extends Column> columns, long memoryBytes, Faults faults) {
     if (memoryBytes < MIN_MEMORY_BYTES) {
       throw new IllegalArgumentException(
           "memory of " + memoryBytes + " bytes is less than " + MIN_MEMORY_BYTES);
     }
     loadLibrary();
-    RocksFiles files = new RocksFiles(directory);
+    RocksFiles files = new RocksFiles(directory, columns);
     try {
       Files.createDirectories(directory);
       files.refuseUnknown();
@@ -97,9 +99,10 @@ final class RocksFiles {
   }
 
   /** Opens an existing database without changing it, on a disk that cannot be written. */
-  static RocksStore openReadOnly(Path directory, long memoryBytes, Faults faults) {
+  static RocksStore openReadOnly(
+      Path directory, List<? extends Column> columns, long memoryBytes, Faults faults) {
     loadLibrary();
-    RocksFiles files = new RocksFiles(directory);
+    RocksFiles files = new RocksFiles(directory, columns);
     try {
       faults.beforeRead();
       return files.openStore(memoryBytes, true, faults, options -> {});
@@ -112,7 +115,7 @@ final class RocksFiles {
   /** Opens an empty database that exists only in memory. */
   static RocksStore openInMemory(long memoryBytes) {
     loadLibrary();
-    RocksFiles files = new RocksFiles(MEMORY);
+    RocksFiles files = new RocksFiles(MEMORY, List.of(Family.values()));
     try {
       return files.openMemory(memoryBytes);
     } catch (RocksDBException e) {
@@ -147,7 +150,7 @@ final class RocksFiles {
     DBOptions options = own(databaseOptions(writeBuffers));
     where.accept(options);
     List<ColumnFamilyDescriptor> descriptors = new ArrayList<>();
-    for (Family family : Family.values()) {
+    for (Column family : columns) {
       ColumnFamilyOptions familyOptions = own(familyOptions(family, memoryBytes, cache, bloom));
       descriptors.add(new ColumnFamilyDescriptor(family.bytes(), familyOptions));
     }
@@ -158,7 +161,7 @@ final class RocksFiles {
             ? RocksDB.openReadOnly(options, path, descriptors, handles)
             : RocksDB.open(options, path, descriptors, handles);
     String place = directory.equals(MEMORY) ? "the names in memory" : "the namespace in " + path;
-    return new RocksStore(place, !directory.equals(MEMORY), db, faults, handles, opened);
+    return new RocksStore(place, !directory.equals(MEMORY), db, faults, columns, handles, opened);
   }
 
   private static DBOptions databaseOptions(WriteBufferManager writeBuffers) {
@@ -180,7 +183,7 @@ final class RocksFiles {
   }
 
   private static ColumnFamilyOptions familyOptions(
-      Family family, long memoryBytes, Cache cache, Filter bloom) {
+      Column family, long memoryBytes, Cache cache, Filter bloom) {
     // Two-level indexes and filters: only the parts in use take cache, however large the dataset.
     BlockBasedTableConfig table =
         new BlockBasedTableConfig()
@@ -218,8 +221,7 @@ final class RocksFiles {
       }
       return;
     }
-    List<String> ours =
-        Arrays.stream(Family.values()).map(f -> new String(f.bytes(), UTF_8)).toList();
+    List<String> ours = columns.stream().map(column -> new String(column.bytes(), UTF_8)).toList();
     try (Options options = new Options()) {
       List<String> there =
           RocksDB.listColumnFamilies(options, directory.toString()).stream()

@@ -2,7 +2,7 @@ package io.pmfs.metadata;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +28,7 @@ final class RocksStore implements AutoCloseable {
   private final String place;
   private final RocksDB db;
   private final Faults faults;
-  private final Map<Family, ColumnFamilyHandle> families = new EnumMap<>(Family.class);
+  private final Map<Column, ColumnFamilyHandle> families = new HashMap<>();
   private final List<AutoCloseable> owned;
   private final ReadOptions point = new ReadOptions();
   private final ReadOptions group = new ReadOptions().setPrefixSameAsStart(true);
@@ -41,7 +41,8 @@ final class RocksStore implements AutoCloseable {
    *
    * @param place the store's name in messages
    * @param logged whether changes go to a write-ahead log
-   * @param handles of the families, in their order
+   * @param columns all that the database has
+   * @param handles of the columns, in their order
    * @param owned closed after the database, first to last
    */
   RocksStore(
@@ -49,6 +50,7 @@ final class RocksStore implements AutoCloseable {
       boolean logged,
       RocksDB db,
       Faults faults,
+      List<? extends Column> columns,
       List<ColumnFamilyHandle> handles,
       List<AutoCloseable> owned) {
     this.place = place;
@@ -56,13 +58,12 @@ final class RocksStore implements AutoCloseable {
     this.faults = faults;
     this.owned = owned;
     lazy.setDisableWAL(!logged);
-    Family[] all = Family.values();
-    for (int i = 0; i < all.length; i++) {
-      families.put(all[i], handles.get(i));
+    for (int i = 0; i < columns.size(); i++) {
+      families.put(columns.get(i), handles.get(i));
     }
   }
 
-  byte @Nullable [] get(Family family, byte[] key) {
+  byte @Nullable [] get(Column family, byte[] key) {
     try {
       faults.beforeRead();
       return db.get(handle(family), point, key);
@@ -72,7 +73,7 @@ final class RocksStore implements AutoCloseable {
   }
 
   /** The values of the keys, in their order, null where there is none. */
-  List<byte @Nullable []> get(Family family, List<byte[]> keys) {
+  List<byte @Nullable []> get(Column family, List<byte[]> keys) {
     if (keys.isEmpty()) {
       return List.of();
     }
@@ -88,7 +89,7 @@ final class RocksStore implements AutoCloseable {
    * The pairs from a key on, in order; if {@code inGroup}, only those that share its first eight
    * bytes.
    */
-  Cursor cursor(Family family, byte[] from, boolean inGroup) {
+  Cursor cursor(Column family, byte[] from, boolean inGroup) {
     return new Cursor(db.newIterator(handle(family), inGroup ? group : ordered), from);
   }
 
@@ -168,7 +169,7 @@ final class RocksStore implements AutoCloseable {
     }
   }
 
-  private List<byte[]> firstOfGroup(Family family, byte[] number) {
+  private List<byte[]> firstOfGroup(Column family, byte[] number) {
     List<byte[]> keys = new ArrayList<>();
     try (Cursor cursor = cursor(family, number, true)) {
       for (; keys.size() <= FEW && cursor.isValid(); cursor.next()) {
@@ -176,6 +177,16 @@ final class RocksStore implements AutoCloseable {
       }
     }
     return keys;
+  }
+
+  /** Makes everything that was applied survive the machine. */
+  void sync() {
+    try {
+      faults.beforeWrite();
+      db.flushWal(true);
+    } catch (RocksDBException e) {
+      throw failed("write", e);
+    }
   }
 
   /** Writes everything that is only in the log into tables, so that the log is no longer needed. */
@@ -219,7 +230,7 @@ final class RocksStore implements AutoCloseable {
     RocksFiles.closeAll(owned);
   }
 
-  private ColumnFamilyHandle handle(Family family) {
+  private ColumnFamilyHandle handle(Column family) {
     ColumnFamilyHandle handle = families.get(family);
     if (handle == null) {
       throw new IllegalArgumentException("no family " + family);

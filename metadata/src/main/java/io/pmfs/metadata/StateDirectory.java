@@ -85,7 +85,8 @@ final class StateDirectory {
     for (boolean again = false; ; again = true) {
       NamespaceException failed;
       try {
-        return load(RocksFiles.open(directory, memoryBytes, faults), null);
+        return load(
+            RocksFiles.open(directory, List.of(Family.values()), memoryBytes, faults), null);
       } catch (NamespaceException e) {
         failed = e;
       }
@@ -105,7 +106,9 @@ final class StateDirectory {
 
   private Found readable(NamespaceException failed) {
     try {
-      return load(RocksFiles.openReadOnly(directory, memoryBytes, faults), failed.getMessage());
+      return load(
+          RocksFiles.openReadOnly(directory, List.of(Family.values()), memoryBytes, faults),
+          failed.getMessage());
     } catch (NamespaceException e) {
       if (e.kind() == Kind.REFUSED) {
         throw e;

@@ -3,6 +3,7 @@ package io.pmfs.metadata;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rocksdb.RocksDBException;
@@ -25,7 +26,9 @@ final class FullDiskTest {
   void open_fullDisk_saysSoAndWhatToDo(@TempDir Path directory) {
     Path state = directory.resolve("state");
 
-    assertThatThrownBy(() -> RocksFiles.open(state, RocksFiles.MIN_MEMORY_BYTES, FULL))
+    assertThatThrownBy(
+            () ->
+                RocksFiles.open(state, List.of(Family.values()), RocksFiles.MIN_MEMORY_BYTES, FULL))
         .isInstanceOf(NamespaceException.class)
         .hasMessage(
             "no room on the disk of " + state + "; free some, or choose another --state-dir");

@@ -66,7 +66,8 @@ final class RocksNamespaceTest extends NamespaceContract {
     Path names = state.resolve("names");
     for (int i = 1; i <= 5; i++) {
       RocksNamespace.open(names, SOURCE, MEMORY).close();
-      try (RocksStore store = RocksFiles.open(names, MEMORY, Faults.NONE)) {
+      try (RocksStore store =
+          RocksFiles.open(names, List.of(Family.values()), MEMORY, Faults.NONE)) {
         byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
         store.apply(List.of(Change.put(Family.DEFAULT, Keys.SUPERBLOCK, newer)), true);
       }
