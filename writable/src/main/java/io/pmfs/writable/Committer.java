@@ -1,0 +1,245 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Step.Recording;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes the journal's changes at the source, in their order, one step at a time. A step is first
+ * made at the source and then recorded, and each can be made twice, so a death in between does no
+ * harm. Used by one thread; the figures are for all.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Committer {
+  /** So many changes are looked at for what can be left out, and for what can be copied ahead. */
+  private static final int WINDOW = 512;
+
+  private static final int COPIES_AHEAD = 32;
+
+  private final State state;
+  private final Copies copies;
+  private final Room room;
+  private final Extended extended;
+  private final Waiting waiting;
+  private final ContentStep contentStep;
+  private final NameStep nameStep;
+  private final RenameStep renameStep;
+  private final AtomicLong made = new AtomicLong();
+  private final List<Change> window = new ArrayList<>();
+  private volatile @Nullable Change current;
+
+  Committer(State state, Step step, Copies copies, Room room, Extended extended, Waiting waiting) {
+    this.state = state;
+    this.copies = copies;
+    this.room = room;
+    this.extended = extended;
+    this.waiting = waiting;
+    this.contentStep = new ContentStep(step, copies);
+    this.nameStep = new NameStep(step, copies);
+    this.renameStep = new RenameStep(step);
+  }
+
+  /** Changes made at the source since this process started. */
+  long madeCount() {
+    return made.get();
+  }
+
+  /** What is being done; null if nothing is. */
+  @Nullable Change current() {
+    return current;
+  }
+
+  /** Makes the next step; returns false if there is none. */
+  boolean step() throws FsException {
+    fillWindow();
+    if (window.isEmpty()) {
+      current = null;
+      return false;
+    }
+    current = window.get(0);
+    Shortcut shortcut = shortcut();
+    copyAhead();
+    Change change = shortcut.step();
+    List<Change> done = List.copyOf(window.subList(0, shortcut.count()));
+    for (Change left : done) {
+      if (left.kind() == Change.Kind.CONTENT
+          && (change == null || left.sequence() != change.sequence())) {
+        copies.discard(left);
+        copies.removeTemporary(left);
+      }
+    }
+    Recording recording = change == null ? Recording.NOTHING : apply(change);
+    record(done, recording);
+    made.addAndGet(done.size());
+    window.subList(0, done.size()).clear();
+    return true;
+  }
+
+  private void fillWindow() throws FsException {
+    long last = window.isEmpty() ? state.committed() : lastOf(window).sequence();
+    if (!window.isEmpty() && window.get(0).sequence() != state.committed() + 1) {
+      window.clear();
+      last = state.committed();
+    }
+    if (window.size() < WINDOW / 2 && last < state.head()) {
+      window.addAll(state.changesAfter(last, WINDOW - window.size()));
+    }
+  }
+
+  private static Change lastOf(List<Change> changes) {
+    return changes.get(changes.size() - 1);
+  }
+
+  /** Most changes are the only ones of their file, and need no search. */
+  private Shortcut shortcut() {
+    Change first = window.get(0);
+    for (int i = 1; i < window.size(); i++) {
+      if (window.get(i).inode() == first.inode()) {
+        return Shortcut.of(window);
+      }
+    }
+    return new Shortcut(1, first);
+  }
+
+  /** Begins copies of contents that will be needed, as far as that is known. */
+  private void copyAhead() throws FsException {
+    Map<Long, Long> last = new HashMap<>();
+    for (Change change : window) {
+      if (change.kind() == Change.Kind.CONTENT || change.kind() == Change.Kind.UNLINK) {
+        last.put(change.inode(), change.sequence());
+      }
+    }
+    for (int i = 0; i < window.size() && copies.aheadCount() < COPIES_AHEAD; i++) {
+      Change change = window.get(i);
+      boolean isWanted =
+          change.kind() == Change.Kind.CONTENT
+              && change.sequence() == last.getOrDefault(change.inode(), 0L);
+      if (isWanted && !copies.isAhead(change.sequence())) {
+        Inode inode = state.find(change.inode());
+        if (inode != null && !ContentStep.isAppended(change, inode)) {
+          copies.begin(change);
+        }
+      }
+    }
+  }
+
+  private Recording apply(Change change) throws FsException {
+    return switch (change.kind()) {
+      case CONTENT -> contentStep.apply(change);
+      case MKDIR -> nameStep.mkdir(change);
+      case SYMLINK -> nameStep.symlink(change);
+      case MKNOD -> nameStep.mknod(change);
+      case LINK -> nameStep.link(change);
+      case UNLINK -> nameStep.unlink(change);
+      case RMDIR -> nameStep.rmdir(change);
+      case RENAME -> renameStep.apply(change);
+      case ATTRIBUTES -> nameStep.attributes(change);
+      case EXTENDED -> nameStep.extended(change);
+    };
+  }
+
+  // ---- recording
+
+  /** The source has these changes: forgets what the tables keep of them. */
+  private void record(List<Change> done, Recording recording) throws FsException {
+    long last = lastOf(done).sequence();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      recording.record(update);
+      Map<List<Long>, DataRow> data = new HashMap<>();
+      for (Change change : done) {
+        settleName(update, change.directory(), change.name(), last);
+        settleName(update, change.toDirectory(), change.toName(), last);
+        update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        if (change.kind() == Change.Kind.CONTENT) {
+          settleContent(update, change, data);
+        }
+      }
+      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
+        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
+      }
+      for (Change change : done) {
+        settleInode(update, change, last);
+      }
+      update.committed(last);
+      update.commit();
+    }
+  }
+
+  /** A name that the source has as the mount has it needs no row. */
+  private void settleName(State.Update update, long directory, FileName name, long last)
+      throws FsException {
+    if (directory == 0) {
+      return;
+    }
+    NameRow row = state.name(directory, name);
+    if (row != null && row.announced() && row.change() <= last) {
+      update.deleteName(directory, name);
+    }
+  }
+
+  private void settleContent(State.Update update, Change change, Map<List<Long>, DataRow> data)
+      throws FsException {
+    update.afterwards(() -> waiting.remove(change.size()));
+    if (change.generation() == 0) {
+      return;
+    }
+    List<Long> key = List.of(change.inode(), change.generation());
+    DataRow row = data.get(key);
+    if (row == null) {
+      row = state.data(change.inode(), change.generation());
+    }
+    if (row != null) {
+      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
+    }
+  }
+
+  private void settleData(State.Update update, long number, long generation, DataRow row)
+      throws FsException {
+    Inode inode = update.find(number);
+    boolean isCurrent = inode != null && inode.generation() == generation;
+    if (row.waiting() > 0) {
+      update.data(number, generation, row);
+    } else if (!isCurrent) {
+      room.discard(update, number, generation, row.place());
+    } else {
+      update.data(number, generation, row);
+      Room.clean(update, number, generation, row.place());
+    }
+  }
+
+  private void settleInode(State.Update update, Change change, long last) throws FsException {
+    Inode inode = update.find(change.inode());
+    if (inode != null) {
+      if (inode.is(Inode.XATTRS) && isExtended(change)) {
+        extended.committed(update, inode.number(), last);
+      }
+      removeForgotten(update, change.inode(), last);
+    }
+    if (change.other() != 0) {
+      removeForgotten(update, change.other(), last);
+    }
+  }
+
+  private static boolean isExtended(Change change) {
+    return change.kind() == Change.Kind.EXTENDED || change.isFirst();
+  }
+
+  private static void removeForgotten(State.Update update, long number, long last)
+      throws FsException {
+    Inode inode = update.find(number);
+    if (inode != null
+        && inode.isRemoved()
+        && inode.is(Inode.FORGOTTEN)
+        && inode.change() <= last
+        && inode.contentChange() <= last) {
+      Names.removeNode(update, inode);
+    }
+  }
+}

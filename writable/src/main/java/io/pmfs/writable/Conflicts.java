@@ -1,0 +1,49 @@
+package io.pmfs.writable;
+
+import io.pmfs.writable.DrainStatus.Failure;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Changes that somebody else made at the source, where this mount changed the same. Counted for the
+ * life of the state; the last ones are told. Safe for use by many threads.
+ */
+final class Conflicts {
+  private static final Logger log = LoggerFactory.getLogger(Conflicts.class);
+
+  private static final int TOLD = 100;
+
+  private final AtomicLong count = new AtomicLong();
+  private final ArrayDeque<Failure> last = new ArrayDeque<>(); // GUARDED_BY(this)
+
+  /** Tells of a conflict at a path of the mount. */
+  void add(String path, String reason) {
+    log.warn("conflict at the source: {}: {}", path, reason);
+    restore(path, reason);
+  }
+
+  /** Tells of a conflict of a former process again. */
+  void restore(String path, String reason) {
+    count.incrementAndGet();
+    remember(new Failure(path, reason));
+  }
+
+  private synchronized void remember(Failure failure) {
+    if (last.size() == TOLD) {
+      last.remove();
+    }
+    last.add(failure);
+  }
+
+  long count() {
+    return count.get();
+  }
+
+  synchronized List<Failure> last() {
+    return new ArrayList<>(last);
+  }
+}

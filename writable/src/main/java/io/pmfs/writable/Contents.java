@@ -1,0 +1,480 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.Map;
+
+/**
+ * The data of files: where they are, how a file of the source becomes a local one, and how a
+ * version is announced to the journal. Unless said otherwise, the caller holds the lock of the file
+ * exclusively.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Contents {
+  private static final long RECOUNT_BYTES = 8L << 20;
+
+  private final State state;
+  private final SourceTree tree;
+  private final LocalFiles local;
+  private final Room room;
+  private final OutputCalls calls;
+  private final InstantSource clock;
+  private final Waiting waiting;
+  private final Extended extended;
+
+  Contents(
+      State state,
+      SourceTree tree,
+      LocalFiles local,
+      Room room,
+      OutputCalls calls,
+      InstantSource clock,
+      Waiting waiting,
+      Extended extended) {
+    this.state = state;
+    this.tree = tree;
+    this.local = local;
+    this.room = room;
+    this.calls = calls;
+    this.clock = clock;
+    this.waiting = waiting;
+    this.extended = extended;
+  }
+
+  // ---- descriptors
+
+  /** Closes what is open; for the last user of a file, with or without its lock. */
+  void close(LiveFile file) {
+    closeLocal(file);
+    closeSource(file);
+  }
+
+  private void closeLocal(LiveFile file) {
+    if (file.file >= 0) {
+      recountQuietly(file);
+      calls.close(file.file);
+      file.file = -1;
+    }
+    file.generation = 0;
+    file.isNameSynced = false;
+    file.size = -1;
+    file.countedBytes = 0;
+    file.uncountedBytes = 0;
+  }
+
+  private void closeSource(LiveFile file) {
+    if (file.source >= 0) {
+      calls.close(file.source);
+      file.source = -1;
+      file.sourceStat = null;
+    }
+  }
+
+  /** Opens the data file of a file that has one, and learns its size if a write may be recorded. */
+  void load(LiveFile file, Inode inode) throws FsException {
+    if (inode.generation() == 0) {
+      if (file.generation != 0) {
+        closeLocal(file);
+      }
+      return;
+    }
+    if (file.generation != inode.generation()) {
+      closeLocal(file);
+      openLocal(file, inode);
+    }
+    if (inode.is(Inode.WRITING) && file.size < 0) {
+      recover(file, inode);
+    }
+  }
+
+  private void openLocal(LiveFile file, Inode inode) throws FsException {
+    DataRow row = state.data(inode.number(), inode.generation());
+    if (row == null) {
+      throw new FsException(Errno.EIO, "no data file of inode " + inode.number());
+    }
+    file.file = local.open(row.place(), inode.number(), inode.generation());
+    file.place = row.place();
+    file.generation = inode.generation();
+    file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
+    file.uncountedBytes = 0;
+    file.size = -1;
+  }
+
+  /** A former process wrote to the data file and did not record it. */
+  private void recover(LiveFile file, Inode inode) throws FsException {
+    Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
+    Instant written = found.modificationTime();
+    Attributes recorded = inode.attributes();
+    boolean isLater = written.isAfter(recorded.modificationTime());
+    file.modified = isLater ? written : recorded.modificationTime();
+    file.changed =
+        isLater && written.isAfter(recorded.changeTime()) ? written : recorded.changeTime();
+    file.blocks = found.blocks();
+    file.onlyGrew = found.size() >= inode.announcedSize();
+    file.size = found.size();
+  }
+
+  private static long bytes(Stat stat) {
+    return stat.attributes().blocks() * 512;
+  }
+
+  /** Counts the room of a data file again, after it changed by much. */
+  void written(LiveFile file, long bytes) throws FsException {
+    file.uncountedBytes += bytes;
+    local.charge(file.place, bytes);
+    if (file.uncountedBytes >= RECOUNT_BYTES) {
+      recount(file);
+    }
+  }
+
+  void recount(LiveFile file) throws FsException {
+    if (file.file >= 0) {
+      Stat now = calls.status(file.file, Inode.NO_NAME);
+      local.charge(file.place, bytes(now) - file.countedBytes - file.uncountedBytes);
+      file.countedBytes = bytes(now);
+      file.uncountedBytes = 0;
+      file.blocks = now.attributes().blocks();
+    }
+  }
+
+  private void recountQuietly(LiveFile file) {
+    try {
+      recount(file);
+    } catch (FsException e) {
+      local.charge(file.place, -file.uncountedBytes);
+    }
+  }
+
+  /** Opens the source's file for reading. */
+  int openSource(LiveFile file, Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    Stat open = file.sourceStat;
+    if (file.source >= 0 && open != null && (seen == null || open.isSameFile(seen))) {
+      return file.source;
+    }
+    closeSource(file);
+    if (!inode.hasHome()) {
+      throw new FsException(Errno.EIO, "the data of inode " + inode.number() + " are nowhere");
+    }
+    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+      int opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
+      file.source = opened;
+      file.sourceStat = tree.stat(calls.status(opened, Inode.NO_NAME));
+      return opened;
+    } catch (FsException e) {
+      throw e.errno() == Errno.ENOENT
+          ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
+          : e;
+    }
+  }
+
+  // ---- attributes
+
+  /** The size of a file now. */
+  static long size(LiveFile file, Inode inode) {
+    return inode.is(Inode.WRITING) ? file.size : inode.attributes().size();
+  }
+
+  /** The attributes of a file that is being written. */
+  static Attributes attributes(LiveFile file, Inode inode) {
+    Attributes a = inode.attributes();
+    return new Attributes(
+        a.mode(),
+        a.linkCount(),
+        a.uid(),
+        a.gid(),
+        a.device(),
+        file.size,
+        file.blocks,
+        a.accessTime(),
+        file.modified,
+        file.changed.isAfter(a.changeTime()) ? file.changed : a.changeTime());
+  }
+
+  /** Makes the data file and its name survive the machine. */
+  void sync(LiveFile file, Inode inode) throws FsException {
+    if (file.file >= 0) {
+      calls.sync(file.file, false);
+      if (!file.isNameSynced) {
+        local.syncName(file.place, inode.number());
+        file.isNameSynced = true;
+      }
+    }
+  }
+
+  // ---- before a change
+
+  /**
+   * Prepares a change of content: afterwards the file is local, what the journal promised stays as
+   * it is, and the tables say that the file is being written.
+   *
+   * @param low the first byte that changes
+   * @param keep how many bytes of the content are still needed
+   */
+  Inode prepare(LiveFile file, long low, long keep) throws FsException {
+    Inode inode = state.inode(file.number);
+    if (!inode.isRegular()) {
+      throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
+    }
+    load(file, inode);
+    boolean isPromised = inode.contentChange() > state.committed() && low < inode.announcedSize();
+    if (inode.generation() == 0 || isPromised) {
+      return newData(file, inode, low, keep);
+    }
+    boolean spoils = low < inode.drainedSize();
+    if (inode.is(Inode.WRITING) && !spoils) {
+      return inode;
+    }
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(file.number);
+      Inode next = writing(now).withData(now.generation(), now.announcedSize(), drained(now, low));
+      begin(file, now);
+      State.Update update = state.update();
+      update.put(next);
+      update.put(Tables.WRITING, Tables.key(file.number), new byte[0]);
+      update.commit();
+      return next;
+    }
+  }
+
+  private static Inode writing(Inode inode) {
+    return inode.withFlag(Inode.WRITING, true);
+  }
+
+  private static long drained(Inode inode, long low) {
+    return low < inode.drainedSize() ? -1 : inode.drainedSize();
+  }
+
+  private static void begin(LiveFile file, Inode inode) {
+    if (!inode.is(Inode.WRITING)) {
+      file.size = inode.attributes().size();
+      file.blocks = inode.attributes().blocks();
+      file.modified = inode.attributes().modificationTime();
+      file.changed = inode.attributes().changeTime();
+    }
+  }
+
+  /** Gives a file a new data file with the first bytes of its content. */
+  private Inode newData(LiveFile file, Inode inode, long low, long keep) throws FsException {
+    long size = size(file, inode);
+    long kept = Math.min(size, keep);
+    long generation;
+    int place = room.placeFor(kept);
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      generation = update.newNumber();
+      if (kept > 0) {
+        update.put(
+            Tables.COPYING,
+            Tables.key(file.number, generation),
+            new Encoder().number(place).toBytes());
+      }
+      update.commit();
+    }
+    int opened = local.open(place, file.number, generation);
+    boolean isDone = false;
+    try {
+      if (kept > 0) {
+        copy(file, inode, opened, kept);
+      }
+      Inode next;
+      try (State.Held held = state.hold()) {
+        Inode now = state.inode(file.number);
+        long had = now.generation() == 0 ? sourceSize(now) : now.drainedSize();
+        boolean isPrefix = had >= 0 && low >= had && kept >= had;
+        begin(file, now);
+        next = writing(now).withData(generation, 0, isPrefix ? had : -1);
+        State.Update update = state.update();
+        update.put(next);
+        update.put(Tables.WRITING, Tables.key(file.number), new byte[0]);
+        update.data(file.number, generation, new DataRow(place, 0));
+        update.delete(Tables.COPYING, Tables.key(file.number, generation));
+        drop(update, now);
+        update.commit();
+      }
+      long liveSize = file.size;
+      Instant modified = file.modified;
+      Instant changed = file.changed;
+      if (file.file >= 0) {
+        recountQuietly(file);
+        calls.close(file.file);
+      }
+      file.file = opened;
+      file.place = place;
+      file.generation = generation;
+      file.isNameSynced = false;
+      file.countedBytes = 0;
+      file.uncountedBytes = 0;
+      file.size = liveSize;
+      file.modified = modified;
+      file.changed = changed;
+      isDone = true;
+      recount(file);
+      return next;
+    } finally {
+      if (!isDone) {
+        calls.close(opened);
+      }
+    }
+  }
+
+  /** The source's content of a file without a data file is what the file has. */
+  private static long sourceSize(Inode inode) {
+    Stat seen = inode.seen();
+    return seen == null ? -1 : seen.attributes().size();
+  }
+
+  /** The current data file of an inode is needed no more, unless the journal promised it. */
+  void drop(State.Update update, Inode inode) throws FsException {
+    if (inode.generation() == 0) {
+      return;
+    }
+    DataRow row = state.data(inode.number(), inode.generation());
+    if (row != null && row.waiting() == 0) {
+      room.discard(update, inode.number(), inode.generation(), row.place());
+    }
+  }
+
+  private void copy(LiveFile file, Inode inode, int to, long size) throws FsException {
+    if (inode.generation() != 0) {
+      try {
+        calls.cloneFile(file.file, to);
+        calls.truncate(to, size);
+        return;
+      } catch (FsException e) {
+        copyBytes(file.file, to, size);
+        return;
+      }
+    }
+    copyBytes(openSource(file, inode), to, size);
+  }
+
+  /** Copies data, and leaves holes where there are some. */
+  private void copyBytes(int from, int to, long size) throws FsException {
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      long at = 0;
+      while (at < size) {
+        long data = nextData(from, at, size);
+        at = copyRange(from, to, data, nextHole(from, data, size), buffer);
+      }
+      calls.truncate(to, size);
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
+  private long copyRange(int from, int to, long data, long hole, ByteBuffer buffer)
+      throws FsException {
+    long at = data;
+    while (at < hole) {
+      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
+      int count = calls.read(from, buffer, at);
+      if (count == 0) {
+        return hole;
+      }
+      buffer.flip();
+      calls.write(to, buffer, at);
+      at += count;
+    }
+    return at;
+  }
+
+  private long nextData(int from, long offset, long size) throws FsException {
+    try {
+      return Math.min(size, calls.seek(from, offset, OutputCalls.SEEK_DATA));
+    } catch (FsException e) {
+      return e.errno() == Errno.ENXIO ? size : offset;
+    }
+  }
+
+  private long nextHole(int from, long offset, long size) throws FsException {
+    try {
+      return offset >= size
+          ? size
+          : Math.min(size, calls.seek(from, offset, OutputCalls.SEEK_HOLE));
+    } catch (FsException e) {
+      return size;
+    }
+  }
+
+  // ---- after a change
+
+  /**
+   * Tells the journal of the content as it is now, if that is new.
+   *
+   * @return whether it was
+   */
+  boolean announce(LiveFile file, Caller caller) throws FsException {
+    Inode before = state.inode(file.number);
+    if (before.isRemoved() || (!before.is(Inode.WRITING) && before.is(Inode.ANNOUNCED))) {
+      return false;
+    }
+    load(file, before);
+    recount(file);
+    try (State.Held held = state.hold()) {
+      Inode inode = state.inode(file.number);
+      if (inode.isRemoved()) {
+        return false;
+      }
+      State.Update update = state.update();
+      Map<FileName, byte[]> attributes =
+          inode.is(Inode.XATTRS) ? extended.changed(file.number) : Map.of();
+      announce(update, file, inode, caller, attributes);
+      update.commit();
+    }
+    file.onlyGrew = true;
+    return true;
+  }
+
+  /** The caller holds the state's lock and commits. */
+  private void announce(
+      State.Update update,
+      LiveFile file,
+      Inode inode,
+      Caller caller,
+      Map<FileName, byte[]> attributes)
+      throws FsException {
+    boolean isFirst = !inode.is(Inode.ANNOUNCED);
+    boolean wasWritten = inode.is(Inode.WRITING);
+    Attributes now = wasWritten ? attributes(file, inode) : inode.attributes();
+    long sequence = update.nextSequence();
+    long size = now.size();
+    long generation = size == 0 ? 0 : inode.generation();
+    Change change =
+        Change.of(sequence, Change.Kind.CONTENT, inode.number(), caller, clock.millis())
+            .withData(generation, size)
+            .with(now, isFirst ? Change.FIRST : 0);
+    if (isFirst) {
+      change = change.at(inode.parent(), inode.name());
+      if (!attributes.isEmpty()) {
+        change = change.withValue(Inode.NO_NAME, FileName.of(Extended.encode(attributes)));
+      }
+      update.name(
+          inode.parent(), inode.name(), new NameRow(inode.number(), inode.type(), sequence, true));
+      update.put(update.inode(inode.parent()).withChange(sequence));
+    }
+    if (generation != 0) {
+      DataRow row = state.data(inode.number(), generation);
+      if (row == null) {
+        throw new FsException(Errno.EIO, "no data file of inode " + inode.number());
+      }
+      update.data(inode.number(), generation, row.withWaiting(row.waiting() + 1));
+    }
+    update.put(
+        inode
+            .with(now)
+            .withContent(sequence, size)
+            .withFlag(Inode.ANNOUNCED, true)
+            .withFlag(Inode.WRITING, false));
+    update.delete(Tables.WRITING, Tables.key(inode.number()));
+    update.journal(change);
+    update.afterwards(() -> waiting.add(size));
+  }
+}

@@ -1,0 +1,317 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies of announced contents at the source, complete under temporary names, made ahead of their
+ * turn. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Copies implements AutoCloseable {
+  private static final int TEMPORARY_MODE = 0600;
+  private static final int PERMISSIONS = 07777;
+
+  private final State state;
+  private final SourceTree tree;
+  private final LocalFiles local;
+  private final OutputCalls calls;
+  private final Pace pace;
+  private final String mount;
+  private final @Nullable ExecutorService threads;
+  private final Map<Long, Future<Copy>> ahead = new ConcurrentHashMap<>();
+
+  /**
+   * A complete copy under a temporary name.
+   *
+   * @param directory the number of the directory that has it
+   */
+  record Copy(long directory, FileName name) {}
+
+  Copies(
+      State state,
+      SourceTree tree,
+      LocalFiles local,
+      OutputCalls calls,
+      Pace pace,
+      String mount,
+      int threadCount) {
+    this.state = state;
+    this.tree = tree;
+    this.local = local;
+    this.calls = calls;
+    this.pace = pace;
+    this.mount = mount;
+    this.threads =
+        threadCount == 0
+            ? null
+            : Executors.newFixedThreadPool(threadCount, DaemonThread.numbered("pmfs-copier"));
+  }
+
+  int aheadCount() {
+    return ahead.size();
+  }
+
+  boolean isAhead(long sequence) {
+    return ahead.containsKey(sequence);
+  }
+
+  /** Begins to copy a content before its turn. */
+  void begin(Change change) {
+    ExecutorService workers = threads;
+    if (workers != null) {
+      ahead.computeIfAbsent(
+          change.sequence(), sequence -> workers.submit(() -> copy(change, nearest(change))));
+    }
+  }
+
+  /** The copy of a content, made now if it was not made ahead. */
+  Copy take(Change change) throws FsException {
+    Future<Copy> begun = ahead.remove(change.sequence());
+    if (begun == null) {
+      return copy(change, nearest(change));
+    }
+    try {
+      return begun.get();
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof FsException failed) {
+        throw failed;
+      }
+      throw new FsException(Errno.EIO, "copying " + change.name(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "copying " + change.name(), e);
+    }
+  }
+
+  /** A copy that is not needed goes. */
+  void discard(Change change) throws FsException {
+    Future<Copy> begun = ahead.remove(change.sequence());
+    if (begun != null) {
+      begun.cancel(false);
+      try {
+        remove(begun.get());
+      } catch (ExecutionException | CancellationException e) {
+        removeTemporary(change);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** The directory where the copy will be, or the nearest above it that the source has. */
+  private long nearest(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    long at =
+        change.isFirst() || inode == null || !inode.hasHome()
+            ? change.directory()
+            : inode.homeParent();
+    while (at != WritableFileSystem.ROOT && at != 0) {
+      Inode directory = state.find(at);
+      if (directory == null) {
+        break;
+      }
+      if (directory.hasHome()) {
+        return at;
+      }
+      at = directory.parent();
+    }
+    return WritableFileSystem.ROOT;
+  }
+
+  /** Whether a name is that of a temporary file of this mount. */
+  boolean isOurs(FileName name) {
+    return name.toString().startsWith(SourceTree.TEMPORARY + mount + "-");
+  }
+
+  private FileName name(long sequence) {
+    return FileName.of(SourceTree.TEMPORARY + mount + "-" + Long.toHexString(sequence));
+  }
+
+  private Copy copy(Change change, long where) throws FsException {
+    removeTemporary(change);
+    FileName name = name(change.sequence());
+    record(change.sequence(), where);
+    try (SourceTree.Directory directory = tree.open(where);
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
+      int file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
+      try {
+        calls.truncate(file, transfer(change, file, 0));
+        attributes(directory, name, change, acting);
+        calls.sync(file, false);
+      } finally {
+        calls.close(file);
+      }
+      return new Copy(where, name);
+    }
+  }
+
+  /** Sets what an announced file has beside its data. */
+  private void attributes(
+      SourceTree.Directory directory, FileName name, Change change, OutputCalls.Acting acting)
+      throws FsException {
+    FileName extended = change.value();
+    if (extended != null) {
+      for (Map.Entry<FileName, byte[]> attribute : Extended.decode(extended.bytes()).entrySet()) {
+        calls.setExtendedAttribute(
+            directory.file(), name, attribute.getKey(), attribute.getValue());
+      }
+    }
+    setAttributes(directory, name, change.wanted(), acting);
+  }
+
+  /** Sets owner, rights and times, in the order in which each leaves the others as they are. */
+  void setAttributes(
+      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+      throws FsException {
+    Attributes there = directory.status(name).attributes();
+    if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
+      // Only root gives files away; the writer need not be.
+      acting.close();
+      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+      there = directory.status(name).attributes();
+    }
+    if (((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
+      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+    }
+    calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+  }
+
+  /**
+   * Copies the data of an announced content from an offset on; holes stay holes.
+   *
+   * @return where the content ends: before its size if the machine lost its end
+   */
+  long transfer(Change change, int to, long from) throws FsException {
+    if (change.generation() == 0 || from >= change.size()) {
+      return change.size();
+    }
+    DataRow row = state.data(change.inode(), change.generation());
+    if (row == null) {
+      throw new FsException(Errno.EIO, "the data of " + change.name() + " are gone");
+    }
+    int file = local.open(row.place(), change.inode(), change.generation());
+    try {
+      long end = Math.min(change.size(), calls.status(file, Inode.NO_NAME).attributes().size());
+      ByteBuffer buffer = CopyBuffers.take();
+      try {
+        long at = from;
+        while (at < end) {
+          long data = next(file, at, end, OutputCalls.SEEK_DATA);
+          long hole = next(file, data, end, OutputCalls.SEEK_HOLE);
+          at = transfer(file, to, data, hole, buffer);
+        }
+      } finally {
+        CopyBuffers.give(buffer);
+      }
+      return end;
+    } finally {
+      calls.close(file);
+    }
+  }
+
+  private long transfer(int file, int to, long data, long hole, ByteBuffer buffer)
+      throws FsException {
+    long at = data;
+    while (at < hole) {
+      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
+      int count = calls.read(file, buffer, at);
+      if (count == 0) {
+        return hole;
+      }
+      buffer.flip();
+      pace.take(count);
+      calls.write(to, buffer, at);
+      at += count;
+    }
+    return at;
+  }
+
+  private long next(int file, long offset, long size, int whence) throws FsException {
+    if (offset >= size) {
+      return size;
+    }
+    try {
+      return Math.min(size, calls.seek(file, offset, whence));
+    } catch (FsException e) {
+      boolean isEnd = e.errno() == Errno.ENXIO || whence == OutputCalls.SEEK_HOLE;
+      return isEnd ? size : offset;
+    }
+  }
+
+  // ---- what is about to be done
+
+  /** A former attempt at an append may have got anywhere. */
+  boolean isIntended(Change change) throws FsException {
+    return state.get(Tables.INTENTS, Tables.key(change.sequence())) != null;
+  }
+
+  void intend(Change change, long directory) throws FsException {
+    if (!isIntended(change)) {
+      record(change.sequence(), directory);
+    }
+  }
+
+  /** A former attempt may have emptied a file that was to be written in its place. */
+  boolean isOverwriting(Change change) throws FsException {
+    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
+    return intent != null && intent.length > Long.BYTES;
+  }
+
+  void intendOverwrite(Change change, long directory) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, 1));
+      update.commit();
+    }
+  }
+
+  // ---- temporary files
+
+  /** Remembers where a temporary file will be, so that none is left behind. */
+  private void record(long sequence, long directory) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.INTENTS, Tables.key(sequence), Tables.key(directory));
+      update.commit();
+    }
+  }
+
+  /** Removes what a former attempt at a change left. */
+  void removeTemporary(Change change) throws FsException {
+    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
+    if (intent != null) {
+      remove(new Copy(Tables.first(intent), name(change.sequence())));
+    }
+  }
+
+  void remove(Copy copy) throws FsException {
+    try (SourceTree.Directory directory = tree.open(copy.directory())) {
+      calls.unlink(directory.file(), copy.name());
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    if (threads != null) {
+      threads.shutdownNow();
+    }
+  }
+}

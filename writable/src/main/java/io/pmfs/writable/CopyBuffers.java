@@ -1,0 +1,24 @@
+package io.pmfs.writable;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.ArrayBlockingQueue;
+
+/** Direct memory for copying, kept for the next copy. Safe for use by many threads. */
+final class CopyBuffers {
+  static final int BYTES = 1 << 20;
+  private static final int KEPT = 8;
+
+  private static final ArrayBlockingQueue<ByteBuffer> FREE = new ArrayBlockingQueue<>(KEPT);
+
+  private CopyBuffers() {}
+
+  static ByteBuffer take() {
+    ByteBuffer free = FREE.poll();
+    return free == null ? ByteBuffer.allocateDirect(BYTES) : free.clear();
+  }
+
+  /** Nobody uses the buffer any more. */
+  static void give(ByteBuffer buffer) {
+    FREE.offer(buffer);
+  }
+}

@@ -1,0 +1,305 @@
+package io.pmfs.writable;
+
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.DrainStatus.Failure;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets the committer work while there is something to do, tries again what the source refuses, and
+ * brings files that stay open and grow there in pieces. Safe for use by many threads.
+ */
+final class Drain implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Drain.class);
+
+  private static final long FIRST_PAUSE_MILLIS = 100;
+  private static final long LONGEST_PAUSE_MILLIS = 30_000;
+  private static final long IDLE_MILLIS = 1000;
+  private static final long CLOSE_MILLIS = 5000;
+  private static final int TOLD = 100;
+  private static final int SCANNED = 10_000;
+
+  private final State state;
+  private final Committer committer;
+  private final Room room;
+  private final LiveFiles live;
+  private final Contents contents;
+  private final Untold untold;
+  private final Step step;
+  private final Conflicts conflicts;
+  private final WritableSettings settings;
+  private final InstantSource clock;
+  private final List<Thread> threads = new ArrayList<>();
+  private volatile boolean closed;
+  private volatile @Nullable Failure refused;
+  private final AtomicLong refusals = new AtomicLong();
+  private volatile boolean isHurried;
+
+  Drain(
+      State state,
+      Committer committer,
+      Room room,
+      LiveFiles live,
+      Contents contents,
+      Untold untold,
+      Step step,
+      Conflicts conflicts,
+      WritableSettings settings,
+      InstantSource clock) {
+    this.state = state;
+    this.committer = committer;
+    this.room = room;
+    this.live = live;
+    this.contents = contents;
+    this.untold = untold;
+    this.step = step;
+    this.conflicts = conflicts;
+    this.settings = settings;
+    this.clock = clock;
+  }
+
+  void start() {
+    if (settings.copiers() == 0) {
+      return;
+    }
+    threads.add(DaemonThread.of("pmfs-committer", this::commitLoop));
+    threads.add(DaemonThread.of("pmfs-outputs", this::tidyLoop));
+    threads.forEach(Thread::start);
+  }
+
+  // ---- the loops
+
+  private void commitLoop() {
+    long pause = FIRST_PAUSE_MILLIS;
+    while (!closed) {
+      long head = state.head();
+      long committed = state.committed();
+      try {
+        if (step()) {
+          pause = FIRST_PAUSE_MILLIS;
+          continue;
+        }
+        state.awaitChange(head, committed, IDLE_MILLIS);
+      } catch (FsException | RuntimeException e) {
+        if (closed) {
+          return;
+        }
+        refuse(e, pause);
+        if (!sleep(pause)) {
+          return;
+        }
+        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  /** Makes the next step at the source; returns false if there is none. */
+  boolean step() throws FsException {
+    boolean isDone = committer.step();
+    Failure before = refused;
+    if (before != null && isDone) {
+      log.info("the source accepts changes again, after {}", before.reason());
+      refused = null;
+    }
+    return isDone;
+  }
+
+  private void refuse(Exception e, long pause) {
+    Change change = committer.current();
+    String reason = String.valueOf(e.getMessage());
+    Failure failure = new Failure(change == null ? "" : path(change), reason);
+    boolean isNew = refused == null;
+    refused = failure;
+    refusals.incrementAndGet();
+    if (isNew) {
+      log.warn("the source refuses a change of {}: {}; it is tried again", failure.path(), reason);
+      if (change != null && e instanceof FsException failed) {
+        untold.add(change.inode(), failed);
+      }
+    } else {
+      log.debug("refused for another {} ms", pause, e);
+    }
+    if (!(e instanceof FsException)) {
+      log.error("a step at the source failed", e);
+    }
+    state.wake();
+  }
+
+  /** Pauses unless somebody waits for the source; returns false if the thread is to end. */
+  private boolean sleep(long millis) {
+    long end = clock.millis() + millis;
+    try {
+      while (!closed && clock.millis() < end && !isHurried) {
+        Thread.sleep(Math.min(50, millis));
+      }
+      isHurried = false;
+      return !closed;
+    } catch (InterruptedException e) {
+      return false;
+    }
+  }
+
+  private void tidyLoop() {
+    long piecesAt = clock.millis() + settings.pieceMillis();
+    while (!closed) {
+      try {
+        while (!closed && room.collect()) {
+          log.trace("removed data files");
+        }
+        if (clock.millis() >= piecesAt) {
+          announcePieces();
+          piecesAt = clock.millis() + settings.pieceMillis();
+        }
+      } catch (FsException | RuntimeException e) {
+        log.warn("tidying: {}", e.getMessage());
+      }
+      try {
+        Thread.sleep(Math.min(200, settings.pieceMillis()));
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  /** Announces what files that only grow have now. */
+  void announcePieces() throws FsException {
+    for (LiveFile file : live.all()) {
+      try {
+        announcePiece(file);
+      } finally {
+        live.release(file);
+      }
+    }
+  }
+
+  private void announcePiece(LiveFile file) throws FsException {
+    Inode before = state.find(file.number);
+    if (before == null || !before.is(Inode.WRITING) || before.isRemoved()) {
+      return;
+    }
+    if (!file.lock.writeLock().tryLock()) {
+      return;
+    }
+    try {
+      Inode inode = state.find(file.number);
+      if (inode != null && inode.is(Inode.WRITING) && file.onlyGrew && file.size > 0) {
+        Caller owner = new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
+        contents.announce(file, owner);
+      }
+    } finally {
+      file.lock.writeLock().unlock();
+    }
+  }
+
+  // ---- waiting for the source
+
+  boolean drain(long timeoutMillis) throws InterruptedException {
+    long until = state.head();
+    long end = clock.millis() + Math.max(0, timeoutMillis);
+    long refusedBefore = refusals.get();
+    isHurried = true;
+    while (state.committed() < until) {
+      long left = end - clock.millis();
+      boolean isRefused = refused != null && refusals.get() > refusedBefore + 1;
+      if (left <= 0 || closed || isRefused) {
+        return false;
+      }
+      state.awaitChange(state.head(), state.committed(), Math.min(left, 200));
+    }
+    return true;
+  }
+
+  // ---- what can be said about it
+
+  private String path(Change change) {
+    try {
+      return change.directory() != 0
+          ? step.path(change.directory(), change.name())
+          : pathOf(change.inode());
+    } catch (FsException e) {
+      return change.name().toString();
+    }
+  }
+
+  private String pathOf(long number) throws FsException {
+    Inode inode = state.find(number);
+    return inode == null ? "inode " + number : step.path(inode.parent(), inode.name());
+  }
+
+  long refusedCount() {
+    return refused == null ? 0 : 1;
+  }
+
+  long oldestMillis() {
+    try {
+      Change oldest = state.change(state.committed() + 1);
+      return oldest == null ? 0 : Math.max(0, clock.millis() - oldest.madeMillis());
+    } catch (FsException e) {
+      return 0;
+    }
+  }
+
+  List<Failure> failures() {
+    List<Failure> all = new ArrayList<>();
+    Failure now = refused;
+    if (now != null) {
+      all.add(now);
+    }
+    for (Failure conflict : conflicts.last()) {
+      if (all.size() < TOLD) {
+        all.add(conflict);
+      }
+    }
+    return all;
+  }
+
+  /** Paths of what the source does not have, the longest waiting first. */
+  List<String> waiting(int most) {
+    Set<String> paths = new LinkedHashSet<>();
+    try {
+      for (Change change : state.changesAfter(state.committed(), Math.max(most, SCANNED))) {
+        if (paths.size() >= most) {
+          break;
+        }
+        paths.add(change.toDirectory() == 0 ? path(change) : pathOf(change.inode()));
+      }
+      for (LiveFile file : live.all()) {
+        try {
+          Inode inode = state.find(file.number);
+          if (paths.size() < most && inode != null && inode.is(Inode.WRITING)) {
+            paths.add(step.path(inode.parent(), inode.name()));
+          }
+        } finally {
+          live.release(file);
+        }
+      }
+    } catch (FsException e) {
+      log.warn("listing what waits: {}", e.getMessage());
+    }
+    return new ArrayList<>(paths);
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    threads.forEach(Thread::interrupt);
+    try {
+      for (Thread thread : threads) {
+        thread.join(CLOSE_MILLIS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,177 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import java.time.InstantSource;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Extended attributes: those of the source and what was changed. Safe for use by many threads. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Extended {
+  private static final String LISTS = "system.posix_acl_";
+
+  private final State state;
+  private final SourceTree tree;
+  private final OutputCalls calls;
+  private final InstantSource clock;
+
+  /** A changed attribute: null if it was removed. */
+  private record Row(long change, @Nullable FileName value) {
+    byte[] encode() {
+      Encoder out = new Encoder().number(change);
+      FileName bytes = value;
+      return (bytes == null ? out.number(0) : out.number(1).name(bytes)).toBytes();
+    }
+
+    static Row decode(byte[] stored) {
+      Decoder in = new Decoder(stored);
+      return new Row(in.number(), in.number() == 0 ? null : in.name());
+    }
+  }
+
+  Extended(State state, SourceTree tree, OutputCalls calls, InstantSource clock) {
+    this.state = state;
+    this.tree = tree;
+    this.calls = calls;
+    this.clock = clock;
+  }
+
+  Map<FileName, byte[]> of(long number) throws FsException {
+    Inode inode = state.inode(number);
+    Map<FileName, byte[]> all = new LinkedHashMap<>();
+    if (inode.hasHome()) {
+      try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+        all.putAll(calls.extendedAttributes(directory.file(), inode.homeName()));
+      } catch (FsException e) {
+        if (e.errno() != Errno.ENOENT) {
+          throw e;
+        }
+      }
+    }
+    if (inode.is(Inode.XATTRS)) {
+      rows(number)
+          .forEach(
+              (name, row) -> {
+                if (row.value() == null) {
+                  all.remove(name);
+                } else {
+                  all.put(name, row.value().bytes());
+                }
+              });
+    }
+    return all;
+  }
+
+  private Map<FileName, Row> rows(long number) throws FsException {
+    Map<FileName, Row> rows = new HashMap<>();
+    state.scanGroup(
+        Tables.XATTRS,
+        Tables.key(number),
+        (key, value) -> {
+          if (Tables.first(key) != number) {
+            return false;
+          }
+          rows.put(Tables.nameIn(key, Long.BYTES), Row.decode(value));
+          return true;
+        });
+    return rows;
+  }
+
+  /** What was set and is not removed. */
+  Map<FileName, byte[]> changed(long number) throws FsException {
+    Map<FileName, byte[]> set = new LinkedHashMap<>();
+    rows(number)
+        .forEach(
+            (name, row) -> {
+              if (row.value() != null) {
+                set.put(name, row.value().bytes());
+              }
+            });
+    return set;
+  }
+
+  /** Sets an attribute, or removes it if the value is null. */
+  void set(long number, FileName name, byte @Nullable [] value, int flags, Caller caller)
+      throws FsException {
+    if (isList(name)) {
+      throw new FsException(Errno.EOPNOTSUPP, name.toString());
+    }
+    if (state.result(caller.unique()) != null) {
+      return;
+    }
+    boolean isThere = of(number).containsKey(name);
+    if (isThere && (flags & OutputCalls.XATTR_CREATE) != 0) {
+      throw new FsException(Errno.EEXIST, name.toString());
+    }
+    if (!isThere && (value == null || (flags & OutputCalls.XATTR_REPLACE) != 0)) {
+      throw new FsException(Errno.ENODATA, name.toString());
+    }
+    FileName stored = value == null ? null : FileName.of(value);
+    try (State.Held held = state.hold()) {
+      Inode inode = state.inode(number);
+      State.Update update = state.update();
+      long sequence = inode.is(Inode.ANNOUNCED) && !inode.isRemoved() ? update.nextSequence() : 0;
+      Inode next =
+          inode
+              .withFlag(Inode.XATTRS, true)
+              .withTimes(inode.attributes().modificationTime(), clock.instant());
+      update.put(sequence == 0 ? next : next.withChange(sequence));
+      update.put(Tables.XATTRS, Tables.key(number, name), new Row(sequence, stored).encode());
+      if (sequence != 0) {
+        update.journal(
+            Change.of(sequence, Change.Kind.EXTENDED, number, caller, clock.millis())
+                .withValue(name, stored));
+      }
+      update.result(caller.unique(), number);
+      update.commit();
+    }
+  }
+
+  private static boolean isList(FileName name) {
+    return name.toString().startsWith(LISTS);
+  }
+
+  /** The source has all changes of a node's attributes up to this one: forgets what it has. */
+  void committed(State.Update update, long number, long sequence) throws FsException {
+    boolean isLeft = false;
+    for (Map.Entry<FileName, Row> row : rows(number).entrySet()) {
+      if (row.getValue().change() <= sequence) {
+        update.delete(Tables.XATTRS, Tables.key(number, row.getKey()));
+      } else {
+        isLeft = true;
+      }
+    }
+    Inode inode = update.find(number);
+    if (inode != null && !isLeft) {
+      update.put(inode.withFlag(Inode.XATTRS, false));
+    }
+  }
+
+  /** Forgets everything about a node that is gone. */
+  void remove(State.Update update, long number) throws FsException {
+    for (FileName name : rows(number).keySet()) {
+      update.delete(Tables.XATTRS, Tables.key(number, name));
+    }
+  }
+
+  static byte[] encode(Map<FileName, byte[]> attributes) {
+    Encoder out = new Encoder().number(attributes.size());
+    attributes.forEach((name, value) -> out.name(name).bytes(value));
+    return out.toBytes();
+  }
+
+  static Map<FileName, byte[]> decode(byte[] stored) {
+    Decoder in = new Decoder(stored);
+    Map<FileName, byte[]> attributes = new LinkedHashMap<>();
+    for (long left = in.number(); left > 0; left--) {
+      FileName name = in.name();
+      attributes.put(name, in.bytes());
+    }
+    return attributes;
+  }
+}

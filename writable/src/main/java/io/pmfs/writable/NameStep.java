@@ -1,0 +1,436 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Step.Recording;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes, links, removes and renames at the source. Each step can be repeated after a death at any
+ * moment: it looks first whether it was done. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class NameStep {
+  private static final int PERMISSIONS = 07777;
+
+  private final Step step;
+  private final Copies copies;
+  private final State state;
+  private final OutputCalls calls;
+
+  NameStep(Step step, Copies copies) {
+    this.step = step;
+    this.copies = copies;
+    this.state = step.state;
+    this.calls = step.calls;
+  }
+
+  // ---- making
+
+  Recording mkdir(Change change) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.directory());
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      FileName name = change.name();
+      boolean isMade = tryMake(() -> calls.mkdir(directory.file(), name, mode(change)));
+      Stat there = directory.status(name);
+      if (there.attributes().type() != FileType.DIRECTORY) {
+        acting.close();
+        return makeBeside(
+            change,
+            directory,
+            free -> tryMake(() -> calls.mkdir(directory.file(), free, mode(change))));
+      }
+      if (isMade || there.attributes().modificationTime().isAfter(made(change))) {
+        setRights(directory, name, change.wanted(), acting);
+      }
+      return made(change, directory, name);
+    }
+  }
+
+  private static Instant made(Change change) {
+    return change.wanted().changeTime();
+  }
+
+  private static int mode(Change change) {
+    return change.wanted().mode() & PERMISSIONS;
+  }
+
+  /** A call that makes a name. */
+  private interface Call {
+    void make() throws FsException;
+  }
+
+  private static boolean tryMake(Call call) throws FsException {
+    try {
+      call.make();
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  private void setRights(
+      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+      throws FsException {
+    Attributes there = directory.status(name).attributes();
+    if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
+      acting.close();
+      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+    }
+    if (wanted.type() != FileType.SYMBOLIC_LINK
+        && ((directory.status(name).attributes().mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
+      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+    }
+  }
+
+  Recording symlink(Change change) throws FsException {
+    FileName target = Objects.requireNonNull(change.value());
+    return make(
+        change,
+        (directory, name) -> calls.symlink(target, directory.file(), name),
+        (directory, name, there) ->
+            there.attributes().type() == FileType.SYMBOLIC_LINK
+                && calls.readSymbolicLink(directory.file(), name).equals(target));
+  }
+
+  Recording mknod(Change change) throws FsException {
+    Attributes wanted = change.wanted();
+    return make(
+        change,
+        (directory, name) -> calls.mknod(directory.file(), name, wanted.mode(), wanted.device()),
+        (directory, name, there) ->
+            there.attributes().type() == wanted.type()
+                && there.attributes().device() == wanted.device());
+  }
+
+  /** Makes a node under a name. */
+  private interface Maker {
+    void make(SourceTree.Directory directory, FileName name) throws FsException;
+  }
+
+  /** Whether what is there is what was to be made. */
+  private interface Check {
+    boolean test(SourceTree.Directory directory, FileName name, Stat there) throws FsException;
+  }
+
+  private Recording make(Change change, Maker maker, Check isOurs) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.directory());
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      FileName name = change.name();
+      boolean isMade = tryMake(() -> maker.make(directory, name));
+      if (isMade || isOurs.test(directory, name, directory.status(name))) {
+        setRights(directory, name, change.wanted(), acting);
+        calls.setTimes(
+            directory.file(),
+            name,
+            change.wanted().accessTime(),
+            change.wanted().modificationTime());
+        return made(change, directory, name);
+      }
+      return makeBeside(change, directory, free -> tryMake(() -> maker.make(directory, free)));
+    }
+  }
+
+  private Recording made(Change change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    step.sync(directory);
+    return step.added(change.inode(), change.directory(), name, directory.status(name))
+        .and(step.touched(directory, change.directory(), change.sequence()));
+  }
+
+  private Recording makeBeside(Change change, SourceTree.Directory directory, Step.Making making)
+      throws FsException {
+    FileName beside = step.makeBeside(change.name(), making);
+    return made(change, directory, beside)
+        .and(Step.aside(change.inode()))
+        .and(renamedInMount(change.inode(), change.directory(), beside))
+        .and(step.conflict(change, "somebody else made it; kept as " + beside));
+  }
+
+  private static Recording renamedInMount(long number, long directory, FileName name) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null && !inode.isRemoved()) {
+        update.put(inode.withPlace(directory, name));
+      }
+    };
+  }
+
+  // ---- links
+
+  Recording link(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (inode == null || !inode.hasHome()) {
+      return Recording.NOTHING;
+    }
+    try (SourceTree.Directory from = step.open(inode.homeParent());
+        SourceTree.Directory directory = step.open(change.directory());
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      FileName name = change.name();
+      Call call = () -> calls.link(from.file(), inode.homeName(), directory.file(), name);
+      Stat linked = Step.find(from, inode.homeName());
+      if (linked == null) {
+        return step.conflict(change, "somebody else removed the file that it links to");
+      }
+      if (tryMake(call) || directory.status(name).isSameFile(linked)) {
+        return made(change, directory, name);
+      }
+      FileName beside =
+          step.makeBeside(
+              name,
+              free ->
+                  tryMake(() -> calls.link(from.file(), inode.homeName(), directory.file(), free)));
+      return made(change, directory, beside)
+          .and(step.conflict(change, "somebody else made it; kept as " + beside));
+    }
+  }
+
+  // ---- removing
+
+  Recording unlink(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    Homes.Home home = inode == null ? null : home(inode, change.directory(), change.name());
+    if (inode == null || home == null) {
+      return Recording.NOTHING;
+    }
+    Recording removed = step.removed(inode.number(), home.directory(), home.name());
+    SourceTree.Directory directory;
+    try {
+      directory = step.tree.open(home.directory());
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        return removed;
+      }
+      throw e;
+    }
+    try (directory) {
+      Stat there = Step.find(directory, home.name());
+      Stat seen = inode.seen();
+      if (there == null) {
+        return removed;
+      }
+      boolean isOther =
+          inode.isRegular()
+              ? seen == null || !seen.hasSameContent(there)
+              : seen == null || !seen.isSameFile(there);
+      if (isOther && !isSpoiled(inode, there)) {
+        return lost(inode, home)
+            .and(step.conflict(change, "somebody else changed it; it was not removed"));
+      }
+      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        calls.unlink(directory.file(), home.name());
+      }
+      step.sync(directory);
+      return removed
+          .and(linksOf(inode, home))
+          .and(step.touched(directory, home.directory(), change.sequence()));
+    }
+  }
+
+  /** A node without content that this mount may compare. */
+  private static boolean isSpoiled(Inode inode, Stat there) {
+    Stat seen = inode.seen();
+    return seen != null && !inode.isRegular() && seen.isSameFile(there);
+  }
+
+  /** Other names of a file have another change time now, which this mount caused itself. */
+  private Recording linksOf(Inode inode, Homes.Home gone) throws FsException {
+    List<Homes.Home> left;
+    try (State.Held held = state.hold()) {
+      left = new ArrayList<>(step.homes.all(inode));
+    }
+    left.remove(gone);
+    if (left.isEmpty()) {
+      return Recording.NOTHING;
+    }
+    Homes.Home other = left.get(0);
+    try (SourceTree.Directory parent = step.tree.open(other.directory())) {
+      Stat stat = Step.find(parent, other.name());
+      return stat == null ? Recording.NOTHING : Step.seen(inode.number(), stat);
+    }
+  }
+
+  /** The name belongs to somebody else now. */
+  private Recording lost(Inode inode, Homes.Home home) {
+    return update -> {
+      Inode now = update.find(inode.number());
+      if (now != null) {
+        Inode next = step.homes.remove(update, now, home);
+        update.put(next.hasHome() ? next : Homes.unseen(update, next));
+      }
+      step.tree.forget(home.directory());
+    };
+  }
+
+  /** The name of a node at the source that a change is about; null if it has none. */
+  private Homes.@Nullable Home home(Inode inode, long directory, FileName name) throws FsException {
+    List<Homes.Home> homes;
+    try (State.Held held = state.hold()) {
+      homes = step.homes.all(inode);
+    }
+    Homes.Home exact = new Homes.Home(directory, name);
+    if (homes.contains(exact)) {
+      return exact;
+    }
+    // A node that was kept beside another's, or that somebody else moved.
+    return homes.size() == 1 && (inode.is(Inode.ASIDE) || inode.isDirectory())
+        ? homes.get(0)
+        : null;
+  }
+
+  Recording rmdir(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    Homes.Home home = inode == null ? null : home(inode, change.directory(), change.name());
+    if (inode == null || home == null) {
+      return Recording.NOTHING;
+    }
+    Recording removed = step.removed(inode.number(), home.directory(), home.name());
+    SourceTree.Directory directory;
+    try {
+      directory = step.tree.open(home.directory());
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        return removed;
+      }
+      throw e;
+    }
+    try (directory;
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      Stat there = Step.find(directory, home.name());
+      Stat seen = inode.seen();
+      if (there == null) {
+        return removed;
+      }
+      boolean isSame = seen != null && seen.isSameFile(there);
+      if (!isSame || !tryRmdir(directory, home.name(), inode.number())) {
+        return lost(inode, home)
+            .and(step.conflict(change, "somebody else uses the directory; it was not removed"));
+      }
+      step.sync(directory);
+      return removed
+          .and(update -> step.tree.forget(inode.number()))
+          .and(step.touched(directory, home.directory(), change.sequence()));
+    }
+  }
+
+  private boolean tryRmdir(SourceTree.Directory directory, FileName name, long number)
+      throws FsException {
+    for (boolean isCleared = false; ; isCleared = true) {
+      try {
+        calls.rmdir(directory.file(), name);
+        return true;
+      } catch (FsException e) {
+        if (e.errno() != Errno.ENOTEMPTY && e.errno() != Errno.EEXIST) {
+          throw e;
+        }
+        if (isCleared || !clearTemporaries(number)) {
+          return false;
+        }
+      }
+    }
+  }
+
+  /** Copies that are not needed any more may be left in a directory. */
+  private boolean clearTemporaries(long number) throws FsException {
+    boolean[] isForeign = {false};
+    List<FileName> temporaries = new ArrayList<>();
+    try (SourceTree.Directory inside = step.tree.open(number)) {
+      calls.list(
+          inside.file(),
+          (name, inode, type) -> {
+            if (copies.isOurs(name)) {
+              temporaries.add(name);
+            } else {
+              isForeign[0] = true;
+            }
+          });
+      if (isForeign[0]) {
+        return false;
+      }
+      for (FileName name : temporaries) {
+        calls.unlink(inside.file(), name);
+      }
+    }
+    return true;
+  }
+
+  // ---- attributes
+
+  Recording attributes(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (inode == null || (!inode.hasHome() && inode.number() != WritableFileSystem.ROOT)) {
+      return Recording.NOTHING;
+    }
+    boolean isRoot = inode.number() == WritableFileSystem.ROOT;
+    try (SourceTree.Directory directory =
+        step.open(isRoot ? WritableFileSystem.ROOT : inode.homeParent())) {
+      FileName name = isRoot ? Inode.NO_NAME : inode.homeName();
+      Stat there = Step.find(directory, name);
+      Stat seen = inode.seen();
+      if (there == null || seen == null || !seen.isSameFile(there)) {
+        return step.conflict(change, "somebody else replaced it; its attributes stay");
+      }
+      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        setAttributes(directory, name, change, there);
+      }
+      return Step.seen(inode.number(), directory.status(name));
+    }
+  }
+
+  private void setAttributes(
+      SourceTree.Directory directory, FileName name, Change change, Stat there) throws FsException {
+    Attributes wanted = change.wanted();
+    int mask = change.flags();
+    Attributes found = there.attributes();
+    if ((mask & Change.OWNER) != 0
+        && (found.uid() != wanted.uid() || found.gid() != wanted.gid())) {
+      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+    }
+    boolean setsMode = (mask & (Change.MODE | Change.OWNER)) != 0;
+    if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
+      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+    }
+    if ((mask & Change.TIMES) != 0) {
+      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+    }
+  }
+
+  Recording extended(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (inode == null || !inode.hasHome()) {
+      return Recording.NOTHING;
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      FileName value = change.value();
+      FileName attribute = change.extendedName();
+      if (value != null) {
+        calls.setExtendedAttribute(directory.file(), inode.homeName(), attribute, value.bytes());
+      } else {
+        removeExtended(directory, inode.homeName(), attribute);
+      }
+      return Step.seen(inode.number(), directory.status(inode.homeName()));
+    }
+  }
+
+  private void removeExtended(SourceTree.Directory directory, FileName name, FileName attribute)
+      throws FsException {
+    try {
+      calls.removeExtendedAttribute(directory.file(), name, attribute);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENODATA) {
+        throw e;
+      }
+    }
+  }
+}

@@ -1,0 +1,614 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.time.Instant;
+import java.time.InstantSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Changes of names. Each looks at the source first, as far as it must, and then changes names,
+ * nodes and journal together. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Names {
+  private static final int TYPE_BITS = 0170000;
+  private static final int DIRECTORY = 0040000;
+  private static final int REGULAR = 0100000;
+  private static final int SYMBOLIC_LINK = 0120000;
+  private static final int SET_GROUP_ID = 02000;
+  private static final int PERMISSIONS = 07777;
+  private static final int MAX_LINKS = 65_000;
+  private static final int LINK_PERMISSIONS = 0777;
+  private static final int TARGET_MAX = 4095;
+  private static final int BLOCK_SECTORS = 8;
+  private static final int DIRECTORY_BYTES = 4096;
+
+  private final State state;
+  private final Nodes nodes;
+  private final SourceTree tree;
+  private final LiveFiles live;
+  private final Contents contents;
+  private final InstantSource clock;
+
+  Names(
+      State state,
+      Nodes nodes,
+      SourceTree tree,
+      LiveFiles live,
+      Contents contents,
+      InstantSource clock) {
+    this.state = state;
+    this.nodes = nodes;
+    this.tree = tree;
+    this.live = live;
+    this.contents = contents;
+    this.clock = clock;
+  }
+
+  // ---- what a name is
+
+  /**
+   * A name as it was found.
+   *
+   * @param inode null if there is none
+   * @param row what the tables say of the name; null if nothing
+   */
+  record Found(@Nullable Inode inode, @Nullable NameRow row) {
+    /** The last change of the name in the journal. */
+    long change() {
+      return row == null ? 0 : row.change();
+    }
+  }
+
+  /** Finds out, before the state's lock is taken, what the source has under a name. */
+  private @Nullable Inode before(long directory, FileName name) throws FsException {
+    return nodes.lookup(directory, name);
+  }
+
+  /**
+   * The name now; null if that must be found out again. The caller holds the state's lock.
+   *
+   * @param before what {@link #before} found
+   */
+  private @Nullable Found now(
+      Inode directory, FileName name, @Nullable Inode before, @Nullable Listing listing)
+      throws FsException {
+    NameRow row = state.name(directory.number(), name);
+    if (row != null) {
+      return new Found(row.isRemoved() ? null : state.inode(row.inode()), row);
+    }
+    if (listing != null && !tree.isKept(directory.number(), listing)) {
+      return null;
+    }
+    Listing.Child child = listing == null ? null : listing.find(name);
+    if (child == null) {
+      return new Found(null, null);
+    }
+    return before == null ? null : new Found(state.inode(before.number()), null);
+  }
+
+  private Inode living(long directory) throws FsException {
+    Inode inode = state.inode(directory);
+    if (inode.isRemoved()) {
+      throw new FsException(Errno.ENOENT, "directory " + directory + " was removed");
+    }
+    return inode;
+  }
+
+  /** A step that needs a name that does not exist. */
+  interface Making<T> {
+    T make(State.Update update, Inode directory, Found found) throws FsException;
+  }
+
+  <T> T makeName(long number, FileName name, Making<T> making) throws FsException {
+    Nodes.checkNewName(name);
+    while (true) {
+      Inode directory = nodes.directory(number);
+      Inode before = before(number, name);
+      Listing listing = nodes.listing(directory);
+      try (State.Held held = state.hold()) {
+        Inode parent = living(number);
+        Found found = now(parent, name, before, listing);
+        if (found != null) {
+          if (found.inode() != null) {
+            throw new FsException(Errno.EEXIST, name.toString());
+          }
+          State.Update update = state.update();
+          T made = making.make(update, parent, found);
+          update.commit();
+          return made;
+        }
+      }
+    }
+  }
+
+  // ---- making
+
+  Node mkdir(long number, FileName name, int mode, Caller caller) throws FsException {
+    return make(number, name, DIRECTORY | (mode & PERMISSIONS), 0, null, caller);
+  }
+
+  Node mknod(long number, FileName name, int mode, long device, Caller caller) throws FsException {
+    int type = (mode & TYPE_BITS) == 0 ? REGULAR : mode & TYPE_BITS;
+    if (type == DIRECTORY || type == SYMBOLIC_LINK) {
+      throw new FsException(Errno.EPERM, name.toString());
+    }
+    Node node = make(number, name, type | (mode & PERMISSIONS), device, null, caller);
+    if (type == REGULAR) {
+      live.exclusively(node.inode(), file -> contents.announce(file, caller));
+    }
+    return node;
+  }
+
+  Node symlink(long number, FileName name, FileName target, Caller caller) throws FsException {
+    if (target.size() > TARGET_MAX) {
+      throw new FsException(Errno.ENAMETOOLONG, name.toString());
+    }
+    return make(number, name, SYMBOLIC_LINK | LINK_PERMISSIONS, 0, target, caller);
+  }
+
+  private Node make(
+      long number, FileName name, int mode, long device, @Nullable FileName target, Caller caller)
+      throws FsException {
+    Long before = state.result(caller.unique());
+    if (before != null) {
+      announce(state.inode(before), caller);
+      return nodes.shown(state.inode(before));
+    }
+    Inode made =
+        makeName(
+            number,
+            name,
+            (update, directory, found) -> {
+              Inode inode = fresh(update, directory, name, mode, device, caller);
+              if (target != null) {
+                inode = inode.withTarget(target).withSize(target.size(), 0);
+              }
+              if (inode.isRegular()) {
+                // The announcement follows; there are no data.
+                update.put(Tables.WRITING, Tables.key(inode.number()), new byte[0]);
+                addName(update, directory, name, inode, found.change(), false);
+              } else {
+                inode = journalMade(update, directory, name, inode, target, caller);
+              }
+              update.put(inode);
+              update.result(caller.unique(), inode.number());
+              return inode;
+            });
+    return nodes.shown(made);
+  }
+
+  private Inode journalMade(
+      State.Update update,
+      Inode directory,
+      FileName name,
+      Inode inode,
+      @Nullable FileName target,
+      Caller caller) {
+    long sequence = update.nextSequence();
+    Change.Kind kind =
+        inode.isDirectory()
+            ? Change.Kind.MKDIR
+            : target == null ? Change.Kind.MKNOD : Change.Kind.SYMLINK;
+    Change change =
+        Change.of(sequence, kind, inode.number(), caller, clock.millis())
+            .at(directory.number(), name)
+            .with(inode.attributes(), 0);
+    update.journal(target == null ? change : change.withValue(Inode.NO_NAME, target));
+    addName(update, directory, name, inode, sequence, true);
+    return inode.withFlag(Inode.ANNOUNCED, true).withChange(sequence);
+  }
+
+  /** A node that nobody has seen yet, with rights and group as its directory gives them. */
+  Inode fresh(
+      State.Update update, Inode directory, FileName name, int mode, long device, Caller caller) {
+    Instant now = clock.instant();
+    boolean hands = (directory.attributes().mode() & SET_GROUP_ID) != 0;
+    boolean isDirectory = (mode & TYPE_BITS) == DIRECTORY;
+    int given = hands && isDirectory ? mode | SET_GROUP_ID : mode;
+    int gid = hands ? directory.attributes().gid() : caller.gid();
+    Attributes attributes =
+        new Attributes(
+            given,
+            isDirectory ? 2 : 1,
+            caller.uid(),
+            gid,
+            device,
+            isDirectory ? DIRECTORY_BYTES : 0,
+            isDirectory ? BLOCK_SECTORS : 0,
+            now,
+            now,
+            now);
+    return Inode.fresh(update.newNumber(), attributes, directory.number(), name);
+  }
+
+  /** The directory gets a name, and knows of it. */
+  void addName(
+      State.Update update,
+      Inode directory,
+      FileName name,
+      Inode inode,
+      long change,
+      boolean isAnnounced) {
+    update.name(
+        directory.number(), name, new NameRow(inode.number(), inode.type(), change, isAnnounced));
+    Inode touched = touched(directory, inode.isDirectory() ? 1 : 0);
+    update.put(isAnnounced ? touched.withChange(change) : touched);
+  }
+
+  private Inode touched(Inode directory, int moreDirectories) {
+    Instant now = clock.instant();
+    int links = directory.attributes().linkCount();
+    Inode next = links < 2 ? directory : directory.withLinks(links + moreDirectories, now);
+    return next.withTimes(now, now);
+  }
+
+  // ---- links
+
+  Node link(long number, long directoryNumber, FileName name, Caller caller) throws FsException {
+    Long before = state.result(caller.unique());
+    if (before != null) {
+      announce(state.inode(before), caller);
+      return nodes.node(before);
+    }
+    Inode linked = nodes.find(number);
+    if (linked.isDirectory()) {
+      throw new FsException(Errno.EPERM, name.toString());
+    }
+    if (linked.isRegular() && !linked.is(Inode.UNNAMED)) {
+      live.exclusively(number, file -> contents.announce(file, caller));
+    }
+    Inode made =
+        makeName(
+            directoryNumber,
+            name,
+            (update, directory, found) -> link(update, directory, name, number, found, caller));
+    if (!made.is(Inode.ANNOUNCED)) {
+      live.exclusively(number, file -> contents.announce(file, caller));
+    }
+    return nodes.node(number);
+  }
+
+  private Inode link(
+      State.Update update, Inode directory, FileName name, long number, Found found, Caller caller)
+      throws FsException {
+    Inode inode = update.inode(number);
+    int links = inode.attributes().linkCount();
+    if (links >= MAX_LINKS) {
+      throw new FsException(Errno.EMLINK, name.toString());
+    }
+    if (links == 0 && !inode.is(Inode.UNNAMED)) {
+      throw new FsException(Errno.ENOENT, name + ": the file was removed");
+    }
+    Inode next = inode.withLinks(links + 1, clock.instant());
+    if (inode.is(Inode.ANNOUNCED)) {
+      long sequence = update.nextSequence();
+      update.journal(
+          Change.of(sequence, Change.Kind.LINK, number, caller, clock.millis())
+              .at(directory.number(), name));
+      addName(update, directory, name, next, sequence, true);
+      next = next.withChange(sequence);
+    } else {
+      // A file without a name gets its first one.
+      next = next.withPlace(directory.number(), name).withFlag(Inode.UNNAMED, false);
+      addName(update, directory, name, next, found.change(), false);
+      update.delete(Tables.NAMELESS, Tables.key(number));
+    }
+    update.put(next);
+    update.result(caller.unique(), number);
+    return next;
+  }
+
+  // ---- removing
+
+  void unlink(long number, FileName name, Caller caller) throws FsException {
+    remove(number, name, false, caller);
+  }
+
+  void rmdir(long number, FileName name, Caller caller) throws FsException {
+    remove(number, name, true, caller);
+  }
+
+  private void remove(long number, FileName name, boolean isRmdir, Caller caller)
+      throws FsException {
+    if (state.result(caller.unique()) != null) {
+      return;
+    }
+    while (true) {
+      Inode directory = nodes.directory(number);
+      Inode before = before(number, name);
+      if (before == null) {
+        throw new FsException(Errno.ENOENT, name.toString());
+      }
+      checkKind(before, isRmdir, name);
+      Listing listing = nodes.listing(directory);
+      Listing inside = isRmdir ? nodes.listing(before) : null;
+      try (State.Held held = state.hold()) {
+        Found found = now(living(number), name, before, listing);
+        Inode inode = found == null ? null : found.inode();
+        if (found != null && inode == null) {
+          throw new FsException(Errno.ENOENT, name.toString());
+        }
+        if (found == null || inode == null || inode.number() != before.number()) {
+          continue;
+        }
+        if (isRmdir && inside != null && !tree.isKept(inode.number(), inside)) {
+          continue;
+        }
+        if (isRmdir && !nodes.isEmpty(inode, inside)) {
+          throw new FsException(Errno.ENOTEMPTY, name.toString());
+        }
+        State.Update update = state.update();
+        remove(update, number, name, inode, found, caller);
+        update.result(caller.unique(), inode.number());
+        update.commit();
+        return;
+      }
+    }
+  }
+
+  private static void checkKind(Inode inode, boolean isRmdir, FileName name) throws FsException {
+    if (isRmdir && !inode.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, name.toString());
+    }
+    if (!isRmdir && inode.isDirectory()) {
+      throw new FsException(Errno.EISDIR, name.toString());
+    }
+  }
+
+  private void remove(
+      State.Update update, long number, FileName name, Inode inode, Found found, Caller caller)
+      throws FsException {
+    NameRow row = found.row();
+    Inode directory = touched(update.inode(number), inode.isDirectory() ? -1 : 0);
+    if (row != null && !row.announced()) {
+      // The source never heard of the file.
+      if (row.change() > state.committed()) {
+        update.name(number, name, NameRow.removed(row.change()));
+      } else {
+        update.deleteName(number, name);
+      }
+      update.put(directory);
+    } else {
+      long sequence = update.nextSequence();
+      Change.Kind kind = inode.isDirectory() ? Change.Kind.RMDIR : Change.Kind.UNLINK;
+      update.journal(
+          Change.of(sequence, kind, inode.number(), caller, clock.millis())
+              .at(number, name)
+              .with(inode.attributes(), inode.attributes().linkCount() == 1 ? Change.LAST : 0));
+      update.name(number, name, NameRow.removed(sequence));
+      update.put(directory.withChange(sequence));
+      update.put(inode.withChange(sequence));
+    }
+    loseName(update, update.inode(inode.number()));
+  }
+
+  /** A node has a name less. */
+  private void loseName(State.Update update, Inode inode) {
+    int links = inode.isDirectory() ? 0 : inode.attributes().linkCount() - 1;
+    Inode next = inode.withLinks(links, clock.instant());
+    if (links <= 0) {
+      update.put(Tables.NAMELESS, Tables.key(inode.number()), new byte[0]);
+    }
+    update.put(next);
+  }
+
+  // ---- renaming
+
+  void rename(long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    if (flags != 0 && flags != OutputCalls.RENAME_NOREPLACE && !isExchange) {
+      throw new FsException(Errno.EINVAL, "flags of a rename: " + flags);
+    }
+    if (state.result(caller.unique()) != null) {
+      return;
+    }
+    Nodes.checkName(name);
+    if (!isExchange) {
+      Nodes.checkNewName(toName);
+    }
+    while (!tryRename(number, name, toNumber, toName, flags, caller)) {
+      // Names changed meanwhile.
+      Thread.onSpinWait();
+    }
+  }
+
+  private boolean tryRename(
+      long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    Inode directory = nodes.directory(number);
+    Inode toDirectory = nodes.directory(toNumber);
+    Inode before = before(number, name);
+    Inode toBefore = before(toNumber, toName);
+    if (before == null || (isExchange && toBefore == null)) {
+      throw new FsException(Errno.ENOENT, before == null ? name.toString() : toName.toString());
+    }
+    Listing listing = nodes.listing(directory);
+    Listing toListing = nodes.listing(toDirectory);
+    Listing inside = toBefore != null && toBefore.isDirectory() ? nodes.listing(toBefore) : null;
+    announce(before, caller);
+    if (isExchange && toBefore != null) {
+      announce(toBefore, caller);
+    }
+    try (State.Held held = state.hold()) {
+      Found from = now(living(number), name, before, listing);
+      Found to = now(living(toNumber), toName, toBefore, toListing);
+      if (from == null || to == null) {
+        return false;
+      }
+      Inode inode = from.inode();
+      Inode other = to.inode();
+      if (inode == null || inode.number() != before.number()) {
+        return false;
+      }
+      boolean isOther = other == null ? toBefore != null : !sameNumber(other, toBefore);
+      boolean isUnannounced =
+          !inode.is(Inode.ANNOUNCED) || (isExchange && other != null && !other.is(Inode.ANNOUNCED));
+      boolean isStale = inside != null && other != null && !tree.isKept(other.number(), inside);
+      if (isOther || isUnannounced || isStale) {
+        return false;
+      }
+      if (other != null && flags == OutputCalls.RENAME_NOREPLACE) {
+        throw new FsException(Errno.EEXIST, toName.toString());
+      }
+      if (other != null && other.number() == inode.number()) {
+        return true; // Two names of one file: POSIX wants nothing to happen.
+      }
+      checkNoLoop(inode, toNumber, name);
+      if (isExchange && other != null) {
+        checkNoLoop(other, number, toName);
+      } else if (other != null) {
+        checkReplaceable(inode, other, inside, toName);
+      }
+      State.Update update = state.update();
+      move(update, number, name, inode, toNumber, toName, other, to.row(), flags, caller);
+      update.result(caller.unique(), inode.number());
+      update.commit();
+      return true;
+    }
+  }
+
+  private static boolean sameNumber(Inode inode, @Nullable Inode other) {
+    return other != null && inode.number() == other.number();
+  }
+
+  private void announce(Inode inode, Caller caller) throws FsException {
+    if (inode.isRegular() && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
+      live.exclusively(inode.number(), file -> contents.announce(file, caller));
+    }
+  }
+
+  /** A directory cannot become its own descendant. */
+  private void checkNoLoop(Inode inode, long toDirectory, FileName name) throws FsException {
+    if (!inode.isDirectory()) {
+      return;
+    }
+    long at = toDirectory;
+    while (at != WritableFileSystem.ROOT && at != 0) {
+      if (at == inode.number()) {
+        throw new FsException(Errno.EINVAL, name + ": cannot be moved into itself");
+      }
+      at = state.inode(at).parent();
+    }
+  }
+
+  private void checkReplaceable(Inode inode, Inode other, @Nullable Listing inside, FileName toName)
+      throws FsException {
+    if (inode.isDirectory() && !other.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, toName.toString());
+    }
+    if (!inode.isDirectory() && other.isDirectory()) {
+      throw new FsException(Errno.EISDIR, toName.toString());
+    }
+    if (other.isDirectory() && !nodes.isEmpty(other, inside)) {
+      throw new FsException(Errno.ENOTEMPTY, toName.toString());
+    }
+  }
+
+  private void move(
+      State.Update update,
+      long number,
+      FileName name,
+      Inode inode,
+      long toNumber,
+      FileName toName,
+      @Nullable Inode other,
+      @Nullable NameRow toRow,
+      int flags,
+      Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    Instant now = clock.instant();
+    long sequence = update.nextSequence();
+    // A file that the source never heard of needs no removal there.
+    boolean isKnown = other != null && (toRow == null || toRow.announced());
+    update.journal(
+        Change.of(sequence, Change.Kind.RENAME, inode.number(), caller, clock.millis())
+            .at(number, name)
+            .to(toNumber, toName, isKnown && other != null ? other.number() : 0, flags));
+    update.name(toNumber, toName, new NameRow(inode.number(), inode.type(), sequence, true));
+    update.name(
+        number,
+        name,
+        isExchange && other != null
+            ? new NameRow(other.number(), other.type(), sequence, true)
+            : NameRow.removed(sequence));
+    int fromLinks = inode.isDirectory() ? -1 : 0;
+    int toLinks = inode.isDirectory() ? 1 : 0;
+    if (other != null && other.isDirectory()) {
+      toLinks--;
+      fromLinks += isExchange ? 1 : 0;
+    }
+    update.put(touched(update.inode(number), fromLinks).withChange(sequence));
+    update.put(touched(update.inode(toNumber), toLinks).withChange(sequence));
+    Inode moved = update.inode(inode.number());
+    update.put(
+        moved
+            .withPlace(toNumber, toName)
+            .withTimes(moved.attributes().modificationTime(), now)
+            .withChange(sequence));
+    if (other == null) {
+      return;
+    }
+    Inode rest = update.inode(other.number());
+    if (isExchange) {
+      update.put(
+          rest.withPlace(number, name)
+              .withTimes(rest.attributes().modificationTime(), now)
+              .withChange(sequence));
+    } else {
+      loseName(update, isKnown ? rest.withChange(sequence) : rest);
+    }
+  }
+
+  // ---- what nobody needs any more
+
+  /** The kernel has forgotten a node. */
+  void forget(long number) throws FsException {
+    Inode known = state.find(number);
+    if (known == null || !known.isRemoved()) {
+      return;
+    }
+    live.exclusively(
+        number,
+        file -> {
+          try (State.Held held = state.hold()) {
+            Inode inode = state.find(number);
+            if (inode != null && inode.isRemoved()) {
+              State.Update update = state.update();
+              forget(update, inode);
+              update.commit();
+            }
+            return number;
+          }
+        });
+  }
+
+  private void forget(State.Update update, Inode inode) throws FsException {
+    contents.drop(update, inode);
+    Inode next = inode.withData(0, 0, -1).withFlag(Inode.WRITING, false);
+    update.delete(Tables.WRITING, Tables.key(inode.number()));
+    update.delete(Tables.NAMELESS, Tables.key(inode.number()));
+    if (next.change() > state.committed() || next.contentChange() > state.committed()) {
+      update.put(next.withFlag(Inode.FORGOTTEN, true));
+    } else {
+      removeNode(update, next);
+    }
+  }
+
+  /** Removes all traces of a node without names. */
+  static void removeNode(State.Update update, Inode inode) {
+    Stat seen = inode.seen();
+    if (seen != null) {
+      update.delete(Tables.SOURCES, Tables.key(seen.device(), seen.inode()));
+    }
+    update.remove(inode.number());
+  }
+}

@@ -1,0 +1,451 @@
+package io.pmfs.writable;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Names and attributes as the mount shows them: the source, with the changes over it that the
+ * source does not have yet. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Nodes {
+  /** Numbers of files that were first seen at the source: this bit and their number there. */
+  static final long SOURCE = 1L << 61;
+
+  private static final int NAME_MAX = 255;
+  private static final int LISTED_AT_ONCE = 128;
+  private static final int KEPT_HINTS = 50_000;
+
+  private final State state;
+  private final SourceTree tree;
+  private final LiveFiles live;
+  private final Contents contents;
+
+  /** Where files lie that were listed, but not looked up. */
+  private final Cache<Long, Hint> hints = CacheBuilder.newBuilder().maximumSize(KEPT_HINTS).build();
+
+  private record Hint(long directory, FileName name) {}
+
+  Nodes(State state, SourceTree tree, LiveFiles live, Contents contents) {
+    this.state = state;
+    this.tree = tree;
+    this.live = live;
+    this.contents = contents;
+  }
+
+  // ---- names
+
+  static void checkName(FileName name) throws FsException {
+    if (name.size() > NAME_MAX) {
+      throw new FsException(Errno.ENAMETOOLONG, name.toString());
+    }
+  }
+
+  /** Names of unfinished copies are not for others. */
+  static void checkNewName(FileName name) throws FsException {
+    checkName(name);
+    if (SourceTree.isTemporary(name)) {
+      throw new FsException(Errno.EPERM, name + ": the name is reserved");
+    }
+  }
+
+  /** The directory with this number. */
+  Inode directory(long number) throws FsException {
+    Inode inode = find(number);
+    if (!inode.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, "inode " + number);
+    }
+    return inode;
+  }
+
+  /** A node that the kernel knows, from a lookup or from a listing. */
+  Inode find(long number) throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null) {
+      return inode;
+    }
+    if (number == WritableFileSystem.ROOT) {
+      return createRoot();
+    }
+    Hint hint = hints.getIfPresent(number);
+    Inode found = hint == null ? null : lookup(hint.directory(), hint.name());
+    if (found == null || found.number() != number) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    return found;
+  }
+
+  private Inode createRoot() throws FsException {
+    Stat stat = tree.rootStatus();
+    try (State.Held held = state.hold()) {
+      Inode before = state.find(WritableFileSystem.ROOT);
+      if (before != null) {
+        return before;
+      }
+      Inode root =
+          Inode.found(WritableFileSystem.ROOT, stat, WritableFileSystem.ROOT, Inode.NO_NAME);
+      State.Update update = state.update();
+      update.put(root);
+      update.put(
+          Tables.SOURCES,
+          Tables.key(stat.device(), stat.inode()),
+          Tables.key(WritableFileSystem.ROOT));
+      update.commit();
+      return root;
+    }
+  }
+
+  /** What the source has in a directory; null if the directory is not there. */
+  @Nullable Listing listing(Inode directory) throws FsException {
+    return directory.number() == WritableFileSystem.ROOT || directory.hasHome()
+        ? tree.listing(directory.number())
+        : null;
+  }
+
+  /** Finds a name; null if there is none. */
+  @Nullable Inode lookup(long directoryNumber, FileName name) throws FsException {
+    checkName(name);
+    Inode directory = directory(directoryNumber);
+    while (true) {
+      NameRow row = state.name(directoryNumber, name);
+      if (row != null) {
+        return row.isRemoved() ? null : state.find(row.inode());
+      }
+      Listing listing = listing(directory);
+      if (listing == null || listing.find(name) == null) {
+        // A name leaves the tables when the source has it: look there again.
+        if (state.name(directoryNumber, name) == null
+            && (listing == null || tree.isKept(directoryNumber, listing))) {
+          return null;
+        }
+        continue;
+      }
+      Stat stat = statusOf(directoryNumber, name, listing);
+      if (stat == null) {
+        return null;
+      }
+      Inode found = adopt(directoryNumber, name, stat);
+      if (found != null) {
+        return found;
+      }
+    }
+  }
+
+  private @Nullable Stat statusOf(long directory, FileName name, Listing listing)
+      throws FsException {
+    try (SourceTree.Directory opened = tree.open(directory)) {
+      return opened.status(name);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      listing.remove(name);
+      return null;
+    }
+  }
+
+  /**
+   * The node of a file of the source.
+   *
+   * @return null if the name was changed in the mount meanwhile
+   */
+  private @Nullable Inode adopt(long directory, FileName name, Stat stat) throws FsException {
+    try (State.Held held = state.hold()) {
+      if (state.name(directory, name) != null) {
+        return null;
+      }
+      State.Update update = state.update();
+      long number = numberOf(stat, update);
+      Inode known = state.find(number);
+      Inode next =
+          known == null
+              ? Inode.found(number, stat, directory, name)
+              : refreshed(known, stat, directory, name);
+      if (!next.equals(known)) {
+        update.put(next);
+        dropStale(update, known, next);
+        update.commit();
+      }
+      tree.markChecked(number);
+      return next;
+    }
+  }
+
+  /** The number of a file of the source; a new one if its usual one belongs to another file. */
+  private long numberOf(Stat stat, State.Update update) throws FsException {
+    byte[] key = Tables.key(stat.device(), stat.inode());
+    byte[] row = state.get(Tables.SOURCES, key);
+    long usual =
+        stat.device() == 0 && stat.inode() > 0 && stat.inode() < SOURCE ? SOURCE | stat.inode() : 0;
+    long candidate = row == null ? usual : Tables.first(row);
+    if (candidate != 0) {
+      Inode known = state.find(candidate);
+      Stat seen = known == null ? null : known.seen();
+      if (known == null ? row == null : seen != null && seen.isSameFile(stat)) {
+        return candidate;
+      }
+    }
+    long number = update.newNumber();
+    update.put(Tables.SOURCES, key, Tables.key(number));
+    return number;
+  }
+
+  /** What the number of a listed name will be when it is looked up, if nothing changes. */
+  private long listedNumber(Listing.Child child) throws FsException {
+    byte[] row = state.get(Tables.SOURCES, Tables.key(0, child.inode()));
+    return row == null ? SOURCE | child.inode() : Tables.first(row);
+  }
+
+  private Inode refreshed(Inode known, Stat stat, long directory, FileName name) {
+    Inode next = known;
+    boolean isBusy = state.isBusy(known);
+    Stat seen = known.seen();
+    if (!isBusy && (seen == null || !seen.isUnchanged(stat))) {
+      next = changedAtSource(next, stat);
+    }
+    boolean isThere = known.homeParent() == directory && known.homeName().equals(name);
+    if (!isThere && !isBusy && stat.attributes().linkCount() <= 1) {
+      next = next.withHome(directory, name).withPlace(directory, name);
+    }
+    return next;
+  }
+
+  /** Somebody else changed a file at the source: the mount shows it as it is there. */
+  private static Inode changedAtSource(Inode known, Stat stat) {
+    Stat seen = known.seen();
+    boolean hasSameContent = seen != null && seen.hasSameContent(stat);
+    Inode next = known.with(stat.attributes()).withSeen(stat);
+    return hasSameContent || known.isDirectory() ? next : next.withData(0, 0, -1);
+  }
+
+  private void dropStale(State.Update update, @Nullable Inode before, Inode after)
+      throws FsException {
+    if (before != null && before.generation() != 0 && after.generation() == 0) {
+      contents.drop(update, before);
+    }
+  }
+
+  // ---- attributes
+
+  /** A node with its present attributes, which somebody else may have changed at the source. */
+  Node node(long number) throws FsException {
+    return shown(refresh(find(number)));
+  }
+
+  /** The same without a look at the source. */
+  Node shown(Inode inode) throws FsException {
+    if (!inode.isRegular() || !inode.is(Inode.WRITING)) {
+      return new Node(inode.number(), inode.attributes());
+    }
+    LiveFile file = live.acquire(inode.number());
+    try {
+      return new Node(inode.number(), attributes(file, inode));
+    } finally {
+      live.release(file);
+    }
+  }
+
+  private Attributes attributes(LiveFile file, Inode inode) throws FsException {
+    if (file.size >= 0) {
+      return Contents.attributes(file, inode);
+    }
+    file.lock.writeLock().lock();
+    try {
+      Inode now = state.inode(inode.number());
+      if (!now.is(Inode.WRITING)) {
+        return now.attributes();
+      }
+      contents.load(file, now);
+      return Contents.attributes(file, now);
+    } finally {
+      file.lock.writeLock().unlock();
+    }
+  }
+
+  /** Looks whether somebody else changed a file at the source, at most once in a moment. */
+  Inode refresh(Inode inode) throws FsException {
+    boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
+    if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
+      return inode;
+    }
+    Stat stat;
+    try {
+      stat = tree.statusAtHome(inode);
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR) {
+        return vanished(inode, e);
+      }
+      throw e;
+    }
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(inode.number());
+      Stat seen = now.seen();
+      boolean isElsewhere =
+          now.homeParent() != inode.homeParent() || !now.homeName().equals(inode.homeName());
+      if (state.isBusy(now) || isElsewhere) {
+        return now;
+      }
+      tree.markChecked(inode.number());
+      if (seen != null && seen.isUnchanged(stat)) {
+        return now;
+      }
+      if (seen != null && !seen.isSameFile(stat)) {
+        throw new FsException(Errno.ESTALE, inode.homeName() + ": replaced at the source");
+      }
+      State.Update update = state.update();
+      Inode next = changedAtSource(now, stat);
+      update.put(next);
+      dropStale(update, now, next);
+      update.commit();
+      return next;
+    }
+  }
+
+  private Inode vanished(Inode inode, FsException why) throws FsException {
+    Inode now = state.inode(inode.number());
+    if (state.isBusy(now) || now.isRemoved()) {
+      return now;
+    }
+    throw new FsException(Errno.ESTALE, inode.homeName() + ": gone from the source", why);
+  }
+
+  // ---- listings
+
+  /** Passes the entries of a directory behind a position. */
+  void list(long number, long position, EntryConsumer entries) throws FsException {
+    Inode directory = directory(number);
+    long from = position + 1;
+    while (from > 0) {
+      Listing listing = directory.isRemoved() ? null : listing(directory);
+      List<Entry> found;
+      try (State.Held held = state.hold()) {
+        found = entries(number, listing, from);
+      }
+      for (Entry entry : found) {
+        if (!entries.accept(entry)) {
+          return;
+        }
+        from = entry.position() + 1;
+      }
+      if (found.size() < LISTED_AT_ONCE) {
+        return;
+      }
+    }
+  }
+
+  /** Some entries at or behind a position, in order. */
+  private List<Entry> entries(long directory, @Nullable Listing listing, long from)
+      throws FsException {
+    List<Entry> found = new ArrayList<>();
+    long at = from;
+    while (found.size() < LISTED_AT_ONCE && at > 0) {
+      List<Listing.Child> below =
+          listing == null ? List.of() : listing.from(at, 2 * LISTED_AT_ONCE);
+      long[] end = {
+        below.size() < 2 * LISTED_AT_ONCE ? Long.MAX_VALUE : below.get(below.size() - 1).position()
+      };
+      List<Listing.Child> names = new ArrayList<>();
+      List<NameRow> rows = new ArrayList<>();
+      readRows(directory, at, end, names, rows);
+      merge(directory, below, names, rows, end[0], found);
+      at = end[0] == Long.MAX_VALUE ? 0 : end[0];
+    }
+    return found.size() > LISTED_AT_ONCE ? cut(found) : found;
+  }
+
+  /** Reads changed names before the end, which comes nearer if there are many. */
+  private void readRows(
+      long directory, long at, long[] end, List<Listing.Child> names, List<NameRow> rows)
+      throws FsException {
+    state.scanGroup(
+        Tables.NAMES,
+        Tables.key(directory, at),
+        (key, value) -> {
+          long position = Tables.second(key);
+          if (Tables.first(key) != directory || position >= end[0]) {
+            return false;
+          }
+          if (names.size() >= 2 * LISTED_AT_ONCE
+              && position != names.get(names.size() - 1).position()) {
+            end[0] = position;
+            return false;
+          }
+          names.add(new Listing.Child(position, Tables.nameIn(key, 2 * Long.BYTES), 0, null));
+          rows.add(NameRow.decode(value));
+          return true;
+        });
+  }
+
+  private void merge(
+      long directory,
+      List<Listing.Child> below,
+      List<Listing.Child> names,
+      List<NameRow> rows,
+      long end,
+      List<Entry> found)
+      throws FsException {
+    int row = 0;
+    for (Listing.Child child : below) {
+      if (child.position() >= end) {
+        break;
+      }
+      boolean isHidden = false;
+      while (row < names.size() && order(names.get(row), child) <= 0) {
+        isHidden = order(names.get(row), child) == 0;
+        add(names.get(row), rows.get(row), found);
+        row++;
+      }
+      if (!isHidden) {
+        addListed(directory, child, found);
+      }
+    }
+    for (; row < names.size(); row++) {
+      add(names.get(row), rows.get(row), found);
+    }
+  }
+
+  private static int order(Listing.Child one, Listing.Child other) {
+    int positions = Long.compare(one.position(), other.position());
+    return positions != 0 ? positions : one.name().compareTo(other.name());
+  }
+
+  private static void add(Listing.Child name, NameRow row, List<Entry> found) {
+    if (!row.isRemoved()) {
+      found.add(new Entry(name.name(), row.inode(), row.type(), name.position()));
+    }
+  }
+
+  private void addListed(long directory, Listing.Child child, List<Entry> found)
+      throws FsException {
+    long number = listedNumber(child);
+    hints.put(number, new Hint(directory, child.name()));
+    FileType type = child.type();
+    found.add(
+        new Entry(child.name(), number, type == null ? FileType.REGULAR : type, child.position()));
+  }
+
+  /** Ends between two positions, so that no entry is lost where the next listing begins. */
+  private static List<Entry> cut(List<Entry> found) {
+    int size = LISTED_AT_ONCE;
+    while (size < found.size() && found.get(size).position() == found.get(size - 1).position()) {
+      size++;
+    }
+    return found.subList(0, size);
+  }
+
+  /** Whether a directory has no entries. */
+  boolean isEmpty(Inode directory, @Nullable Listing listing) throws FsException {
+    return entries(directory.number(), listing, 1).isEmpty();
+  }
+}

@@ -1,0 +1,229 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Step.Recording;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Renames at the source. Used by one thread. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class RenameStep {
+  private final Step step;
+  private final State state;
+  private final OutputCalls calls;
+
+  RenameStep(Step step) {
+    this.step = step;
+    this.state = step.state;
+    this.calls = step.calls;
+  }
+
+  Recording apply(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    Homes.Home from = inode == null ? null : home(inode, change.directory(), change.name());
+    if (inode == null || from == null) {
+      return Recording.NOTHING;
+    }
+    try (SourceTree.Directory directory = step.open(from.directory());
+        SourceTree.Directory to = step.open(change.toDirectory())) {
+      Inode other = change.other() == 0 ? null : state.find(change.other());
+      if (change.flags() == OutputCalls.RENAME_EXCHANGE && other != null) {
+        return exchange(change, inode, other, directory, to);
+      }
+      return move(change, inode, from, other, directory, to);
+    }
+  }
+
+  private Homes.@Nullable Home home(Inode inode, long directory, FileName name) throws FsException {
+    try (State.Held held = state.hold()) {
+      Homes.Home exact = new Homes.Home(directory, name);
+      List<Homes.Home> homes = step.homes.all(inode);
+      if (homes.contains(exact)) {
+        return exact;
+      }
+      return homes.size() == 1 ? homes.get(0) : null;
+    }
+  }
+
+  // ---- one name
+
+  private Recording move(
+      Change change,
+      Inode inode,
+      Homes.Home from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to)
+      throws FsException {
+    FileName toName = change.toName();
+    Stat moving = Step.find(directory, from.name());
+    Stat seen = inode.seen();
+    Stat target = Step.find(to, toName);
+    if (moving == null || seen == null || !seen.isSameFile(moving)) {
+      if (target != null && seen != null && seen.isSameFile(target)) {
+        return moved(change, inode, from, other, directory, to, toName); // Done before a death.
+      }
+      return vanished(change, inode, from);
+    }
+    if (target != null && target.isSameFile(moving)) {
+      // Two names of one file: the call would do nothing, but the mount has lost one of them.
+      calls.unlink(directory.file(), from.name());
+      return moved(change, inode, from, other, directory, to, toName);
+    }
+    if (tryMove(change, from, other, directory, to, target)) {
+      return moved(change, inode, from, other, directory, to, toName);
+    }
+    FileName beside =
+        step.makeBeside(toName, free -> step.renameFree(directory, from.name(), to, free));
+    return moved(change, inode, from, null, directory, to, beside)
+        .and(Step.aside(inode.number()))
+        .and(
+            update -> {
+              Inode now = update.inode(inode.number());
+              if (!now.isRemoved()) {
+                update.put(now.withPlace(change.toDirectory(), beside));
+              }
+              step.tree.forget(change.toDirectory());
+            })
+        .and(step.conflict(change, "somebody else changed it; kept as " + beside));
+  }
+
+  private boolean tryMove(
+      Change change,
+      Homes.Home from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      @Nullable Stat target)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      if (target == null) {
+        return step.renameFree(directory, from.name(), to, change.toName());
+      }
+      Stat expected = other == null ? null : other.seen();
+      boolean isExpected =
+          other != null
+              && expected != null
+              && isAt(other, change.toDirectory(), change.toName())
+              && (other.isRegular()
+                  ? expected.hasSameContent(target)
+                  : expected.isSameFile(target));
+      if (!isExpected) {
+        return false;
+      }
+      calls.rename(directory.file(), from.name(), to.file(), change.toName(), 0);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOTEMPTY || e.errno() == Errno.EEXIST) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  private boolean isAt(Inode inode, long directory, FileName name) throws FsException {
+    try (State.Held held = state.hold()) {
+      return step.homes.has(inode, directory, name);
+    }
+  }
+
+  private Recording moved(
+      Change change,
+      Inode inode,
+      Homes.Home from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      FileName name)
+      throws FsException {
+    step.sync(to);
+    if (from.directory() != change.toDirectory()) {
+      step.sync(directory);
+    }
+    Stat stat = to.status(name);
+    Homes.Home there = new Homes.Home(change.toDirectory(), name);
+    Recording replaced =
+        other == null ? Recording.NOTHING : step.removed(other.number(), there.directory(), name);
+    return replaced
+        .and(update -> listed(from, there, stat))
+        .and(
+            update -> {
+              Inode now = update.inode(inode.number());
+              Inode next = step.homes.move(update, now, from, there);
+              update.put(Homes.seen(update, next, stat));
+              step.tree.markChecked(inode.number());
+            })
+        .and(step.touched(directory, from.directory(), change.sequence()))
+        .and(step.touched(to, there.directory(), change.sequence()));
+  }
+
+  private void listed(Homes.Home from, Homes.Home to, Stat stat) {
+    Listing left = step.tree.known(from.directory());
+    if (left != null) {
+      left.remove(from.name());
+    }
+    Listing entered = step.tree.known(to.directory());
+    if (entered != null) {
+      entered.add(to.name(), stat.inode(), stat.attributes().type());
+    }
+  }
+
+  /** Somebody else removed or replaced the file before it could be renamed. */
+  private Recording vanished(Change change, Inode inode, Homes.Home from) throws FsException {
+    return step.conflict(change, "somebody else removed or replaced it before it was renamed")
+        .and(
+            update -> {
+              Inode now = step.homes.clear(update, update.inode(inode.number()));
+              update.put(Homes.unseen(update, now));
+              step.tree.forget(from.directory());
+            });
+  }
+
+  // ---- two names
+
+  private Recording exchange(
+      Change change,
+      Inode inode,
+      Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to)
+      throws FsException {
+    FileName name = change.name();
+    FileName toName = change.toName();
+    Stat first = Step.find(directory, name);
+    Stat second = Step.find(to, toName);
+    Stat seen = inode.seen();
+    Stat otherSeen = other.seen();
+    if (first == null || second == null || seen == null || otherSeen == null) {
+      return vanished(change, inode, new Homes.Home(change.directory(), name));
+    }
+    boolean isDone = seen.isSameFile(second) && otherSeen.isSameFile(first);
+    if (!isDone && !(seen.isSameFile(first) && otherSeen.isSameFile(second))) {
+      return step.conflict(change, "somebody else replaced one of two files to be exchanged");
+    }
+    if (!isDone) {
+      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        calls.rename(directory.file(), name, to.file(), toName, OutputCalls.RENAME_EXCHANGE);
+      }
+    }
+    step.sync(directory);
+    step.sync(to);
+    Stat now = to.status(toName);
+    Stat otherNow = directory.status(name);
+    Homes.Home from = new Homes.Home(change.directory(), name);
+    Homes.Home there = new Homes.Home(change.toDirectory(), toName);
+    return update -> {
+      listed(new Homes.Home(from.directory(), name), there, now);
+      Listing left = step.tree.known(from.directory());
+      if (left != null) {
+        left.add(name, otherNow.inode(), otherNow.attributes().type());
+      }
+      Inode moved = step.homes.move(update, update.inode(inode.number()), from, there);
+      update.put(Homes.seen(update, moved, now));
+      Inode back = step.homes.move(update, update.inode(other.number()), there, from);
+      update.put(Homes.seen(update, back, otherNow));
+    };
+  }
+}

@@ -1,0 +1,163 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.time.Instant;
+import java.time.InstantSource;
+
+/** Changes of attributes: rights, owners and times. Safe for use by many threads. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Rights {
+  private static final int SET_USER_ID = 04000;
+  private static final int SET_GROUP_ID = 02000;
+  private static final int GROUP_EXECUTE = 010;
+  private static final int PERMISSIONS = 07777;
+
+  private final State state;
+  private final Nodes nodes;
+  private final LiveFiles live;
+  private final LocalFiles local;
+  private final Contents contents;
+  private final OutputCalls calls;
+  private final InstantSource clock;
+
+  Rights(
+      State state,
+      Nodes nodes,
+      LiveFiles live,
+      LocalFiles local,
+      Contents contents,
+      OutputCalls calls,
+      InstantSource clock) {
+    this.state = state;
+    this.nodes = nodes;
+    this.live = live;
+    this.local = local;
+    this.contents = contents;
+    this.calls = calls;
+    this.clock = clock;
+  }
+
+  /** Drops the bits that a change by an ordinary user drops, as Linux does. */
+  void clearSetId(Inode inode, Caller caller) throws FsException {
+    Attributes attributes = inode.attributes();
+    int mode = withoutSetId(attributes, attributes.mode(), attributes.gid(), caller);
+    if (mode != attributes.mode()) {
+      change(
+          inode.number(),
+          new NewAttributes(mode & PERMISSIONS, null, null, null, null, null, 0, false),
+          new Caller(0, caller.uid(), caller.gid(), caller.pid()));
+    }
+  }
+
+  private int withoutSetId(Attributes before, int mode, int gid, Caller caller) {
+    if (before.type() == FileType.DIRECTORY) {
+      return mode;
+    }
+    int next = mode & ~SET_USER_ID;
+    boolean drops =
+        (mode & GROUP_EXECUTE) != 0
+            || (caller.uid() != 0
+                && !calls.isInGroup(caller.pid(), caller.uid(), caller.gid(), gid));
+    return drops ? next & ~SET_GROUP_ID : next;
+  }
+
+  /** Changes everything but the size. */
+  Node change(long number, NewAttributes wanted, Caller caller) throws FsException {
+    Inode inode = nodes.refresh(nodes.find(number));
+    if (!inode.isRegular()) {
+      return nodes.shown(changeRecorded(number, wanted, caller));
+    }
+    LiveFile file = live.acquire(number);
+    file.lock.writeLock().lock();
+    try {
+      Inode before = state.inode(number);
+      contents.load(file, before);
+      Inode next = changeRecorded(number, wanted, caller);
+      if (next.is(Inode.WRITING)) {
+        setLiveTimes(file, next, wanted);
+      }
+      return nodes.shown(next);
+    } finally {
+      file.lock.writeLock().unlock();
+      live.release(file);
+    }
+  }
+
+  /** The data file has the same time, so that the next process does not take it for a write. */
+  private void setLiveTimes(LiveFile file, Inode next, NewAttributes wanted) throws FsException {
+    Instant modified = wanted.modificationTime();
+    file.changed = next.attributes().changeTime();
+    if (modified != null) {
+      file.modified = modified;
+      local.setTimes(
+          file.place, next.number(), next.generation(), next.attributes().accessTime(), modified);
+    }
+  }
+
+  private Inode changeRecorded(long number, NewAttributes wanted, Caller caller)
+      throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode inode = state.inode(number);
+      Attributes before = inode.attributes();
+      Attributes after = changed(before, wanted, caller);
+      int mask = mask(before, after, wanted);
+      State.Update update = state.update();
+      Inode next = inode.with(after);
+      if (mask != 0 && inode.is(Inode.ANNOUNCED) && !inode.isRemoved()) {
+        long sequence = update.nextSequence();
+        update.journal(
+            Change.of(sequence, Change.Kind.ATTRIBUTES, number, caller, clock.millis())
+                .with(after, mask));
+        next = next.withChange(sequence);
+      }
+      update.put(next);
+      update.commit();
+      return next;
+    }
+  }
+
+  private static int mask(Attributes before, Attributes after, NewAttributes wanted) {
+    int mask = before.mode() != after.mode() || wanted.mode() != null ? Change.MODE : 0;
+    if (wanted.uid() != null || wanted.gid() != null) {
+      mask |= Change.OWNER;
+    }
+    if (wanted.accessTime() != null || wanted.modificationTime() != null) {
+      mask |= Change.TIMES;
+    }
+    return mask;
+  }
+
+  private Attributes changed(Attributes before, NewAttributes wanted, Caller caller)
+      throws FsException {
+    Integer uid = wanted.uid();
+    Integer gid = wanted.gid();
+    Integer mode = wanted.mode();
+    if (mode != null && before.type() == FileType.SYMBOLIC_LINK) {
+      throw new FsException(Errno.EOPNOTSUPP, "mode of a symbolic link");
+    }
+    int nextMode =
+        mode == null ? before.mode() : (before.mode() & ~PERMISSIONS) | (mode & PERMISSIONS);
+    if (wanted.clearSetId() && mode == null) {
+      nextMode = withoutSetId(before, nextMode, before.gid(), caller);
+    }
+    Instant access = wanted.accessTime();
+    Instant modified = wanted.modificationTime();
+    return new Attributes(
+        nextMode,
+        before.linkCount(),
+        uid == null ? before.uid() : uid,
+        gid == null ? before.gid() : gid,
+        before.device(),
+        before.size(),
+        before.blocks(),
+        access == null ? before.accessTime() : access,
+        modified == null ? before.modificationTime() : modified,
+        clock.instant());
+  }
+}

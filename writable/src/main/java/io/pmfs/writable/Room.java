@@ -1,0 +1,217 @@
+package io.pmfs.writable;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.ArrayList;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes room for data files: removes those that nobody needs, forgets those that the source has
+ * too, and lets writers wait for the source. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Room {
+  private static final Logger log = LoggerFactory.getLogger(Room.class);
+
+  private static final int AT_ONCE = 64;
+  private static final long WAIT_MILLIS = 500;
+
+  private final State state;
+  private final LocalFiles local;
+  private LiveFiles live;
+  private long garbageFrom; // GUARDED_BY(this)
+  private long cleanFrom; // GUARDED_BY(this)
+
+  /** A data file that may go. */
+  private record Item(long key, long number, long generation, int place) {
+    byte[] encode() {
+      return new Encoder().number(number).number(generation).number(place).toBytes();
+    }
+
+    static Item decode(byte[] key, byte[] value) {
+      Decoder in = new Decoder(value);
+      return new Item(Tables.first(key), in.number(), in.number(), in.small());
+    }
+  }
+
+  Room(State state, LocalFiles local) {
+    this.state = state;
+    this.local = local;
+    this.live = new LiveFiles(file -> {});
+  }
+
+  /** The files that may be in use. Called once, before anything else. */
+  void use(LiveFiles files) {
+    live = files;
+  }
+
+  // ---- what is needed no more
+
+  /** The data file goes with this update. */
+  void discard(State.Update update, long number, long generation, int place) {
+    update.delete(Tables.DATA, Tables.key(number, generation));
+    garbage(update, number, generation, place);
+  }
+
+  private static void garbage(State.Update update, long number, long generation, int place) {
+    long key = update.newNumber();
+    update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
+  }
+
+  /** The data file is the same as what the source has since this change. */
+  static void clean(State.Update update, long number, long generation, int place) {
+    long key = update.newNumber();
+    update.put(Tables.CLEAN, Tables.key(key), new Item(key, number, generation, place).encode());
+  }
+
+  /** What a former process was filling is incomplete. */
+  void begin() throws FsException {
+    List<byte[]> keys = new ArrayList<>();
+    List<Integer> places = new ArrayList<>();
+    state.scan(
+        Tables.COPYING,
+        new byte[0],
+        (key, value) -> {
+          keys.add(key);
+          places.add(new Decoder(value).small());
+          return true;
+        });
+    if (keys.isEmpty()) {
+      return;
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (int i = 0; i < keys.size(); i++) {
+        update.delete(Tables.COPYING, keys.get(i));
+        garbage(update, Tables.first(keys.get(i)), Tables.second(keys.get(i)), places.get(i));
+      }
+      update.commit();
+    }
+  }
+
+  /** Removes some data files; returns whether there were any. */
+  synchronized boolean collect() throws FsException {
+    List<Item> items = new ArrayList<>();
+    state.scan(
+        Tables.GARBAGE,
+        Tables.key(garbageFrom),
+        (key, value) -> {
+          items.add(Item.decode(key, value));
+          return items.size() < AT_ONCE;
+        });
+    if (items.isEmpty()) {
+      return false;
+    }
+    for (Item item : items) {
+      local.remove(item.place(), item.number(), item.generation());
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (Item item : items) {
+        update.delete(Tables.GARBAGE, Tables.key(item.key()));
+      }
+      update.commit();
+    }
+    garbageFrom = items.get(items.size() - 1).key() + 1;
+    state.wake();
+    return true;
+  }
+
+  // ---- what the source has too
+
+  /** Forgets some data files that the source has too; returns whether there were any. */
+  private synchronized boolean evict() throws FsException {
+    List<Item> items = new ArrayList<>();
+    state.scan(
+        Tables.CLEAN,
+        Tables.key(cleanFrom),
+        (key, value) -> {
+          items.add(Item.decode(key, value));
+          return items.size() < AT_ONCE;
+        });
+    if (items.isEmpty()) {
+      return false;
+    }
+    for (Item item : items) {
+      evict(item);
+    }
+    cleanFrom = items.get(items.size() - 1).key() + 1;
+    return true;
+  }
+
+  private void evict(Item item) throws FsException {
+    LiveFile file = live.acquire(item.number());
+    try {
+      if (!file.lock.writeLock().tryLock()) {
+        return; // In use: it stays until it is written again.
+      }
+      try (State.Held held = state.hold()) {
+        State.Update update = state.update();
+        update.delete(Tables.CLEAN, Tables.key(item.key()));
+        Inode inode = state.find(item.number());
+        if (inode != null
+            && inode.generation() == item.generation()
+            && !state.isBusy(inode)
+            && inode.hasHome()
+            && inode.drainedSize() == inode.attributes().size()) {
+          update.put(inode.withData(0, 0, -1));
+          discard(update, item.number(), item.generation(), item.place());
+        }
+        update.commit();
+      } finally {
+        file.lock.writeLock().unlock();
+      }
+    } finally {
+      live.release(file);
+    }
+  }
+
+  // ---- room for more
+
+  /**
+   * The place for a new data file; waits while there is none. The caller holds the lock of the
+   * file, but not that of the state.
+   */
+  int placeFor(long bytes) throws FsException {
+    int place = local.placeWithRoom(bytes);
+    while (place < 0 && makeRoom()) {
+      place = local.placeWithRoom(bytes);
+    }
+    return place < 0 ? local.placeCount() - 1 : place;
+  }
+
+  /** The place for a file that has no data yet. */
+  int placeForNew() {
+    return Math.max(0, local.placeWithRoom(0));
+  }
+
+  /**
+   * Waits until a file's place has room for more bytes, or nothing that could make room is left.
+   */
+  void await(LiveFile file, long bytes) throws FsException {
+    while (!local.hasRoom(file.place, bytes) && makeRoom()) {
+      log.debug("waiting for room in place {}", file.place);
+    }
+  }
+
+  /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
+  private boolean makeRoom() throws FsException {
+    if (collect() || evict()) {
+      return true;
+    }
+    long head = state.head();
+    long committed = state.committed();
+    if (head == committed) {
+      return false;
+    }
+    try {
+      state.awaitChange(head, committed, WAIT_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for room", e);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,360 @@
+package io.pmfs.writable;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The source as it is now: directories by the numbers that they have in the mount, their names and
+ * the attributes of their files, each at most a moment old. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class SourceTree implements AutoCloseable {
+  /** Names of files that are not complete yet begin with this. */
+  static final String TEMPORARY = ".pmfs-tmp-";
+
+  private static final byte[] TEMPORARY_BYTES = TEMPORARY.getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] ROOT_FACT = "root".getBytes(StandardCharsets.US_ASCII);
+
+  /** Names of all listings that are kept together; a directory that is in use may have more. */
+  private static final long KEPT_NAMES = 500_000;
+
+  private static final int KEPT_CHECKS = 100_000;
+  private static final int KEPT_ROOTS = 64;
+  private static final int MAX_DEPTH = 4096;
+
+  /** Time stamps of file systems are this coarse. */
+  private static final long COARSE_MILLIS = 1100;
+
+  /** A listing is not repeated before so many times its own cost has passed. */
+  private static final long PAUSE_FACTOR = 10;
+
+  private final OutputCalls calls;
+  private final State state;
+  private final Path path;
+  private final long freshMillis;
+  private final InstantSource clock;
+  private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
+  private final Cache<Long, Long> checked =
+      CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
+  private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(this)
+  private int root = -1; // GUARDED_BY(this)
+  private volatile @Nullable Stat rootStat;
+
+  SourceTree(OutputCalls calls, State state, WritableSettings settings, InstantSource clock) {
+    this.calls = calls;
+    this.state = state;
+    this.path = settings.source();
+    this.freshMillis = settings.freshMillis();
+    this.clock = clock;
+  }
+
+  // ---- the root
+
+  /** The source's root; opened again if it is not there, which may go on for long. */
+  private synchronized int root() throws FsException {
+    if (root >= 0) {
+      return root;
+    }
+    int opened = calls.openRoot(path);
+    try {
+      Stat found = calls.status(opened, Inode.NO_NAME);
+      checkRoot(found);
+      rootStat = found;
+      root = opened;
+      opened = -1;
+      return root;
+    } finally {
+      if (opened >= 0) {
+        calls.close(opened);
+      }
+    }
+  }
+
+  /** An empty directory where a file system is to be mounted is not the source. */
+  private void checkRoot(Stat found) throws FsException {
+    byte[] now = new Encoder().number(found.inode()).time(found.birth()).toBytes();
+    try (State.Held held = state.hold()) {
+      byte[] before = state.get(Tables.FACTS, ROOT_FACT);
+      if (before == null) {
+        State.Update update = state.update();
+        update.put(Tables.FACTS, ROOT_FACT, now);
+        update.commit();
+      } else if (!Arrays.equals(before, now)) {
+        throw new FsException(
+            Errno.ESTALE, path + " is not the directory that was mounted; is it unmounted?");
+      }
+    }
+  }
+
+  /** After an error that says that the source itself went away. */
+  synchronized void failed(FsException e) {
+    boolean isGone =
+        switch (e.errno()) {
+          case ESTALE, ENOTCONN, ESHUTDOWN, ENODEV, EIO, EHOSTDOWN, EREMOTEIO -> true;
+          default -> false;
+        };
+    if (isGone && root >= 0) {
+      // Other threads may be using it.
+      abandoned.add(root);
+      root = -1;
+      if (abandoned.size() > KEPT_ROOTS) {
+        calls.close(abandoned.remove());
+      }
+    }
+  }
+
+  /** Opens the source, if that is possible. */
+  Stat rootStatus() throws FsException {
+    try {
+      return stat(calls.status(root(), Inode.NO_NAME));
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** Device 0 stands for that of the root: numbers of network file systems change. */
+  Stat stat(Stat raw) {
+    Stat top = rootStat;
+    return top != null && raw.device() == top.device()
+        ? new Stat(0, raw.inode(), raw.birth(), raw.attributes())
+        : raw;
+  }
+
+  StoreStatistics statistics() throws FsException {
+    return calls.statistics(root());
+  }
+
+  // ---- directories
+
+  /** An open directory of the source. */
+  final class Directory implements AutoCloseable {
+    private final int file;
+
+    Directory(int file) {
+      this.file = file;
+    }
+
+    int file() {
+      return file;
+    }
+
+    Stat status(FileName name) throws FsException {
+      return stat(calls.status(file, name));
+    }
+
+    FileName readSymbolicLink(FileName name) throws FsException {
+      return calls.readSymbolicLink(file, name);
+    }
+
+    @Override
+    public void close() {
+      calls.close(file);
+    }
+  }
+
+  /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
+  Directory open(long number) throws FsException {
+    FileName relative = relativePath(number);
+    try {
+      return new Directory(calls.openDirectory(root(), relative));
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** The path below the root at which the source has a directory. */
+  FileName relativePath(long number) throws FsException {
+    List<FileName> names = new ArrayList<>();
+    long at = number;
+    while (at != WritableFileSystem.ROOT) {
+      Inode inode = state.find(at);
+      if (inode == null || !inode.hasHome() || names.size() > MAX_DEPTH) {
+        throw new FsException(Errno.ENOENT, "directory " + at + " is not at the source");
+      }
+      names.add(inode.homeName());
+      at = inode.homeParent();
+    }
+    FileName joined = Inode.NO_NAME;
+    for (int i = names.size() - 1; i >= 0; i--) {
+      joined = joined.resolve(names.get(i));
+    }
+    return joined;
+  }
+
+  /** Where a file is at the source; ENOENT if it is not there. */
+  Stat statusAtHome(Inode inode) throws FsException {
+    if (inode.number() == WritableFileSystem.ROOT) {
+      return rootStatus();
+    }
+    if (!inode.hasHome()) {
+      throw new FsException(Errno.ENOENT, "inode " + inode.number() + " is not at the source");
+    }
+    try (Directory directory = open(inode.homeParent())) {
+      return directory.status(inode.homeName());
+    }
+  }
+
+  // ---- listings
+
+  /**
+   * The names of a directory that is at the source; empty if it vanished there. Not to be called
+   * while holding the state's lock.
+   */
+  Listing listing(long number) throws FsException {
+    Listing listing;
+    synchronized (listings) {
+      listing = listings.computeIfAbsent(number, key -> new Listing());
+    }
+    long now = clock.millis();
+    if (isFresh(listing, now)) {
+      return listing;
+    }
+    listing.loading.lock();
+    try {
+      if (!isFresh(listing, clock.millis())) {
+        load(number, listing);
+      }
+    } finally {
+      listing.loading.unlock();
+    }
+    evict();
+    return listing;
+  }
+
+  private boolean isFresh(Listing listing, long now) {
+    return listing.isListed
+        && now >= listing.checkedMillis
+        && now - listing.checkedMillis < Math.max(freshMillis, PAUSE_FACTOR * listing.costMillis);
+  }
+
+  private void load(long number, Listing listing) throws FsException {
+    long begin = clock.millis();
+    listing.beginLoading();
+    List<Listing.Child> found = null;
+    try (Directory directory = open(number)) {
+      Stat now = directory.status(Inode.NO_NAME);
+      Stat before = listing.stat;
+      boolean isSame =
+          listing.isListed
+              && before != null
+              && before.isUnchanged(now)
+              && listing.listedMillis - now.attributes().modificationTime().toEpochMilli()
+                  > COARSE_MILLIS;
+      if (!isSame) {
+        List<Listing.Child> names = new ArrayList<>();
+        calls.list(
+            directory.file(),
+            (name, inode, type) -> {
+              if (!isTemporary(name)) {
+                names.add(Listing.Child.of(name, inode, type));
+              }
+            });
+        found = names;
+        listing.stat = now;
+        listing.listedMillis = begin;
+      }
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      found = List.of();
+      listing.stat = null;
+    } finally {
+      listing.endLoading(found);
+    }
+    listing.checkedMillis = clock.millis();
+    listing.costMillis = listing.checkedMillis - begin;
+  }
+
+  private void evict() {
+    synchronized (listings) {
+      long names = 0;
+      for (Listing listing : listings.values()) {
+        names += 1 + listing.size();
+      }
+      Iterator<Listing> oldest = listings.values().iterator();
+      while (names > KEPT_NAMES && listings.size() > 1 && oldest.hasNext()) {
+        names -= 1 + oldest.next().size();
+        oldest.remove();
+      }
+    }
+  }
+
+  /** Whether this mount's own changes still reach a listing. */
+  boolean isKept(long number, Listing listing) {
+    synchronized (listings) {
+      return listings.get(number) == listing;
+    }
+  }
+
+  /** The listing of a directory, if it was listed. */
+  @Nullable Listing known(long number) {
+    synchronized (listings) {
+      return listings.get(number);
+    }
+  }
+
+  /** Lets the next look at a directory list it again. */
+  void forget(long number) {
+    synchronized (listings) {
+      listings.remove(number);
+    }
+  }
+
+  static boolean isTemporary(FileName name) {
+    byte[] bytes = name.bytes();
+    if (bytes.length < TEMPORARY_BYTES.length) {
+      return false;
+    }
+    for (int i = 0; i < TEMPORARY_BYTES.length; i++) {
+      if (bytes[i] != TEMPORARY_BYTES[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- attributes
+
+  /** Whether the attributes of a file were looked at a moment ago. */
+  boolean isChecked(long number) {
+    Long at = checked.getIfPresent(number);
+    long now = clock.millis();
+    return at != null && now >= at && now - at < freshMillis;
+  }
+
+  void markChecked(long number) {
+    checked.put(number, clock.millis());
+  }
+
+  void unmark(long number) {
+    checked.invalidate(number);
+  }
+
+  @Override
+  public synchronized void close() {
+    if (root >= 0) {
+      calls.close(root);
+      root = -1;
+    }
+    abandoned.forEach(calls::close);
+    abandoned.clear();
+  }
+}

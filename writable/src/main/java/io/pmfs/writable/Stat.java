@@ -1,0 +1,38 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import java.time.Instant;
+
+/**
+ * A file as stat(2) shows it where it lies.
+ *
+ * @param device st_dev
+ * @param inode st_ino
+ * @param birth when it was created; the epoch if the file system does not say
+ */
+public record Stat(long device, long inode, Instant birth, Attributes attributes) {
+  /** Whether both are states of one file. */
+  boolean isSameFile(Stat other) {
+    return device == other.device
+        && inode == other.inode
+        && birth.equals(other.birth)
+        && attributes.type() == other.attributes.type();
+  }
+
+  /** Whether nobody changed the file between the two. */
+  boolean isUnchanged(Stat other) {
+    Attributes one = attributes;
+    Attributes two = other.attributes;
+    return isSameFile(other)
+        && one.size() == two.size()
+        && one.modificationTime().equals(two.modificationTime())
+        && one.changeTime().equals(two.changeTime());
+  }
+
+  /** Whether the content is the same, even if rights, owners or names are others. */
+  boolean hasSameContent(Stat other) {
+    return isSameFile(other)
+        && attributes.size() == other.attributes.size()
+        && attributes.modificationTime().equals(other.attributes.modificationTime());
+  }
+}

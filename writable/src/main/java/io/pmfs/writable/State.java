@@ -1,0 +1,444 @@
+package io.pmfs.writable;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.metadata.TableStore;
+import io.pmfs.metadata.TableStore.Table;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tables of a writable mount, what is kept of them in memory, and the lock under which they
+ * change. Every change is one {@link Update}. A disk that fails makes every call fail with EIO
+ * until it works again.
+ */
+final class State implements AutoCloseable {
+  private static final int CACHED_INODES = 100_000;
+  private static final int KEPT_RESULTS = 16_384;
+  private static final int RESERVED_NUMBERS = 4096;
+  private static final byte[] NEXT_NUMBER = fact("next");
+  private static final byte[] COMMITTED = fact("committed");
+  private static final byte[] SESSION = fact("session");
+
+  // LOCK ORDER: LiveFile.lock < State.lock < Listing. No call to the source while holding it.
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final TableStore store;
+  private final Cache<Long, Inode> inodes =
+      CacheBuilder.newBuilder().maximumSize(CACHED_INODES).concurrencyLevel(4).build();
+  private final ArrayDeque<Long> recorded = new ArrayDeque<>(); // GUARDED_BY(lock)
+  private Map<Long, Long> former = Map.of(); // GUARDED_BY(lock)
+  private long next; // GUARDED_BY(lock)
+  private long reserved; // GUARDED_BY(lock)
+  private int openings; // GUARDED_BY(lock)
+  private long wakeUps; // GUARDED_BY(lock)
+  private volatile long head;
+  private volatile long committed;
+
+  /** Takes ownership of the tables. */
+  State(TableStore store) throws FsException {
+    this.store = store;
+    openings = store.openings();
+    load();
+  }
+
+  private void load() throws FsException {
+    byte[] there = get(Tables.FACTS, NEXT_NUMBER);
+    next = Math.max(next, there == null ? WritableFileSystem.ROOT + 1 : Tables.first(there));
+    reserved = next;
+    byte[] done = get(Tables.FACTS, COMMITTED);
+    committed = done == null ? 0 : Tables.first(done);
+    long[] last = {committed};
+    // Changes are numbered without gaps, so the last one is found without reading them all.
+    long step = 1L << 40;
+    while (step > 0) {
+      long probe = last[0] + step;
+      if (get(Tables.JOURNAL, Tables.key(probe)) != null) {
+        last[0] = probe;
+      } else {
+        step >>= 1;
+      }
+    }
+    head = last[0];
+  }
+
+  /** What another session of the kernel asked for is forgotten. Returns whether it is another. */
+  boolean beginSession(String session, boolean resumed) throws FsException {
+    lock.lock();
+    try {
+      byte[] before = get(Tables.FACTS, SESSION);
+      byte[] now = session.getBytes(StandardCharsets.UTF_8);
+      boolean goesOn = resumed && before != null && Arrays.equals(before, now);
+      Map<Long, Long> results = new LinkedHashMap<>();
+      scan(
+          Tables.RESULTS,
+          new byte[0],
+          (key, value) -> {
+            results.put(Tables.first(key), Tables.first(value));
+            return true;
+          });
+      Update update = update();
+      if (goesOn) {
+        former = new HashMap<>(results);
+        recorded.addAll(results.keySet());
+      } else {
+        for (long unique : results.keySet()) {
+          update.delete(Tables.RESULTS, Tables.key(unique));
+        }
+      }
+      update.put(Tables.FACTS, SESSION, now);
+      update.commit();
+      return !goesOn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static byte[] fact(String name) {
+    return name.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  // ---- the lock
+
+  /** Begins a time in which nothing changes but by the calling thread. */
+  Held hold() throws FsException {
+    lock.lock();
+    try {
+      if (store.openings() != openings) {
+        openings = store.openings();
+        inodes.invalidateAll();
+        load();
+      }
+      return lock::unlock;
+    } catch (FsException | RuntimeException e) {
+      lock.unlock();
+      throw e;
+    }
+  }
+
+  /** The time in which a thread holds the lock. */
+  interface Held extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  /** Waits for the next change, or for some milliseconds. The caller does not hold the lock. */
+  void awaitChange(long headThen, long committedThen, long millis) throws InterruptedException {
+    lock.lock();
+    try {
+      long woken = wakeUps;
+      long left = TimeUnit.MILLISECONDS.toNanos(millis);
+      while (left > 0 && head == headThen && committed == committedThen && wakeUps == woken) {
+        left = changed.awaitNanos(left);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets every waiting thread look again. */
+  void wake() {
+    lock.lock();
+    try {
+      wakeUps++;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ---- reading
+
+  /** Sequence number of the last change in the journal. */
+  long head() {
+    return head;
+  }
+
+  /** Sequence number of the last change that the source has. */
+  long committed() {
+    return committed;
+  }
+
+  /** Whether the source does not have all changes of a node, or others are being made. */
+  boolean isBusy(Inode inode) {
+    return inode.change() > committed
+        || inode.contentChange() > committed
+        || inode.is(Inode.WRITING)
+        || !inode.is(Inode.ANNOUNCED);
+  }
+
+  byte @Nullable [] get(Table table, byte[] key) throws FsException {
+    try {
+      return store.get(table, key);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  void scan(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
+    try {
+      store.scan(table, from, visitor);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  void scanGroup(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
+    try {
+      store.scanGroup(table, from, visitor);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  private static FsException failed(NamespaceException e) {
+    return new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+  }
+
+  /** The node with this number; null if it is not known. */
+  @Nullable Inode find(long number) throws FsException {
+    Inode cached = inodes.getIfPresent(number);
+    if (cached != null) {
+      return cached;
+    }
+    lock.lock();
+    try {
+      byte[] value = get(Tables.INODES, Tables.key(number));
+      if (value == null) {
+        return null;
+      }
+      Inode found = Inode.decode(number, value);
+      inodes.put(number, found);
+      return found;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The node with this number, which the kernel knows. */
+  Inode inode(long number) throws FsException {
+    Inode found = find(number);
+    if (found == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    return found;
+  }
+
+  @Nullable NameRow name(long directory, FileName name) throws FsException {
+    byte[] value = get(Tables.NAMES, Tables.nameKey(directory, name));
+    return value == null ? null : NameRow.decode(value);
+  }
+
+  @Nullable DataRow data(long number, long generation) throws FsException {
+    byte[] value = get(Tables.DATA, Tables.key(number, generation));
+    return value == null ? null : DataRow.decode(value);
+  }
+
+  @Nullable Change change(long sequence) throws FsException {
+    byte[] value = get(Tables.JOURNAL, Tables.key(sequence));
+    return value == null ? null : Change.decode(sequence, value);
+  }
+
+  /** The changes behind a sequence number, at most so many. */
+  List<Change> changesAfter(long sequence, int count) throws FsException {
+    List<Change> found = new ArrayList<>();
+    if (sequence < head) {
+      scan(
+          Tables.JOURNAL,
+          Tables.key(sequence + 1),
+          (key, value) -> {
+            found.add(Change.decode(Tables.first(key), value));
+            return found.size() < count;
+          });
+    }
+    return found;
+  }
+
+  /** The number of the node that a request made when a former process ran it; else null. */
+  @Nullable Long result(long unique) {
+    if (unique == 0) {
+      return null;
+    }
+    lock.lock();
+    try {
+      return former.get(unique);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void sync() throws FsException {
+    try {
+      store.sync();
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  /** Why nothing can be changed at the moment; null if it can. */
+  @Nullable String failure() {
+    return store.failure();
+  }
+
+  // ---- changing
+
+  /** Begins a change. The caller holds the lock until it is committed or given up. */
+  Update update() {
+    return new Update();
+  }
+
+  /** What changes together: all of it or nothing. */
+  final class Update {
+    private final TableStore.Changes changes = new TableStore.Changes();
+    private final Map<Long, Inode> changedInodes = new LinkedHashMap<>();
+    private final List<Long> deletedInodes = new ArrayList<>();
+    private final List<Runnable> afterwards = new ArrayList<>();
+    private final long firstNumber = next;
+    private long lastSequence = head;
+    private long committedThen = committed;
+    private @Nullable Long unique;
+
+    /** The node as this update leaves it. */
+    Inode inode(long number) throws FsException {
+      Inode changed = changedInodes.get(number);
+      return changed != null ? changed : State.this.inode(number);
+    }
+
+    @Nullable Inode find(long number) throws FsException {
+      Inode changed = changedInodes.get(number);
+      return changed != null || deletedInodes.contains(number) ? changed : State.this.find(number);
+    }
+
+    void put(Inode inode) {
+      changedInodes.put(inode.number(), inode);
+    }
+
+    void remove(long number) {
+      changedInodes.remove(number);
+      deletedInodes.add(number);
+      changes.delete(Tables.INODES, Tables.key(number));
+    }
+
+    void put(Table table, byte[] key, byte[] value) {
+      changes.put(table, key, value);
+    }
+
+    void delete(Table table, byte[] key) {
+      changes.delete(table, key);
+    }
+
+    void name(long directory, FileName name, NameRow row) {
+      changes.put(Tables.NAMES, Tables.nameKey(directory, name), row.encode());
+    }
+
+    void deleteName(long directory, FileName name) {
+      changes.delete(Tables.NAMES, Tables.nameKey(directory, name));
+    }
+
+    void data(long number, long generation, DataRow row) {
+      changes.put(Tables.DATA, Tables.key(number, generation), row.encode());
+    }
+
+    /** A number that was never used. */
+    long newNumber() {
+      if (next == reserved) {
+        reserved = next + RESERVED_NUMBERS;
+        changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(reserved));
+      }
+      return next++;
+    }
+
+    long nextSequence() {
+      return lastSequence + 1;
+    }
+
+    void journal(Change change) {
+      lastSequence++;
+      assert change.sequence() == lastSequence;
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), change.encode());
+    }
+
+    /** The source has all changes up to this one. */
+    void committed(long sequence) {
+      for (long done = committedThen + 1; done <= sequence; done++) {
+        changes.delete(Tables.JOURNAL, Tables.key(done));
+      }
+      committedThen = sequence;
+      changes.put(Tables.FACTS, COMMITTED, Tables.key(sequence));
+    }
+
+    /** Remembers what a request made, should it be sent again to the next process. */
+    void result(long request, long number) {
+      if (request != 0) {
+        unique = request;
+        changes.put(Tables.RESULTS, Tables.key(request), Tables.key(number));
+      }
+    }
+
+    /** Runs while the lock is still held, if the change was made. */
+    void afterwards(Runnable then) {
+      afterwards.add(then);
+    }
+
+    void commit() throws FsException {
+      Long request = unique;
+      boolean isFull = request != null && recorded.size() >= KEPT_RESULTS;
+      if (isFull) {
+        changes.delete(Tables.RESULTS, Tables.key(recorded.element()));
+      }
+      for (Inode inode : changedInodes.values()) {
+        changes.put(Tables.INODES, Tables.key(inode.number()), inode.encode());
+      }
+      try {
+        store.apply(changes);
+      } catch (NamespaceException e) {
+        if (next != firstNumber) {
+          reserved = next; // What was reserved may not be recorded.
+        }
+        throw failed(e);
+      }
+      for (Inode inode : changedInodes.values()) {
+        inodes.put(inode.number(), inode);
+      }
+      for (long number : deletedInodes) {
+        if (!changedInodes.containsKey(number)) {
+          inodes.invalidate(number);
+        }
+      }
+      if (request != null) {
+        if (isFull) {
+          recorded.remove();
+        }
+        recorded.add(request);
+      }
+      boolean wakes = lastSequence != head || committedThen != committed;
+      head = lastSequence;
+      committed = committedThen;
+      for (Runnable then : afterwards) {
+        then.run();
+      }
+      if (wakes) {
+        changed.signalAll();
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    store.close();
+  }
+}

@@ -1,0 +1,272 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What steps at the source have in common: directories that must be there, names beside others, and
+ * what is recorded afterwards. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Step {
+  private static final int NAME_MAX = 255;
+  private static final int MAX_BESIDE = 10_000;
+  private static final int MAX_DEPTH = 4096;
+  private static final int PERMISSIONS = 07777;
+
+  final State state;
+  final SourceTree tree;
+  final OutputCalls calls;
+  final Homes homes;
+  final Conflicts conflicts;
+  private final String host;
+
+  /** Records a step that was made at the source. The caller holds the state's lock. */
+  interface Recording {
+    void record(State.Update update) throws FsException;
+
+    Recording NOTHING = update -> {};
+
+    default Recording and(Recording next) {
+      return update -> {
+        record(update);
+        next.record(update);
+      };
+    }
+  }
+
+  Step(
+      State state,
+      SourceTree tree,
+      OutputCalls calls,
+      Homes homes,
+      Conflicts conflicts,
+      String host) {
+    this.state = state;
+    this.tree = tree;
+    this.calls = calls;
+    this.homes = homes;
+    this.conflicts = conflicts;
+    this.host = host;
+  }
+
+  // ---- directories
+
+  /** Opens a directory at the source; one that vanished there is made again. */
+  SourceTree.Directory open(long number) throws FsException {
+    try {
+      return tree.open(number);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      recreate(number, e);
+      return tree.open(number);
+    }
+  }
+
+  private void recreate(long number, FsException why) throws FsException {
+    Inode inode = state.find(number);
+    if (inode == null || !inode.isDirectory() || number == WritableFileSystem.ROOT) {
+      throw why;
+    }
+    long parent = inode.hasHome() ? inode.homeParent() : inode.parent();
+    FileName name = inode.hasHome() ? inode.homeName() : inode.name();
+    if (parent == 0 || parent == number) {
+      throw why;
+    }
+    try (SourceTree.Directory above = open(parent)) {
+      try {
+        calls.mkdir(above.file(), name, inode.attributes().mode() & PERMISSIONS);
+        conflicts.add(path(parent, name), "vanished from the source, was made again");
+      } catch (FsException e) {
+        if (e.errno() != Errno.EEXIST) {
+          throw e;
+        }
+      }
+      Stat stat = above.status(name);
+      if (stat.attributes().type() != FileType.DIRECTORY) {
+        throw why;
+      }
+      try (State.Held held = state.hold()) {
+        State.Update update = state.update();
+        Inode now = update.inode(number).withHome(parent, name);
+        update.put(Homes.seen(update, now, stat));
+        update.commit();
+      }
+      tree.forget(number);
+      tree.forget(parent);
+    }
+  }
+
+  /** Makes changed names survive the source's machine. */
+  void sync(SourceTree.Directory directory) throws FsException {
+    calls.sync(directory.file(), false);
+  }
+
+  /** What is under a name; null if nothing. */
+  static @Nullable Stat find(SourceTree.Directory directory, FileName name) throws FsException {
+    try {
+      return directory.status(name);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
+  // ---- names
+
+  /** Renames to a name that must be free; returns false if it is not. */
+  boolean renameFree(
+      SourceTree.Directory from, FileName name, SourceTree.Directory to, FileName toName)
+      throws FsException {
+    try {
+      calls.rename(from.file(), name, to.file(), toName, OutputCalls.RENAME_NOREPLACE);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() == Errno.EEXIST) {
+        return false;
+      }
+      if (e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+    }
+    if (find(to, toName) != null) {
+      return false;
+    }
+    calls.rename(from.file(), name, to.file(), toName, 0);
+    return true;
+  }
+
+  /** A name that tells what was kept beside somebody else's file. */
+  FileName beside(FileName name, int count) {
+    byte[] suffix = (".pmfs-conflict-" + host + "-" + count).getBytes(StandardCharsets.UTF_8);
+    byte[] base = name.bytes();
+    int kept = Math.max(0, Math.min(base.length, NAME_MAX - suffix.length));
+    byte[] joined = Arrays.copyOf(base, kept + suffix.length);
+    System.arraycopy(suffix, 0, joined, kept, suffix.length);
+    return FileName.of(joined);
+  }
+
+  /** Makes something under the first free name beside a taken one. */
+  interface Making {
+    /** Returns false if the name is taken. */
+    boolean make(FileName name) throws FsException;
+  }
+
+  FileName makeBeside(FileName taken, Making making) throws FsException {
+    for (int count = 1; count <= MAX_BESIDE; count++) {
+      FileName name = beside(taken, count);
+      if (making.make(name)) {
+        return name;
+      }
+    }
+    throw new FsException(Errno.EEXIST, taken + ": too many conflicts");
+  }
+
+  // ---- recording
+
+  /** A node has a name at the source. */
+  Recording added(long number, long directory, FileName name, Stat stat) {
+    return update -> {
+      Listing listing = tree.known(directory);
+      if (listing != null) {
+        listing.add(name, stat.inode(), stat.attributes().type());
+      }
+      Inode inode = update.find(number);
+      if (inode != null) {
+        Inode next = homes.add(update, inode, new Homes.Home(directory, name));
+        update.put(Homes.seen(update, next, stat));
+        tree.markChecked(number);
+      }
+    };
+  }
+
+  /** A node has lost a name at the source. */
+  Recording removed(long number, long directory, FileName name) {
+    return update -> {
+      Listing listing = tree.known(directory);
+      if (listing != null) {
+        listing.remove(name);
+      }
+      Inode inode = update.find(number);
+      if (inode != null) {
+        Inode next = homes.remove(update, inode, new Homes.Home(directory, name));
+        update.put(next.hasHome() ? next : Homes.unseen(update, next));
+      }
+    };
+  }
+
+  /** A node is at the source as this says. */
+  static Recording seen(long number, Stat stat) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null) {
+        update.put(Homes.seen(update, inode, stat));
+      }
+    };
+  }
+
+  /**
+   * A directory's times at the source are those of this mount's own change, which the mount need
+   * not show.
+   */
+  Recording touched(SourceTree.Directory directory, long number, long sequence) throws FsException {
+    Inode inode = state.find(number);
+    if (inode == null || inode.change() > sequence) {
+      return Recording.NOTHING; // A later change will record it.
+    }
+    Stat stat = directory.status(Inode.NO_NAME);
+    return update -> {
+      Inode now = update.find(number);
+      if (now != null) {
+        update.put(Homes.seen(update, now, stat));
+      }
+    };
+  }
+
+  /** The path of a name below the mount point, as far as it is known. */
+  String path(long directory, FileName name) throws FsException {
+    FileName path = name;
+    long at = directory;
+    for (int depth = 0; at > WritableFileSystem.ROOT && depth < MAX_DEPTH; depth++) {
+      Inode inode = state.find(at);
+      if (inode == null || inode.parent() == 0) {
+        break;
+      }
+      path = inode.name().resolve(path);
+      at = inode.parent();
+    }
+    return path.toString();
+  }
+
+  /** Somebody else had changed what a change was about. */
+  Recording conflict(Change change, String reason) throws FsException {
+    String path =
+        change.toDirectory() == 0
+            ? path(change.directory(), change.name())
+            : path(change.toDirectory(), change.toName());
+    byte[] row = new Encoder().name(FileName.of(path)).name(FileName.of(reason)).toBytes();
+    return update -> {
+      update.put(Tables.CONFLICTS, Tables.key(change.sequence()), row);
+      update.afterwards(() -> conflicts.add(path, reason));
+    };
+  }
+
+  /** Somebody else's file has the name of a change: the mount shows it there. */
+  static Recording aside(long number) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null) {
+        update.put(inode.withFlag(Inode.ASIDE, true));
+      }
+    };
+  }
+}

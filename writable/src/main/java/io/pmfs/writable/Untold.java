@@ -1,0 +1,34 @@
+package io.pmfs.writable;
+
+import io.pmfs.tier.FsException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * What the source said to the last attempt to bring a file there, until a close or a sync of the
+ * file has reported it: once. Safe for use by many threads.
+ */
+final class Untold {
+  private static final int KEPT = 1000;
+
+  private final Map<Long, FsException> failures = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  synchronized void add(long inode, FsException failure) {
+    if (failures.size() >= KEPT) {
+      failures.remove(failures.keySet().iterator().next());
+    }
+    failures.put(inode, failure);
+  }
+
+  synchronized void forget(long inode) {
+    failures.remove(inode);
+  }
+
+  /** Throws the failure of a file, if there is one that was not reported. */
+  synchronized void tell(long inode) throws FsException {
+    FsException failure = failures.remove(inode);
+    if (failure != null) {
+      throw new FsException(failure.errno(), "the source: " + failure.getMessage(), failure);
+    }
+  }
+}

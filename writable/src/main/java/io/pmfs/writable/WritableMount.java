@@ -1,0 +1,476 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.metadata.TableStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.tier.StoreStatistics;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A directory of the source with changes over it: files are written to a tier at once, the changes
+ * are journaled, and a committer brings them to the source in their order. What the source does not
+ * have yet survives the process.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class WritableMount implements WritableFileSystem {
+  private static final Logger log = LoggerFactory.getLogger(WritableMount.class);
+
+  private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
+  private static final int ID_SIZE = 8;
+  private static final int MILLIS = 1000;
+  private static final int NOBODY_PID = 0;
+
+  private final State state;
+  private final SourceTree tree;
+  private final LocalFiles local;
+  private final Nodes nodes;
+  private final Names names;
+  private final LiveFiles live;
+  private final Contents contents;
+  private final OpenFiles openFiles;
+  private final Rights rights;
+  private final Extended extended;
+  private final Waiting waiting;
+  private final Pace pace;
+  private final Copies copies;
+  private final Committer committer;
+  private final Conflicts conflicts;
+  private final Room room;
+  private final Drain drain;
+
+  private WritableMount(
+      State state, WritableSettings settings, OutputCalls calls, InstantSource clock)
+      throws FsException {
+    this.state = state;
+    tree = new SourceTree(calls, state, settings, clock);
+    local = new LocalFiles(calls, settings.places(), clock);
+    waiting = new Waiting();
+    pace = new Pace(settings.drainBytesPerSecond(), clock);
+    conflicts = new Conflicts();
+    Untold untold = new Untold();
+    room = new Room(state, local);
+    extended = new Extended(state, tree, calls, clock);
+    contents = new Contents(state, tree, local, room, calls, clock, waiting, extended);
+    live = new LiveFiles(contents::close);
+    room.use(live);
+    nodes = new Nodes(state, tree, live, contents);
+    names = new Names(state, nodes, tree, live, contents, clock);
+    rights = new Rights(state, nodes, live, local, contents, calls, clock);
+    openFiles =
+        new OpenFiles(state, nodes, names, live, contents, room, rights, untold, calls, clock);
+    Homes homes = new Homes(state);
+    Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
+    copies = new Copies(state, tree, local, calls, pace, mountId(state), settings.copiers());
+    committer = new Committer(state, step, copies, room, extended, waiting);
+    drain =
+        new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
+  }
+
+  /**
+   * Opens a mount, and continues what a former one left. The source need not be there.
+   *
+   * @throws NamespaceException if the state belongs to another mount or cannot be read
+   */
+  public static WritableMount open(WritableSettings settings, OutputCalls calls)
+      throws FsException {
+    return open(settings, calls, InstantSource.system());
+  }
+
+  static WritableMount open(WritableSettings settings, OutputCalls calls, InstantSource clock)
+      throws FsException {
+    TableStore store =
+        TableStore.open(
+            settings.state(),
+            "writable mount of " + settings.source(),
+            Tables.ALL,
+            settings.memoryBytes());
+    try {
+      WritableMount mount = new WritableMount(new State(store), settings, calls, clock);
+      mount.begin(settings);
+      return mount;
+    } catch (FsException | RuntimeException e) {
+      store.close();
+      throw e;
+    }
+  }
+
+  private static String mountId(State state) throws FsException {
+    try (State.Held held = state.hold()) {
+      byte[] there = state.get(Tables.FACTS, ID);
+      if (there != null) {
+        return new String(there, StandardCharsets.US_ASCII);
+      }
+      String id = UUID.randomUUID().toString().substring(0, ID_SIZE);
+      State.Update update = state.update();
+      update.put(Tables.FACTS, ID, id.getBytes(StandardCharsets.US_ASCII));
+      update.commit();
+      return id;
+    }
+  }
+
+  private void begin(WritableSettings settings) throws FsException {
+    room.begin();
+    if (state.beginSession(settings.session().toString(), settings.resumed())) {
+      beginSession();
+    }
+    state.scan(
+        Tables.CONFLICTS,
+        new byte[0],
+        (key, value) -> {
+          Decoder in = new Decoder(value);
+          conflicts.restore(in.name().toString(), in.name().toString());
+          return true;
+        });
+    long committed = state.committed();
+    if (state.head() > committed) {
+      log.info("{} changes wait for the source", state.head() - committed);
+    }
+    countWaiting(state.head());
+    drain.start();
+  }
+
+  /** Nothing is open any more: what was written counts as closed, what has no name goes. */
+  private void beginSession() throws FsException {
+    for (long number : numbers(Tables.NAMELESS)) {
+      names.forget(number);
+    }
+    for (long number : numbers(Tables.WRITING)) {
+      Inode inode = state.find(number);
+      if (inode != null) {
+        Caller owner =
+            new Caller(0, inode.attributes().uid(), inode.attributes().gid(), NOBODY_PID);
+        live.exclusively(number, file -> contents.announce(file, owner));
+      }
+    }
+  }
+
+  private List<Long> numbers(TableStore.Table table) throws FsException {
+    List<Long> found = new ArrayList<>();
+    state.scan(
+        table,
+        new byte[0],
+        (key, value) -> {
+          found.add(Tables.first(key));
+          return true;
+        });
+    return found;
+  }
+
+  private void countWaiting(long head) throws FsException {
+    state.scan(
+        Tables.JOURNAL,
+        Tables.key(state.committed() + 1),
+        (key, value) -> {
+          Change change = Change.decode(Tables.first(key), value);
+          if (change.kind() == Change.Kind.CONTENT) {
+            waiting.add(change.size());
+          }
+          return change.sequence() < head;
+        });
+  }
+
+  // ---- reading
+
+  private interface Operation<T> {
+    T run() throws FsException;
+  }
+
+  /** A failure of the tables that no other code expected is one of their disk. */
+  private static <T> T io(Operation<T> operation) throws FsException {
+    try {
+      return operation.run();
+    } catch (NamespaceException e) {
+      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private interface Action {
+    void run() throws FsException;
+  }
+
+  private static void run(Action action) throws FsException {
+    try {
+      action.run();
+    } catch (NamespaceException e) {
+      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  @Override
+  public @Nullable Node lookup(long directory, FileName name) throws FsException {
+    try {
+      Inode found = nodes.lookup(directory, name);
+      return found == null ? null : nodes.shown(nodes.refresh(found));
+    } catch (NamespaceException e) {
+      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  @Override
+  public Node attributes(long inode) throws FsException {
+    return io(() -> nodes.node(inode));
+  }
+
+  @Override
+  public void list(long directory, long position, EntryConsumer entries) throws FsException {
+    run(() -> nodes.list(directory, position, entries));
+  }
+
+  @Override
+  public FileName readSymbolicLink(long number) throws FsException {
+    return io(
+        () -> {
+          Inode inode = nodes.find(number);
+          if (inode.type() != FileType.SYMBOLIC_LINK) {
+            throw new FsException(Errno.EINVAL, "inode " + number);
+          }
+          FileName target = inode.target();
+          if (target != null) {
+            return target;
+          }
+          try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+            return directory.readSymbolicLink(inode.homeName());
+          }
+        });
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(long inode) throws FsException {
+    return io(
+        () -> {
+          nodes.find(inode);
+          return extended.of(inode);
+        });
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    return io(tree::statistics);
+  }
+
+  // ---- names
+
+  @Override
+  public Node mkdir(long directory, FileName name, int mode, Caller caller) throws FsException {
+    return io(() -> names.mkdir(directory, name, mode, caller));
+  }
+
+  @Override
+  public Node mknod(long directory, FileName name, int mode, long device, Caller caller)
+      throws FsException {
+    return io(() -> names.mknod(directory, name, mode, device, caller));
+  }
+
+  @Override
+  public Node symlink(long directory, FileName name, FileName target, Caller caller)
+      throws FsException {
+    return io(() -> names.symlink(directory, name, target, caller));
+  }
+
+  @Override
+  public Node link(long inode, long directory, FileName name, Caller caller) throws FsException {
+    return io(() -> names.link(inode, directory, name, caller));
+  }
+
+  @Override
+  public void unlink(long directory, FileName name, Caller caller) throws FsException {
+    run(() -> names.unlink(directory, name, caller));
+  }
+
+  @Override
+  public void rmdir(long directory, FileName name, Caller caller) throws FsException {
+    run(() -> names.rmdir(directory, name, caller));
+  }
+
+  @Override
+  public void rename(
+      long directory, FileName name, long newDirectory, FileName newName, int flags, Caller caller)
+      throws FsException {
+    run(() -> names.rename(directory, name, newDirectory, newName, flags, caller));
+  }
+
+  // ---- open files
+
+  @Override
+  public Opened create(long directory, FileName name, int mode, int flags, Caller caller)
+      throws FsException {
+    return io(() -> openFiles.create(directory, name, mode, flags, caller));
+  }
+
+  @Override
+  public Opened createUnnamed(long directory, int mode, int flags, Caller caller)
+      throws FsException {
+    return io(() -> openFiles.createUnnamed(directory, mode, flags, caller));
+  }
+
+  @Override
+  public Opened open(long inode, int flags, Caller caller) throws FsException {
+    return io(() -> openFiles.open(inode, flags, caller));
+  }
+
+  @Override
+  public void read(long inode, long handle, long offset, int size, ReadSink sink)
+      throws FsException {
+    run(() -> openFiles.read(inode, offset, size, sink));
+  }
+
+  @Override
+  public int write(
+      long inode, long handle, long offset, ByteBuffer bytes, boolean clearSetId, Caller caller)
+      throws FsException {
+    return io(() -> openFiles.write(inode, handle, offset, bytes, clearSetId, caller));
+  }
+
+  @Override
+  public void flush(long inode, long handle, Caller caller) throws FsException {
+    run(() -> openFiles.flush(inode, caller));
+  }
+
+  @Override
+  public void fsync(long inode, long handle, boolean dataOnly, Caller caller) throws FsException {
+    run(() -> openFiles.fsync(inode));
+  }
+
+  @Override
+  public void fsyncDirectory(long inode, Caller caller) throws FsException {
+    run(() -> state.sync());
+  }
+
+  @Override
+  public void release(long inode, long handle) {
+    try {
+      Inode known = state.find(inode);
+      Caller owner =
+          known == null
+              ? new Caller(0, 0, 0, NOBODY_PID)
+              : new Caller(0, known.attributes().uid(), known.attributes().gid(), NOBODY_PID);
+      openFiles.release(inode, handle, owner);
+    } catch (FsException | NamespaceException e) {
+      log.warn("closing inode {}: {}", inode, e.getMessage());
+    }
+  }
+
+  @Override
+  public void allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
+      throws FsException {
+    run(() -> openFiles.allocate(inode, mode, offset, length, caller));
+  }
+
+  @Override
+  public long copyRange(
+      long inode,
+      long handle,
+      long offset,
+      long toInode,
+      long toHandle,
+      long toOffset,
+      long length,
+      Caller caller)
+      throws FsException {
+    return io(
+        () -> openFiles.copyRange(inode, offset, toInode, toHandle, toOffset, length, caller));
+  }
+
+  @Override
+  public long seek(long inode, long handle, long offset, int whence) throws FsException {
+    return io(() -> openFiles.seek(inode, offset, whence));
+  }
+
+  // ---- attributes
+
+  @Override
+  public Node setAttributes(long inode, NewAttributes attributes, Caller caller)
+      throws FsException {
+    return io(() -> openFiles.setAttributes(inode, attributes, caller));
+  }
+
+  @Override
+  public void setExtendedAttribute(
+      long inode, FileName name, byte[] value, int flags, Caller caller) throws FsException {
+    run(() -> extended.set(inode, name, value, flags, caller));
+  }
+
+  @Override
+  public void removeExtendedAttribute(long inode, FileName name, Caller caller) throws FsException {
+    run(() -> extended.set(inode, name, null, 0, caller));
+  }
+
+  @Override
+  public void forget(long inode, long lookups) {
+    try {
+      names.forget(inode);
+    } catch (FsException | NamespaceException e) {
+      log.warn("forgetting inode {}: {}", inode, e.getMessage());
+    }
+  }
+
+  // ---- the way to the source
+
+  @Override
+  public DrainStatus drainStatus() {
+    return new DrainStatus(
+        waiting.bytes(),
+        waiting.files(),
+        state.head() - state.committed(),
+        drain.oldestMillis() / MILLIS,
+        pace.totalBytes(),
+        committer.madeCount(),
+        pace.recentBytesPerSecond(),
+        local.usedBytes(),
+        conflicts.count(),
+        drain.refusedCount(),
+        drain.failures());
+  }
+
+  @Override
+  public List<String> waiting(int most) {
+    return drain.waiting(most);
+  }
+
+  @Override
+  public boolean drain(long timeoutMillis) throws InterruptedException {
+    return drain.drain(timeoutMillis);
+  }
+
+  /** Makes one step at the source, for tests without threads; returns false if there is none. */
+  boolean step() throws FsException {
+    return drain.step();
+  }
+
+  /** Removes data files that nobody needs, for tests without threads. */
+  void tidy() throws FsException {
+    while (room.collect()) {
+      log.trace("removed data files");
+    }
+  }
+
+  /** Brings files that stay open and grow to the journal, for tests without threads. */
+  void announcePieces() throws FsException {
+    drain.announcePieces();
+  }
+
+  @Override
+  public void close() {
+    drain.close();
+    copies.close();
+    for (LiveFile file : live.all()) {
+      contents.close(file);
+    }
+    tree.close();
+    local.close();
+    state.close();
+  }
+}

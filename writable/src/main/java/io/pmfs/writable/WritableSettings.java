@@ -1,0 +1,68 @@
+package io.pmfs.writable;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * How a writable mount works.
+ *
+ * @param source the directory that is mounted
+ * @param state a directory of this mount alone
+ * @param places for data files, fastest first; at least one
+ * @param session differs for each session of the kernel
+ * @param resumed whether a former process served the same session
+ * @param drainBytesPerSecond limit of copying to the source; 0 for none
+ * @param hostName in the names of files that are kept beside others
+ * @param memoryBytes limit of the state's memory, at least 16 MiB
+ * @param copiers threads that copy to the source; 0 if {@link WritableMount#step} does all the work
+ * @param pieceMillis how often files that stay open and grow are brought to the source
+ * @param freshMillis how long names and attributes of the source are taken as unchanged
+ */
+public record WritableSettings(
+    Path source,
+    Path state,
+    List<Place> places,
+    UUID session,
+    boolean resumed,
+    long drainBytesPerSecond,
+    String hostName,
+    long memoryBytes,
+    int copiers,
+    long pieceMillis,
+    long freshMillis) {
+  private static final int COPIERS = 4;
+  private static final long PIECE_MILLIS = 10_000;
+  private static final long FRESH_MILLIS = 1000;
+
+  public WritableSettings {
+    places = List.copyOf(places);
+    if (places.isEmpty()) {
+      throw new IllegalArgumentException("no place for data files");
+    }
+  }
+
+  /** The usual number of threads and times. */
+  public WritableSettings(
+      Path source,
+      Path state,
+      List<Place> places,
+      UUID session,
+      boolean resumed,
+      long drainBytesPerSecond,
+      String hostName,
+      long memoryBytes) {
+    this(
+        source,
+        state,
+        places,
+        session,
+        resumed,
+        drainBytesPerSecond,
+        hostName,
+        memoryBytes,
+        COPIERS,
+        PIECE_MILLIS,
+        FRESH_MILLIS);
+  }
+}
