@@ -68,7 +68,7 @@ final class ArchitectureTest {
       fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
-      fuse.system     -> tier metadata
+      fuse.system     -> writable tier metadata
       writable        -> tier metadata
       fs              -> stage tier metadata
       stage           -> tier metadata compression

@@ -1,0 +1,545 @@
+package io.pmfs.fuse.system;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Stat;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import jnr.ffi.Memory;
+import jnr.ffi.Platform;
+import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The system calls on a source that is written to, and on local data files. No symbolic link below
+ * an open directory is followed.
+ */
+public final class LinuxOutputCalls implements OutputCalls {
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final FileLibC FILES = FileLibC.INSTANCE;
+
+  private static final long SYS_OPENAT2 = 437;
+  private static final long SYS_MKNODAT =
+      switch (Platform.getNativePlatform().getCPU()) {
+        case X86_64 -> 259;
+        case AARCH64 -> 33;
+        default -> -1;
+      };
+
+  private static final int AT_REMOVEDIR = 0x200;
+  private static final int RESOLVE_NO_MAGICLINKS = 2;
+  private static final int RESOLVE_NO_SYMLINKS = 4;
+  private static final int RESOLVE_BENEATH = 8;
+  private static final int HOW_SIZE = 24;
+  private static final long FICLONE = 0x40049409L;
+
+  private static final int STEP_BYTES = 4000;
+  private static final int LISTING_BYTES = 64 * 1024;
+  private static final int LINK_BYTES = 4096;
+  private static final int XATTR_BYTES = 64 * 1024;
+  private static final int KEPT_LISTINGS = 4;
+  private static final byte[] EMPTY = {0};
+  private static final byte[] DOT = {'.', 0};
+
+  private static final ThreadLocal<Pointer> STATX =
+      ThreadLocal.withInitial(() -> Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE));
+
+  private final FileUsers users = new FileUsers();
+  private final ArrayBlockingQueue<Pointer> listings = new ArrayBlockingQueue<>(KEPT_LISTINGS);
+  private volatile boolean hasOpenat2 = true;
+
+  // ---- directories
+
+  @Override
+  public int openRoot(Path path) throws FsException {
+    byte[] name = Posix.terminated(path.toString());
+    return openDirectory(Posix.AT_FDCWD, name, 0, FileName.of(path.toString()));
+  }
+
+  private static int openDirectory(int base, byte[] name, int more, FileName what)
+      throws FsException {
+    int flags = Posix.O_DIRECTORY | Posix.O_CLOEXEC | more;
+    int file = LIBC.openat(base, name, flags);
+    if (file < 0 && Posix.errno() == Errno.EACCES) {
+      // Its names may be used though they may not be listed.
+      file = LIBC.openat(base, name, flags | Posix.O_PATH);
+    }
+    if (file < 0) {
+      throw failure(what);
+    }
+    return file;
+  }
+
+  @Override
+  public int openDirectory(int base, FileName path) throws FsException {
+    byte[] rest = path.bytes();
+    int at = base;
+    try {
+      while (rest.length > STEP_BYTES) {
+        int cut = lastSlash(rest);
+        int next = openBelow(at, Arrays.copyOf(rest, cut), path);
+        closeUnless(at, base);
+        at = next;
+        rest = Arrays.copyOfRange(rest, cut + 1, rest.length);
+      }
+      return openBelow(at, rest, path);
+    } finally {
+      closeUnless(at, base);
+    }
+  }
+
+  private static int lastSlash(byte[] path) throws FsException {
+    int cut = STEP_BYTES;
+    while (cut > 0 && path[cut] != '/') {
+      cut--;
+    }
+    if (cut == 0) {
+      throw new FsException(Errno.ENAMETOOLONG, "a name of a path");
+    }
+    return cut;
+  }
+
+  private static void closeUnless(int file, int kept) {
+    if (file != kept) {
+      LIBC.close(file);
+    }
+  }
+
+  private int openBelow(int base, byte[] path, FileName what) throws FsException {
+    if (path.length == 0) {
+      return openDirectory(base, DOT, 0, what);
+    }
+    if (hasOpenat2) {
+      int file = openat2(base, path, 0, what);
+      if (file >= 0) {
+        return file;
+      }
+    }
+    return openBySteps(base, path, what);
+  }
+
+  /** Returns -1 if the kernel does not have the call, or if a rename came in between. */
+  private int openat2(int base, byte[] path, int more, FileName what) throws FsException {
+    Pointer how = Memory.allocateDirect(Posix.RUNTIME, HOW_SIZE);
+    how.putLongLong(0, Posix.O_DIRECTORY | Posix.O_CLOEXEC | more);
+    how.putLongLong(8, 0);
+    how.putLongLong(16, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+    long file =
+        FILES.syscall(SYS_OPENAT2, base, Arrays.copyOf(path, path.length + 1), how, HOW_SIZE);
+    if (file >= 0) {
+      return (int) file;
+    }
+    Errno errno = Posix.errno();
+    return switch (errno) {
+      case ENOSYS, EPERM -> {
+        hasOpenat2 = false;
+        yield -1;
+      }
+      case EAGAIN, EXDEV, EACCES -> -1;
+      case ELOOP -> throw new FsException(Errno.ENOTDIR, what.toString());
+      default -> throw new FsException(errno, what.toString());
+    };
+  }
+
+  private static int openBySteps(int base, byte[] path, FileName what) throws FsException {
+    int at = base;
+    int start = 0;
+    try {
+      while (true) {
+        int end = start;
+        while (end < path.length && path[end] != '/') {
+          end++;
+        }
+        byte[] name = Arrays.copyOf(Arrays.copyOfRange(path, start, end), end - start + 1);
+        boolean isLast = end == path.length;
+        int next =
+            isLast
+                ? openDirectory(at, name, Posix.O_NOFOLLOW, what)
+                : LIBC.openat(
+                    at,
+                    name,
+                    Posix.O_PATH | Posix.O_DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+        if (next < 0) {
+          throw failure(what);
+        }
+        if (isLast) {
+          return next;
+        }
+        closeUnless(at, base);
+        at = next;
+        start = end + 1;
+      }
+    } finally {
+      closeUnless(at, base);
+    }
+  }
+
+  private static FsException failure(FileName what) {
+    Errno errno = Posix.errno();
+    return new FsException(errno == Errno.ELOOP ? Errno.ENOTDIR : errno, what.toString());
+  }
+
+  @Override
+  public void list(int directory, Names names) throws FsException {
+    FileName what = FileName.of("a directory");
+    int file = openDirectory(directory, DOT, 0, what);
+    Pointer kept = listings.poll();
+    Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
+    try {
+      while (true) {
+        long count = LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES);
+        if (count < 0) {
+          throw Posix.failure(what);
+        }
+        if (count == 0) {
+          return;
+        }
+        parse(buffer, count, names);
+      }
+    } finally {
+      listings.offer(buffer);
+      LIBC.close(file);
+    }
+  }
+
+  /** As in {@link DirectoryStore}: inode 8, offset 8, record length 2, type 1, name up to a NUL. */
+  private static void parse(Pointer buffer, long count, Names names) {
+    for (long at = 0; at < count; at += buffer.getShort(at + 16) & 0xffff) {
+      int size = buffer.indexOf(at + 19, (byte) 0);
+      byte[] name = new byte[size];
+      buffer.get(at + 19, name, 0, size);
+      boolean isDots =
+          (size == 1 && name[0] == '.') || (size == 2 && name[0] == '.' && name[1] == '.');
+      if (!isDots) {
+        names.accept(FileName.of(name), buffer.getLongLong(at), type(buffer.getByte(at + 18)));
+      }
+    }
+  }
+
+  private static @Nullable FileType type(int number) {
+    return number == 0 ? null : FileType.ofNumber(number);
+  }
+
+  // ---- files
+
+  @Override
+  public int open(int directory, FileName name, int flags, int mode) throws FsException {
+    int all = flags | Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
+    int file = FILES.openat(directory, Posix.terminated(name), all, mode);
+    if (file < 0) {
+      throw Posix.failure(name);
+    }
+    if ((flags & O_EXCL) == 0
+        && status(file, FileName.of(new byte[0])).attributes().type() != FileType.REGULAR) {
+      LIBC.close(file);
+      throw new FsException(Errno.EINVAL, name + " is not a regular file");
+    }
+    return file;
+  }
+
+  @Override
+  public void close(int file) {
+    LIBC.close(file);
+  }
+
+  @Override
+  public Stat status(int directory, FileName name) throws FsException {
+    Pointer result = STATX.get();
+    byte[] path = name.size() == 0 ? EMPTY : Posix.terminated(name);
+    int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.size() == 0 ? Posix.AT_EMPTY_PATH : 0);
+    int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
+    if (LIBC.statx(directory, path, flags, wanted, result) != 0) {
+      throw Posix.failure(name);
+    }
+    boolean hasBirth = (result.getInt(0) & Posix.STATX_BTIME) != 0;
+    Instant birth =
+        hasBirth
+            ? Instant.ofEpochSecond(result.getLongLong(80), result.getInt(88) & 0xffffffffL)
+            : Instant.EPOCH;
+    Attributes attributes = Posix.attributes(result);
+    return new Stat(Posix.device(result), Posix.inode(result), birth, attributes);
+  }
+
+  @Override
+  public FileName readSymbolicLink(int directory, FileName name) throws FsException {
+    byte[] target = new byte[LINK_BYTES];
+    long size = LIBC.readlinkat(directory, Posix.terminated(name), target, target.length);
+    if (size < 0) {
+      throw Posix.failure(name);
+    }
+    return FileName.of(Arrays.copyOf(target, Math.toIntExact(size)));
+  }
+
+  @Override
+  public int read(int file, ByteBuffer destination, long offset) throws FsException {
+    // The address points at the buffer's position.
+    long address = Pointer.wrap(Posix.RUNTIME, destination).address();
+    int first = destination.position();
+    int size = destination.remaining();
+    int done = 0;
+    while (done < size) {
+      long count = LIBC.pread(file, address + done, size - done, offset + done);
+      if (count < 0) {
+        if (Posix.errno() == Errno.EINTR) {
+          continue;
+        }
+        throw new FsException(Posix.errno(), "read");
+      }
+      if (count == 0) {
+        break;
+      }
+      done += Math.toIntExact(count);
+    }
+    destination.position(first + done);
+    return done;
+  }
+
+  @Override
+  public void write(int file, ByteBuffer source, long offset) throws FsException {
+    ByteBuffer direct = source.isDirect() ? source : copy(source);
+    long address = Pointer.wrap(Posix.RUNTIME, direct).address();
+    int size = direct.remaining();
+    int done = 0;
+    while (done < size) {
+      long count = FILES.pwrite(file, address + done, size - done, offset + done);
+      if (count < 0) {
+        if (Posix.errno() == Errno.EINTR) {
+          continue;
+        }
+        throw new FsException(Posix.errno(), "write");
+      }
+      done += Math.toIntExact(count);
+    }
+    source.position(source.limit());
+  }
+
+  private static ByteBuffer copy(ByteBuffer source) {
+    return ByteBuffer.allocateDirect(source.remaining()).put(source.duplicate()).flip();
+  }
+
+  @Override
+  public void truncate(int file, long size) throws FsException {
+    check(LIBC.ftruncate(file, size), "truncate");
+  }
+
+  @Override
+  public void sync(int file, boolean dataOnly) throws FsException {
+    if ((dataOnly ? FILES.fdatasync(file) : FILES.fsync(file)) != 0) {
+      Errno errno = Posix.errno();
+      // A directory that may not be listed, or a file system without the call.
+      if (errno != Errno.EBADF && errno != Errno.EINVAL) {
+        throw new FsException(errno, "fsync");
+      }
+    }
+  }
+
+  @Override
+  public void allocate(int file, int mode, long offset, long length) throws FsException {
+    check(LIBC.fallocate(file, mode, offset, length), "fallocate");
+  }
+
+  @Override
+  public long seek(int file, long offset, int whence) throws FsException {
+    long found = LIBC.lseek(file, offset, whence);
+    if (found < 0) {
+      throw new FsException(Posix.errno(), "lseek");
+    }
+    return found;
+  }
+
+  @Override
+  public void cloneFile(int from, int to) throws FsException {
+    check(LIBC.ioctl(to, FICLONE, from), "FICLONE");
+  }
+
+  private static void check(int result, String what) throws FsException {
+    if (result != 0) {
+      throw new FsException(Posix.errno(), what);
+    }
+  }
+
+  private static void check(long result, FileName name) throws FsException {
+    if (result != 0) {
+      throw Posix.failure(name);
+    }
+  }
+
+  // ---- names
+
+  @Override
+  public void mkdir(int directory, FileName name, int mode) throws FsException {
+    check(FILES.mkdirat(directory, Posix.terminated(name), mode), name);
+  }
+
+  @Override
+  public void mknod(int directory, FileName name, int mode, long device) throws FsException {
+    check(FILES.syscall(SYS_MKNODAT, directory, Posix.terminated(name), mode, device), name);
+  }
+
+  @Override
+  public void symlink(FileName target, int directory, FileName name) throws FsException {
+    check(FILES.symlinkat(Posix.terminated(target), directory, Posix.terminated(name)), name);
+  }
+
+  @Override
+  public void link(int directory, FileName name, int toDirectory, FileName toName)
+      throws FsException {
+    check(
+        FILES.linkat(directory, Posix.terminated(name), toDirectory, Posix.terminated(toName), 0),
+        toName);
+  }
+
+  @Override
+  public void unlink(int directory, FileName name) throws FsException {
+    check(FILES.unlinkat(directory, Posix.terminated(name), 0), name);
+  }
+
+  @Override
+  public void rmdir(int directory, FileName name) throws FsException {
+    check(FILES.unlinkat(directory, Posix.terminated(name), AT_REMOVEDIR), name);
+  }
+
+  @Override
+  public void rename(int directory, FileName name, int toDirectory, FileName toName, int flags)
+      throws FsException {
+    check(
+        FILES.renameat2(
+            directory, Posix.terminated(name), toDirectory, Posix.terminated(toName), flags),
+        toName);
+  }
+
+  // ---- attributes
+
+  /**
+   * The name by which the kernel finds a file below an open directory; only its end may be a link.
+   */
+  private static byte[] viaProc(int directory, FileName name) {
+    FileName below = FileName.of("/proc/self/fd/" + directory);
+    return Posix.terminated(name.size() == 0 ? below : below.resolve(name));
+  }
+
+  @Override
+  public void chmod(int directory, FileName name, int mode) throws FsException {
+    if (name.size() == 0) {
+      check(FILES.chmod(viaProc(directory, name), mode), name);
+      return;
+    }
+    int file =
+        LIBC.openat(
+            directory, Posix.terminated(name), Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+    if (file < 0) {
+      throw Posix.failure(name);
+    }
+    try {
+      check(FILES.chmod(viaProc(file, FileName.of(new byte[0])), mode), name);
+    } finally {
+      LIBC.close(file);
+    }
+  }
+
+  @Override
+  public void chown(int directory, FileName name, int uid, int gid) throws FsException {
+    if (name.size() == 0) {
+      check(FILES.fchown(directory, uid, gid), name);
+    } else {
+      check(
+          FILES.fchownat(directory, Posix.terminated(name), uid, gid, Posix.AT_SYMLINK_NOFOLLOW),
+          name);
+    }
+  }
+
+  @Override
+  public void setTimes(int directory, FileName name, Instant accessTime, Instant modificationTime)
+      throws FsException {
+    Pointer times = Memory.allocateDirect(Posix.RUNTIME, 32);
+    times.putLongLong(0, accessTime.getEpochSecond());
+    times.putLongLong(8, accessTime.getNano());
+    times.putLongLong(16, modificationTime.getEpochSecond());
+    times.putLongLong(24, modificationTime.getNano());
+    if (name.size() == 0) {
+      check(FILES.futimens(directory, times), name);
+    } else {
+      check(
+          FILES.utimensat(directory, Posix.terminated(name), times, Posix.AT_SYMLINK_NOFOLLOW),
+          name);
+    }
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(int directory, FileName name) throws FsException {
+    byte[] path = viaProc(directory, name);
+    long size = LIBC.llistxattr(path, new byte[1], 0);
+    if (size <= 0) {
+      if (size < 0 && Posix.errno() != Errno.EOPNOTSUPP) {
+        throw Posix.failure(name);
+      }
+      return Map.of();
+    }
+    byte[] list = new byte[XATTR_BYTES];
+    size = LIBC.llistxattr(path, list, list.length);
+    Map<FileName, byte[]> attributes = new LinkedHashMap<>();
+    int start = 0;
+    for (int at = 0; at < size; at++) {
+      if (list[at] == 0) {
+        FileName attribute = FileName.of(Arrays.copyOfRange(list, start, at));
+        start = at + 1;
+        byte[] value = new byte[XATTR_BYTES];
+        long length = LIBC.lgetxattr(path, Posix.terminated(attribute), value, value.length);
+        // One that was removed meanwhile, or that we may not read, counts as absent.
+        if (length >= 0) {
+          attributes.put(attribute, Arrays.copyOf(value, Math.toIntExact(length)));
+        }
+      }
+    }
+    return attributes;
+  }
+
+  @Override
+  public void setExtendedAttribute(int directory, FileName name, FileName attribute, byte[] value)
+      throws FsException {
+    byte[] path = viaProc(directory, name);
+    check(
+        FILES.lsetxattr(
+            path,
+            Posix.terminated(attribute),
+            Arrays.copyOf(value, value.length + 1),
+            value.length,
+            0),
+        attribute);
+  }
+
+  @Override
+  public void removeExtendedAttribute(int directory, FileName name, FileName attribute)
+      throws FsException {
+    check(FILES.lremovexattr(viaProc(directory, name), Posix.terminated(attribute)), attribute);
+  }
+
+  @Override
+  public StoreStatistics statistics(int directory) throws FsException {
+    Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
+    check(LIBC.fstatvfs(directory, result), "statvfs");
+    return Posix.statistics(result);
+  }
+
+  // ---- users
+
+  @Override
+  public boolean isInGroup(int pid, int uid, int gid, int group) {
+    return users.isInGroup(pid, uid, gid, group);
+  }
+
+  @Override
+  public OutputCalls.Acting actAs(int uid, int gid) {
+    return users.as(uid, gid);
+  }
+}

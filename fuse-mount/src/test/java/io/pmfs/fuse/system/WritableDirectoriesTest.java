@@ -1,0 +1,144 @@
+package io.pmfs.fuse.system;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.WritableSettings;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A writable mount over real directories: what is written to it is at the source after a drain. */
+class WritableDirectoriesTest {
+  private static final long ROOT = WritableFileSystem.ROOT;
+  private static final int WRITE_ONLY = OutputCalls.O_WRONLY;
+
+  @TempDir Path directory;
+
+  private Path source;
+  private long unique;
+
+  @BeforeEach
+  void makeSource() throws Exception {
+    source = Files.createDirectory(directory.resolve("source"));
+  }
+
+  private WritableMount open(boolean resumed) throws Exception {
+    Place place = new Place("ssd", directory.resolve("outputs"), 1L << 30, 0);
+    return WritableMount.open(
+        new WritableSettings(
+            source,
+            directory.resolve("state"),
+            List.of(place),
+            new UUID(0, 1),
+            resumed,
+            0,
+            "node1",
+            32L << 20),
+        new LinuxOutputCalls());
+  }
+
+  private Caller caller() {
+    int uid = LibC.INSTANCE.geteuid();
+    return new Caller(unique += 2, uid, uid, 1);
+  }
+
+  private static FileName name(String text) {
+    return FileName.of(text);
+  }
+
+  private static ByteBuffer bytes(String text) {
+    byte[] bytes = text.getBytes(UTF_8);
+    return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
+  }
+
+  private void write(WritableMount mount, long parent, String file, String text) throws Exception {
+    Opened opened = mount.create(parent, name(file), 0644, WRITE_ONLY, caller());
+    long inode = opened.node().inode();
+    mount.write(inode, opened.handle(), 0, bytes(text), false, caller());
+    mount.flush(inode, opened.handle(), caller());
+    mount.release(inode, opened.handle());
+  }
+
+  private static String read(WritableMount mount, long parent, String file) throws Exception {
+    Node node = Objects.requireNonNull(mount.lookup(parent, name(file)));
+    Text sink = new Text();
+    mount.read(node.inode(), 0, 0, 1 << 16, sink);
+    return sink.text;
+  }
+
+  private static final class Text implements ReadSink {
+    private String text = "";
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      return ByteBuffer.allocateDirect(size);
+    }
+
+    @Override
+    public void accept(ReadResult piece) throws IOException {
+      ByteBuffer copy = ByteBuffer.allocate(piece.size());
+      piece.copyTo(copy);
+      text += new String(copy.array(), UTF_8);
+    }
+  }
+
+  @Test
+  void write_andDrain_isAtTheSource() throws Exception {
+    Files.writeString(Files.createDirectory(source.resolve("old")).resolve("file"), "before");
+    try (WritableMount mount = open(false)) {
+      Node old = Objects.requireNonNull(mount.lookup(ROOT, name("old")));
+      assertThat(read(mount, old.inode(), "file")).isEqualTo("before");
+      Node made = mount.mkdir(ROOT, name("new"), 0755, caller());
+      write(mount, made.inode(), "file", "hello");
+      assertThat(read(mount, made.inode(), "file")).isEqualTo("hello");
+      mount.rename(made.inode(), name("file"), old.inode(), name("moved"), 0, caller());
+      assertThat(mount.lookup(made.inode(), name("file"))).isNull();
+      mount.unlink(old.inode(), name("file"), caller());
+      assertThat(mount.drain(20_000)).isTrue();
+      assertThat(source.resolve("old/moved")).hasContent("hello");
+      assertThat(source.resolve("old/file")).doesNotExist();
+      assertThat(source.resolve("new")).isEmptyDirectory();
+      assertThat(read(mount, old.inode(), "moved")).isEqualTo("hello");
+      assertThat(mount.drainStatus().conflicts()).isZero();
+      assertThat(mount.drainStatus().dirtyBytes()).isZero();
+    }
+  }
+
+  @Test
+  void reopen_afterClose_continues() throws Exception {
+    try (WritableMount mount = open(false)) {
+      write(mount, ROOT, "one", "1");
+      Opened opened = mount.create(ROOT, name("two"), 0644, WRITE_ONLY, caller());
+      mount.write(opened.node().inode(), opened.handle(), 0, bytes("22"), false, caller());
+    }
+    try (WritableMount mount = open(true)) {
+      assertThat(read(mount, ROOT, "one")).isEqualTo("1");
+      assertThat(read(mount, ROOT, "two")).isEqualTo("22");
+      assertThat(mount.drain(20_000)).isTrue();
+      assertThat(source.resolve("one")).hasContent("1");
+      assertThat(source.resolve("two")).doesNotExist();
+    }
+    try (WritableMount mount = open(false)) {
+      assertThat(mount.drain(20_000)).isTrue();
+      assertThat(source.resolve("two")).hasContent("22");
+    }
+  }
+}
