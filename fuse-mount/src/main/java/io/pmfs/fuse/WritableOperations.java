@@ -348,6 +348,7 @@ final class WritableOperations implements RequestHandler {
     if (size < 0 || size > reply.bodyLimit()) {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
+    reply.body(size); // the file system may ask for the buffer before it knows how much there is
     fileSystem.read(request.inode(), handle(request), offset, size, reply);
     reply.sendCollected();
   }

@@ -46,6 +46,10 @@ final class WritableOperationsTest {
   private int mode = 0100644;
   private Instant changed = Instant.ofEpochSecond(1000, 5);
   private @Nullable FsException failure;
+
+  /** How much a read asks of the sink before it says how much there is; 0 for a short answer. */
+  private int asked;
+
   private WritableOperations operations;
   private KernelSession session;
 
@@ -87,6 +91,12 @@ final class WritableOperationsTest {
       case "seek" -> 4096L;
       case "read" -> {
         ReadSink sink = (ReadSink) arguments[4];
+        if (asked > 0) {
+          ByteBuffer buffer = sink.buffer(asked);
+          sink.expect(asked);
+          sink.accept(new ReadResult.Bytes(buffer));
+          yield null;
+        }
         sink.expect(3);
         ByteBuffer bytes = ByteBuffer.allocateDirect(3).put(new byte[] {7, 8, 9}).flip();
         sink.accept(new ReadResult.Bytes(bytes));
@@ -277,6 +287,14 @@ final class WritableOperationsTest {
     assertThat(copied.getInt(0)).isEqualTo(70_000);
     ask(Opcode.COPY_FILE_RANGE_64, FILE, body(HANDLE, 1L, 18L, 8L, 2L, 1L << 40, 0L));
     assertThat(calls.get(0)).contains("1099511627776");
+  }
+
+  @Test
+  void read_ofTheLargestSize_hasABufferForIt() {
+    asked = KernelProtocol.MAX_READ_BYTES;
+    byte[] body = body(HANDLE, 0L, KernelProtocol.MAX_READ_BYTES, 0, 0L, 0, 0);
+
+    assertThat(ask(Opcode.READ, FILE, body).bytes()).hasSize(KernelProtocol.MAX_READ_BYTES);
   }
 
   @Test
