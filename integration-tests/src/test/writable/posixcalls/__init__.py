@@ -1,0 +1,1 @@
+"""Cases of posix-calls.py, by subject."""
