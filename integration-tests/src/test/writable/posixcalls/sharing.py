@@ -114,6 +114,8 @@ def _(p):
 
     write("f", b"x" * 10)
     ready, say = os.pipe()
+    descriptor = os.open("f", os.O_RDWR)
+    _set(descriptor, fcntl.F_WRLCK, 0, 1)  # a child does not inherit it
     child = os.fork()
     if child == 0:
         try:
@@ -123,8 +125,6 @@ def _(p):
             _set(own, fcntl.F_WRLCK, 0, 1, fcntl.F_SETLKW)
         finally:
             os._exit(0)
-    descriptor = os.open("f", os.O_RDWR)
-    _set(descriptor, fcntl.F_WRLCK, 0, 1)
     os.read(ready, 1)
     while not _waits(child):
         time.sleep(0.01)
