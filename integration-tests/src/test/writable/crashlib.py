@@ -2,7 +2,8 @@
 
 A record file has a JSON object a line: first {"seed", "directory"}, then for each operation one line before its first
 system call ({"op": number, "do": ..., "path": ...}) and one after its last ({"done": number}); {"gave_up": number} if
-the mount was lost meanwhile and it is not known how much of it took effect; {"end": true} at the end.
+the mount was lost meanwhile and it is not known how much of it took effect; {"dropped": path} if a descriptor that was
+open was lost; {"end": true} at the end of a life of the writer.
 
 Operations:
 
@@ -63,6 +64,7 @@ class History:
         if "op" in entry:
             assert entry["op"] == len(self.operations), entry
             self.operations.append(entry)
+            self.ended = False
             self._apply(entry)
         elif "done" in entry:
             self.finished.add(entry["done"])
