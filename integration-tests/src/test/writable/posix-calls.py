@@ -12,7 +12,7 @@ Root only: cases act as other users and make device files. All users must be abl
 Examples:
   posix-calls.py /mnt/run42 /var/tmp
   posix-calls.py /mnt/run42 --only 'rename/*' --only open/flags
-  posix-calls.py /mnt/run42 /var/tmp --fuse        # what Linux refuses on any FUSE file system does not count
+  posix-calls.py /mnt/run42 /var/tmp --fuse        # what Linux decides on every FUSE file system does not count
   posix-calls.py /mnt/run42 /var/tmp --then 'pmfs drain /mnt/run42' --again /lustre/run42
   posix-calls.py --list
 
@@ -41,7 +41,7 @@ def arguments():
     parser.add_argument("--only", action="append", metavar="PATTERN", help="only cases with such a name; may be repeated")
     parser.add_argument("--without", action="append", default=[], metavar="PATTERN", help="leave out cases with such a name")
     parser.add_argument("--seed", type=int, default=None, help="run the cases in a random order")
-    parser.add_argument("--fuse", action="store_true", help="list separately, and do not count, what Linux refuses on every FUSE file system")
+    parser.add_argument("--fuse", action="store_true", help="list separately, and do not count, what Linux decides on every FUSE file system")
     parser.add_argument("--keep", action="store_true", help="keep the directories of the cases")
     parser.add_argument("--then", metavar="COMMAND", help="after all cases run COMMAND by sh, and compare once more what the cases left")
     parser.add_argument("--again", metavar="DIRECTORY", help="compare once more there, not in the directory of the calls")
@@ -146,12 +146,12 @@ def main():
     if options.then is not None or options.again is not None:
         differing += compared_again(options, base, places[1], trees)
     for line in excused:
-        print("refused by Linux on FUSE: " + line)
+        print("decided by Linux on FUSE: " + line)
     if not options.keep:
         for place in places:
             shutil.rmtree(place, onerror=lambda f, path, e: print(f"cannot remove {path}: {e[1]}", file=sys.stderr))
     print(f"{len(names)} cases, {outcomes} outcomes compared, {len(set(differing))} cases differ"
-          + (f", {len(excused)} outcomes refused by Linux on FUSE" if options.fuse else ""))
+          + (f", {len(excused)} outcomes decided by Linux on FUSE" if options.fuse else ""))
     return 1 if differing else 0
 
 
