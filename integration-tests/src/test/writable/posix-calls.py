@@ -14,6 +14,7 @@ Examples:
   posix-calls.py /mnt/run42 --only 'rename/*' --only open/flags
   posix-calls.py /mnt/run42 /var/tmp --fuse        # what Linux decides on every FUSE file system does not count
   posix-calls.py /mnt/run42 /var/tmp --then 'pmfs drain /mnt/run42' --again /lustre/run42
+  posix-calls.py /mnt/run42 /var/tmp --prepared /lustre/run42 --only 'existing/*'   # on files that are at the source only
   posix-calls.py --list
 
 Exit status: 0 no difference; 1 differences, or a case that could not run; 2 wrong usage.
@@ -29,7 +30,7 @@ import sys
 import time
 
 from posixcalls import harness
-from posixcalls import attributes, contents, directories, linked, openings, paths, permissions, renames, sharing, times  # noqa: F401
+from posixcalls import attributes, contents, directories, existing, linked, openings, paths, permissions, renames, sharing, times  # noqa: F401
 from posixcalls.fuse import KERNEL_LIMITS
 
 
@@ -45,6 +46,7 @@ def arguments():
     parser.add_argument("--keep", action="store_true", help="keep the directories of the cases")
     parser.add_argument("--then", metavar="COMMAND", help="after all cases run COMMAND by sh, and compare once more what the cases left")
     parser.add_argument("--again", metavar="DIRECTORY", help="compare once more there, not in the directory of the calls")
+    parser.add_argument("--prepared", metavar="DIRECTORY", help="make what some cases need to be there before in this directory, whose changes the directory of the calls shows within 1 s")
     parser.add_argument("--timeout", type=int, default=120, metavar="SECONDS", help="a case that takes longer has failed (default: %(default)s)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each case and how long it took")
     options = parser.parse_args()
@@ -55,12 +57,29 @@ def arguments():
     return options
 
 
-def run(function, directory, timeout):
-    """Outcomes of a case in a directory that is made for it, or a single one that says why there are none."""
+def prepare(name, directory):
+    """Makes the directory of a case, and in it what must be there before."""
     os.mkdir(directory)
     os.chmod(directory, 0o755)
+    if name in harness.SETUPS:
+
+        def work():
+            os.chdir(directory)
+            os.umask(0o022)
+            harness.SETUPS[name]()
+
+        ok, problem = harness.in_child(work, 60)
+        if not ok:
+            raise SystemExit(f"{name}: cannot make what must be there before: {problem}")
+
+
+def run(name, directory, timeout, prepared):
+    """Outcomes of a case in its directory, or a single one that says why there are none."""
+    function = harness.CASES[name]
 
     def work():
+        if not prepared:
+            prepare(name, directory)
         os.chdir(directory)
         os.umask(0o022)
         place = harness.Place()
@@ -120,17 +139,29 @@ def main():
         random.Random(options.seed).shuffle(names)
     base = f"posix-calls-{os.getpid()}"
     places = [os.path.join(os.path.abspath(d), base) for d in (options.directory, options.reference)]
-    for place in places:
+    if options.prepared and not os.path.isdir(options.prepared):
+        print(f"{options.prepared} is not a directory", file=sys.stderr)
+        return 2
+    for place in [os.path.join(options.prepared, base) if options.prepared else places[0], places[1]]:
         try:
             os.mkdir(place)
         except OSError as e:
             print(f"{place}: {e.strerror}", file=sys.stderr)
             return 2
         os.chmod(place, 0o755)
+    prepared = {n for n in names if n in harness.SETUPS} if options.prepared else set()
+    if prepared:
+        for number, name in enumerate(names):
+            if name in prepared:
+                prepare(name, os.path.join(options.prepared, base, f"{number}"))
+        time.sleep(2.5)  # longer than names and attributes are valid
+    if not os.path.isdir(places[0]):
+        print(f"{places[0]} does not show what is in {options.prepared}", file=sys.stderr)
+        return 1
     outcomes, differing, excused, trees = 0, [], [], []
     for number, name in enumerate(names):
         start = time.monotonic()
-        ours, reference = (run(harness.CASES[name], os.path.join(p, f"{number}"), options.timeout) for p in places)
+        ours, reference = (run(name, os.path.join(p, f"{number}"), options.timeout, p == places[0] and name in prepared) for p in places)
         count, fine = compare(name, ours, reference, options.fuse)
         for side, result in (("", ours), ("reference", reference)):
             count += [f"{name}: {side} could not run: {value}" for label, value in result if label == "broken"]

@@ -12,14 +12,20 @@ import time
 import traceback
 
 CASES = {}  # name -> function(place), in the order of definition
+SETUPS = {}  # name -> function() that makes what must be there before
 
 
-def case(name):
-    """Registers a function as a case. It runs in an empty directory of its own, which is its working directory."""
+def case(name, setup=None):
+    """
+    Registers a function as a case. It runs in an empty directory of its own, which is its working directory. What
+    setup() makes there first may also be made in another directory that shows the same.
+    """
 
     def register(function):
         assert name not in CASES, name
         CASES[name] = function
+        if setup is not None:
+            SETUPS[name] = setup
         return function
 
     return register
