@@ -7,11 +7,16 @@ checks that what they recorded is there. At the end the writers stop, the comman
 must have come to the last state by states in order, and have it. With --full-kill after each N rounds the writers are
 ended too, that command runs (which ends the mount and makes it again), and they go on with what they had recorded.
 
+With --power-cut instead, each round has new writers, which are ended; the command then takes from the machine what was
+not synced, and makes the mount again. What was fsynced must be there, and after the drain the source must show what
+the mount shows.
+
 Examples:
   crash-rounds.py /mnt/run42 /lustre/run42 --rounds 200 --kill-command 'kill -9 $(cat /run/daemon.pid)' --drain-command 'pmfs drain /mnt/run42'
   crash-rounds.py DIR DIR --rounds 3 --no-watch       # a plain directory, where nothing is found
   crash-rounds.py /mnt/run42 /lustre/run42 --writers 2 --rounds 20 --seed 5 --kill-command ./kill --drain-command ./drain \\
       --full-kill './remount' --full-every 5
+  crash-rounds.py /mnt/run42 /lustre/run42 --rounds 20 --power-cut ./cut-and-mount --drain-command 'pmfs drain /mnt/run42'
 
 Exit status: 0 as promised; 1 differences; 2 wrong usage.
 """
@@ -40,6 +45,7 @@ class Writing:
     def __init__(self, options, number, place):
         self.options, self.number = options, number
         name = f"crash-{os.getpid()}-{number}"
+        self.synced = "synced" if options.power_cut else "written"
         self.directory = os.path.join(options.directory, name)
         self.source = os.path.join(options.source, name)
         self.records = os.path.join(place, f"records-{number}")
@@ -52,7 +58,7 @@ class Writing:
         with open(self.log, "a") as log:
             self.writer = subprocess.Popen(
                 [sys.executable, os.path.join(HERE, "crash-writer.py"), self.directory, self.records, "--seconds", "100000", "--seed",
-                 str(self.options.seed + self.number), "--records", "written", *(["--rate", str(self.options.rate)] if self.options.rate else []), *more],
+                 str(self.options.seed + self.number), "--records", self.synced, *(["--rate", str(self.options.rate)] if self.options.rate else []), *more],
                 stdout=log, stderr=log)
         if self.watcher is None and not self.options.no_watch:
             while not os.path.exists(self.records):
@@ -106,6 +112,37 @@ class Writing:
         return problems
 
 
+def power_cuts(options, r, place):
+    """Problems of rounds with new writers each."""
+    problems = []
+    for number in range(options.rounds):
+        writings = [Writing(options, number * options.writers + i, place) for i in range(options.writers)]
+        for w in writings:
+            w.start(False)
+        time.sleep(r.uniform(options.shortest, options.longest))
+        for w in writings:
+            w.kill()
+        for what, command in (("the power cut", options.power_cut), ("the drain", options.drain_command)):
+            status = subprocess.run(["sh", "-c", command]).returncode
+            if status != 0:
+                problems.append(f"round {number}: '{command}' ended with {status}")
+            if not usable(options.directory, options.patience):
+                return problems + [f"round {number}: {options.directory} did not come back within {options.patience} s"]
+            for w in writings:
+                history, _ = crashlib.read_records(w.records)
+                problems += [f"round {number}, after {what}, writer {w.number}: {p}" for p in crash_check.check_mount(history, w.directory, "power")]
+        for w in writings:
+            history, _ = crashlib.read_records(w.records)
+            mount, source = (crashlib.Eyes(d, history).look() if os.path.isdir(d) else {} for d in (w.directory, w.source))
+            problems += [f"round {number}, after the drain, writer {w.number}: {p} at the source is {crashlib.shown((source or {}).get(p, crashlib.ABSENT))}, "
+                         f"on the mount {crashlib.shown((mount or {}).get(p, crashlib.ABSENT))}"
+                         for p in sorted(set(mount or {}) | set(source or {})) if (mount or {}).get(p) != (source or {}).get(p)]
+            print(f"round {number}: {history.begun} operations, {len(history.syncs)} with fsync, {len(mount or {})} names of {len(history.state(history.begun))}, {len(problems)} problems", flush=True)
+        if problems:
+            break
+    return problems
+
+
 def usable(directory, patience):
     deadline = time.monotonic() + patience
     while True:
@@ -127,6 +164,7 @@ def main():
     parser.add_argument("--drain-command", default="true", metavar="COMMAND", help="run by sh at the end (default: %(default)s)")
     parser.add_argument("--full-kill", metavar="COMMAND", help="run by sh after the writers were ended; ends the mount and makes it again")
     parser.add_argument("--full-every", type=int, default=5, metavar="N", help="rounds (default: %(default)s)")
+    parser.add_argument("--power-cut", metavar="COMMAND", help="run by sh in each round after the writers were ended")
     parser.add_argument("--writers", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument("--rate", type=float, default=100, help="steps a second of each writer (default: %(default)s)")
     parser.add_argument("--shortest", type=float, default=0.1, metavar="SECONDS", help="of a round before the kill (default: %(default)s)")
@@ -141,6 +179,13 @@ def main():
     r = random.Random(options.seed)
     place = tempfile.mkdtemp(prefix="crash-rounds.", dir="/var/tmp")
     print(f"seed {options.seed}; records and logs are in {place}", flush=True)
+    if options.power_cut:
+        options.no_watch = True
+        problems = power_cuts(options, r, place)
+        for problem in problems[:40]:
+            print(problem)
+        print(f"{options.rounds} power cuts, {len(problems)} problems")
+        return 1 if problems else 0
     writings = [Writing(options, i, place) for i in range(options.writers)]
     problems = []
     for w in writings:

@@ -7,7 +7,7 @@ survives a power cut. The operations and their content follow from the seed (cra
 appends, overwrites, truncations, renames over files, renames of directories, links, removals, checkpoints as shards
 and an index that is renamed over the old one, logs that are opened and closed for each event, and one that stays open.
 
-If the mount is lost (ENOTCONN, EIO, ESTALE, ECONNABORTED), the writer waits until the directory can be used again,
+If the mount is lost (ENOTCONN, EIO, ESTALE, ECONNABORTED, or the directory is gone), the writer waits until the directory can be used again,
 finds out whether the operation took effect, and goes on. With --announce it waits until that file was touched.
 
 Examples:
@@ -57,7 +57,7 @@ class Writer:
         try:
             self.carry_out(op)
         except OSError as e:
-            if e.errno not in LOST:
+            if e.errno not in LOST and os.path.isdir(self.root):
                 raise
             self.lost(op, e)
             return
