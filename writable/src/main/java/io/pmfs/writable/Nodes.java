@@ -192,7 +192,7 @@ final class Nodes {
     if (candidate != 0) {
       Inode known = state.find(candidate);
       Stat seen = known == null ? null : known.seen();
-      if (known == null ? row == null : seen != null && seen.isSameFile(stat)) {
+      if (known == null || (seen != null && seen.isSameFile(stat))) {
         return candidate;
       }
     }
@@ -203,8 +203,23 @@ final class Nodes {
 
   /** What the number of a listed name will be when it is looked up, if nothing changes. */
   private long listedNumber(Listing.Child child) throws FsException {
-    byte[] row = state.get(Tables.SOURCES, Tables.key(0, child.inode()));
-    return row == null ? SOURCE | child.inode() : Tables.first(row);
+    byte[] key = Tables.key(0, child.inode());
+    byte[] row = state.get(Tables.SOURCES, key);
+    if (row != null) {
+      return Tables.first(row);
+    }
+    long usual = SOURCE | child.inode();
+    Inode known = state.find(usual);
+    Stat seen = known == null ? null : known.seen();
+    if (known == null || (seen != null && seen.inode() == child.inode())) {
+      return usual;
+    }
+    // Its usual number belongs to a file that was replaced since.
+    State.Update update = state.update();
+    long number = update.newNumber();
+    update.put(Tables.SOURCES, key, Tables.key(number));
+    update.commit();
+    return number;
   }
 
   private Inode refreshed(Inode known, Stat stat, long directory, FileName name) {

@@ -1,0 +1,343 @@
+package io.pmfs.writable;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** Programs that use a writable mount by paths, and a process of it that can die. */
+final class Driver implements AutoCloseable {
+  static final Path SOURCE = Path.of("/source");
+
+  final FakeCalls calls = new FakeCalls(SOURCE);
+  private final Path state;
+  private final Path places;
+  private WritableMount mount;
+  private long unique = 2;
+  private long session = 1;
+  private long capacity = 1L << 40;
+
+  Driver(Path directory) throws FsException {
+    state = directory.resolve("state");
+    places = directory.resolve("outputs");
+    mount = open(false);
+  }
+
+  private WritableMount open(boolean resumed) throws FsException {
+    return WritableMount.open(
+        new WritableSettings(
+            SOURCE,
+            state,
+            List.of(new Place("ssd", places, capacity, 0)),
+            new UUID(0, session),
+            resumed,
+            0,
+            "node1",
+            16L << 20,
+            0,
+            10_000,
+            0),
+        calls);
+  }
+
+  WritableMount mount() {
+    return mount;
+  }
+
+  void setCapacity(long bytes) {
+    capacity = bytes;
+  }
+
+  /** The process dies and another one takes over; programs keep what they have open. */
+  void restart() throws FsException {
+    mount.close();
+    calls.closeAll();
+    mount = open(true);
+  }
+
+  /** The mount ends, and another one begins. */
+  void remount() throws FsException {
+    session++;
+    mount.close();
+    calls.closeAll();
+    mount = open(false);
+  }
+
+  Caller caller() {
+    unique += 2;
+    return new Caller(unique, 0, 0, 1);
+  }
+
+  long lastUnique() {
+    return unique;
+  }
+
+  static FileName name(String text) {
+    return FileName.of(text);
+  }
+
+  static ByteBuffer bytes(String text) {
+    byte[] bytes = text.getBytes(ISO_8859_1);
+    return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
+  }
+
+  // ---- by paths
+
+  @Nullable Node find(String path) throws FsException {
+    Node node = mount.attributes(WritableFileSystem.ROOT);
+    for (String part : path.split("/", -1)) {
+      if (!part.isEmpty()) {
+        Node next = mount.lookup(node.inode(), name(part));
+        if (next == null) {
+          return null;
+        }
+        node = next;
+      }
+    }
+    return node;
+  }
+
+  Node node(String path) throws FsException {
+    Node found = find(path);
+    if (found == null) {
+      throw new FsException(Errno.ENOENT, path);
+    }
+    return found;
+  }
+
+  private long parent(String path) throws FsException {
+    int slash = path.lastIndexOf('/');
+    return slash < 0 ? WritableFileSystem.ROOT : node(path.substring(0, slash)).inode();
+  }
+
+  private static FileName last(String path) {
+    return name(path.substring(path.lastIndexOf('/') + 1));
+  }
+
+  void mkdir(String path) throws FsException {
+    mount.mkdir(parent(path), last(path), 0755, caller());
+  }
+
+  void symlink(String target, String path) throws FsException {
+    mount.symlink(parent(path), last(path), name(target), caller());
+  }
+
+  Opened create(String path) throws FsException {
+    return mount.create(parent(path), last(path), 0644, OutputCalls.O_RDWR, caller());
+  }
+
+  void write(Opened file, long offset, String text) throws FsException {
+    mount.write(file.node().inode(), file.handle(), offset, bytes(text), false, caller());
+  }
+
+  void close(Opened file) throws FsException {
+    mount.flush(file.node().inode(), file.handle(), caller());
+    mount.release(file.node().inode(), file.handle());
+  }
+
+  /** Creates or replaces a whole file. */
+  void put(String path, String text) throws FsException {
+    Node there = find(path);
+    Opened file =
+        there == null
+            ? create(path)
+            : mount.open(
+                there.inode(), OutputCalls.O_WRONLY | OutputCalls.O_TRUNC, caller());
+    if (!text.isEmpty()) {
+      write(file, 0, text);
+    }
+    close(file);
+  }
+
+  void append(String path, String text) throws FsException {
+    Opened file =
+        mount.open(
+            node(path).inode(), OutputCalls.O_WRONLY | OutputCalls.O_APPEND, caller());
+    write(file, 0, text);
+    close(file);
+  }
+
+  void overwrite(String path, long offset, String text) throws FsException {
+    Opened file = mount.open(node(path).inode(), OutputCalls.O_WRONLY, caller());
+    write(file, offset, text);
+    close(file);
+  }
+
+  void truncate(String path, long size) throws FsException {
+    mount.setAttributes(
+        node(path).inode(),
+        new WritableFileSystem.NewAttributes(null, null, null, size, null, null, 0, false),
+        caller());
+  }
+
+  void chmod(String path, int mode) throws FsException {
+    mount.setAttributes(
+        node(path).inode(),
+        new WritableFileSystem.NewAttributes(mode, null, null, null, null, null, 0, false),
+        caller());
+  }
+
+  void rename(String from, String to, int flags) throws FsException {
+    mount.rename(parent(from), last(from), parent(to), last(to), flags, caller());
+  }
+
+  void link(String from, String to) throws FsException {
+    mount.link(node(from).inode(), parent(to), last(to), caller());
+  }
+
+  void unlink(String path) throws FsException {
+    mount.unlink(parent(path), last(path), caller());
+  }
+
+  void rmdir(String path) throws FsException {
+    mount.rmdir(parent(path), last(path), caller());
+  }
+
+  String read(long inode) throws FsException {
+    Text sink = new Text();
+    mount.read(inode, 0, 0, 1 << 20, sink);
+    return sink.text;
+  }
+
+  String read(String path) throws FsException {
+    return read(node(path).inode());
+  }
+
+  private static final class Text implements ReadSink {
+    private String text = "";
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      return ByteBuffer.allocateDirect(size);
+    }
+
+    @Override
+    public void accept(ReadResult piece) throws IOException {
+      ByteBuffer copy = ByteBuffer.allocate(piece.size());
+      piece.copyTo(copy);
+      text += new String(copy.array(), ISO_8859_1);
+    }
+  }
+
+  List<String> names(String path) throws FsException {
+    List<String> names = new ArrayList<>();
+    mount.list(
+        node(path).inode(),
+        0,
+        entry -> {
+          names.add(entry.name().toString());
+          return true;
+        });
+    return names;
+  }
+
+  /** Everything below the root: paths and what is there. */
+  Map<String, String> tree() throws FsException {
+    Map<String, String> tree = new TreeMap<>();
+    add(tree, "", mount.attributes(WritableFileSystem.ROOT));
+    return tree;
+  }
+
+  private void add(Map<String, String> tree, String path, Node node) throws FsException {
+    List<Entry> entries = new ArrayList<>();
+    mount.list(node.inode(), 0, entries::add);
+    for (Entry entry : entries) {
+      String below = path.isEmpty() ? entry.name().toString() : path + "/" + entry.name();
+      Node child = Objects.requireNonNull(mount.lookup(node.inode(), entry.name()), below);
+      if (child.inode() != entry.inode()) {
+        throw new AssertionError(below + " has two numbers");
+      }
+      tree.put(below, describe(child));
+      if (child.attributes().type() == FileType.DIRECTORY) {
+        add(tree, below, child);
+      }
+    }
+  }
+
+  private String describe(Node node) throws FsException {
+    String mode = Integer.toOctalString(node.attributes().mode() & 07777);
+    return switch (node.attributes().type()) {
+      case DIRECTORY -> "dir " + mode;
+      case SYMBOLIC_LINK -> "link " + mount.readSymbolicLink(node.inode());
+      default -> "file " + mode + " " + read(node.inode());
+    };
+  }
+
+  /** The same of the source, without files that are not complete. */
+  Map<String, String> sourceTree() {
+    Map<String, String> tree = new TreeMap<>();
+    addSource(tree, "", calls.sourceRoot());
+    return tree;
+  }
+
+  private static void addSource(Map<String, String> tree, String path, FakeCalls.Node node) {
+    node.children.forEach(
+        (name, child) -> {
+          if (SourceTree.isTemporary(name)) {
+            return;
+          }
+          String below = path.isEmpty() ? name.toString() : path + "/" + name;
+          String mode = Integer.toOctalString(child.mode & 07777);
+          tree.put(
+              below,
+              switch (child.type()) {
+                case DIRECTORY -> "dir " + mode;
+                case SYMBOLIC_LINK -> "link " + child.target();
+                default -> "file " + mode + " " + new String(child.content, ISO_8859_1);
+              });
+          addSource(tree, below, child);
+        });
+  }
+
+  List<String> temporaries() {
+    List<String> found = new ArrayList<>();
+    Map<FakeCalls.Node, Boolean> seen = new HashMap<>();
+    addTemporaries(found, calls.sourceRoot(), seen);
+    return found;
+  }
+
+  private static void addTemporaries(
+      List<String> found, FakeCalls.Node node, Map<FakeCalls.Node, Boolean> seen) {
+    if (seen.put(node, true) != null) {
+      return;
+    }
+    node.children.forEach(
+        (name, child) -> {
+          if (SourceTree.isTemporary(name)) {
+            found.add(name.toString());
+          }
+          addTemporaries(found, child, seen);
+        });
+  }
+
+  void drainAll() throws FsException {
+    while (mount.step()) {
+      mount.tidy();
+    }
+    mount.tidy();
+  }
+
+  @Override
+  public void close() {
+    mount.close();
+  }
+}

@@ -1,0 +1,545 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * File systems in memory: one for each root. A test can make each call that changes something fail,
+ * and look at the state after each. Safe for use by many threads.
+ */
+final class FakeCalls implements OutputCalls {
+  /** A process dies: nothing in it catches this. */
+  static final class Death extends Error {
+    private static final long serialVersionUID = 1L;
+  }
+
+  /** Told of calls that change the source. */
+  interface Watcher {
+    default void before(String call, FileName name) throws FsException {}
+
+    default void after(String call, FileName name) {}
+  }
+
+  static final class Node {
+    final long number;
+    final Instant birth;
+    int mode;
+    int uid;
+    int gid;
+    long device;
+    int links;
+    byte[] content = new byte[0];
+    Instant accessed;
+    Instant modified;
+    Instant changed;
+    final TreeMap<FileName, Node> children = new TreeMap<>();
+    final Map<FileName, byte[]> extended = new LinkedHashMap<>();
+    boolean isSource;
+
+    Node(long number, int mode, Instant now) {
+      this.number = number;
+      this.mode = mode;
+      birth = now;
+      accessed = now;
+      modified = now;
+      changed = now;
+      links = isDirectory() ? 2 : 1;
+    }
+
+    boolean isDirectory() {
+      return type() == FileType.DIRECTORY;
+    }
+
+    FileType type() {
+      return FileType.ofMode(mode);
+    }
+
+    FileName target() {
+      return FileName.of(content);
+    }
+  }
+
+  private static final int DIRECTORY = 0040755;
+  private static final int REGULAR = 0100000;
+
+  private final Map<Path, Node> roots = new HashMap<>();
+  private final Map<Integer, Node> open = new HashMap<>();
+  private final Path source;
+  private int nextFile = 3;
+  private long nextNumber = 100;
+  private long ticks;
+  private Watcher watcher = new Watcher() {};
+  private @Nullable FsException away;
+  private long localRoom = 1L << 40;
+
+  FakeCalls(Path source) {
+    this.source = source;
+  }
+
+  synchronized void watch(Watcher next) {
+    watcher = next;
+  }
+
+  /** All calls at the source fail like this; null to let them work again. */
+  synchronized void setAway(@Nullable FsException e) {
+    away = e;
+  }
+
+  synchronized void setLocalRoom(long bytes) {
+    localRoom = bytes;
+  }
+
+  /** A process has died: its descriptors are closed. */
+  synchronized void closeAll() {
+    open.clear();
+  }
+
+  synchronized int openCount() {
+    return open.size();
+  }
+
+  synchronized Node sourceRoot() {
+    return root(source);
+  }
+
+  private Node root(Path path) {
+    return roots.computeIfAbsent(
+        path,
+        key -> {
+          Node root = newNode(DIRECTORY);
+          root.isSource = path.equals(source);
+          return root;
+        });
+  }
+
+  private Instant now() {
+    return Instant.ofEpochSecond(1_700_000_000L + ticks / 1000, ticks++ % 1000 * 1_000_000);
+  }
+
+  private Node newNode(int mode) {
+    return new Node(nextNumber++, mode, now());
+  }
+
+  private int newFile(Node node) {
+    open.put(nextFile, node);
+    return nextFile++;
+  }
+
+  private Node node(int file) throws FsException {
+    Node node = open.get(file);
+    if (node == null) {
+      throw new FsException(Errno.EBADF, "descriptor " + file);
+    }
+    if (node.isSource && away != null) {
+      throw away;
+    }
+    return node;
+  }
+
+  private Node child(int directory, FileName name) throws FsException {
+    Node parent = node(directory);
+    if (name.size() == 0) {
+      return parent;
+    }
+    if (!parent.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, name.toString());
+    }
+    Node child = parent.children.get(name);
+    if (child == null) {
+      throw new FsException(Errno.ENOENT, name.toString());
+    }
+    return child;
+  }
+
+  private void before(Node node, String call, FileName name) throws FsException {
+    if (node.isSource) {
+      watcher.before(call, name);
+    }
+  }
+
+  private void after(Node node, String call, FileName name) {
+    if (node.isSource) {
+      watcher.after(call, name);
+    }
+  }
+
+  @Override
+  public synchronized int openRoot(Path path) throws FsException {
+    if (path.equals(source) && away != null) {
+      throw away;
+    }
+    return newFile(root(path));
+  }
+
+  @Override
+  public synchronized int openDirectory(int base, FileName path) throws FsException {
+    Node at = node(base);
+    if (path.size() > 0) {
+      for (String part : path.toString().split("/", -1)) {
+        if (!at.isDirectory()) {
+          throw new FsException(Errno.ENOTDIR, path.toString());
+        }
+        Node next = at.children.get(FileName.of(part));
+        if (next == null) {
+          throw new FsException(Errno.ENOENT, path.toString());
+        }
+        at = next;
+      }
+    }
+    if (!at.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, path.toString());
+    }
+    return newFile(at);
+  }
+
+  @Override
+  public synchronized int open(int directory, FileName name, int flags, int mode)
+      throws FsException {
+    Node parent = node(directory);
+    Node there = parent.children.get(name);
+    if (there == null) {
+      if ((flags & O_CREAT) == 0) {
+        throw new FsException(Errno.ENOENT, name.toString());
+      }
+      before(parent, "create", name);
+      Node made = add(parent, name, REGULAR | mode);
+      after(parent, "create", name);
+      return newFile(made);
+    }
+    if ((flags & O_EXCL) != 0) {
+      throw new FsException(Errno.EEXIST, name.toString());
+    }
+    if (there.type() != FileType.REGULAR) {
+      throw new FsException(Errno.EINVAL, name.toString());
+    }
+    return newFile(there);
+  }
+
+  private Node add(Node parent, FileName name, int mode) throws FsException {
+    if (!parent.isDirectory() || (parent.links == 0)) {
+      throw new FsException(parent.links == 0 ? Errno.ENOENT : Errno.ENOTDIR, name.toString());
+    }
+    if (parent.children.containsKey(name)) {
+      throw new FsException(Errno.EEXIST, name.toString());
+    }
+    Node made = newNode(mode);
+    made.isSource = parent.isSource;
+    parent.children.put(name, made);
+    parent.links += made.isDirectory() ? 1 : 0;
+    touch(parent);
+    return made;
+  }
+
+  private void touch(Node node) {
+    node.modified = now();
+    node.changed = node.modified;
+  }
+
+  @Override
+  public synchronized void close(int file) {
+    open.remove(file);
+  }
+
+  @Override
+  public synchronized Stat status(int directory, FileName name) throws FsException {
+    Node node = child(directory, name);
+    return new Stat(
+        1,
+        node.number,
+        node.birth,
+        new Attributes(
+            node.mode,
+            node.links,
+            node.uid,
+            node.gid,
+            node.device,
+            node.content.length,
+            (node.content.length + 4095) / 4096 * 8L,
+            node.accessed,
+            node.modified,
+            node.changed));
+  }
+
+  @Override
+  public synchronized void list(int directory, Names names) throws FsException {
+    node(directory)
+        .children
+        .forEach((name, child) -> names.accept(name, child.number, child.type()));
+  }
+
+  @Override
+  public synchronized FileName readSymbolicLink(int directory, FileName name)
+      throws FsException {
+    return child(directory, name).target();
+  }
+
+  @Override
+  public synchronized int read(int file, ByteBuffer destination, long offset)
+      throws FsException {
+    byte[] content = node(file).content;
+    int count = (int) Math.max(0, Math.min(destination.remaining(), content.length - offset));
+    if (count > 0) {
+      destination.put(content, (int) offset, count);
+    }
+    return count;
+  }
+
+  @Override
+  public synchronized void write(int file, ByteBuffer bytes, long offset) throws FsException {
+    Node node = node(file);
+    before(node, "write", Inode.NO_NAME);
+    int end = (int) offset + bytes.remaining();
+    if (end > node.content.length) {
+      node.content = Arrays.copyOf(node.content, end);
+    }
+    bytes.get(node.content, (int) offset, bytes.remaining());
+    touch(node);
+    after(node, "write", Inode.NO_NAME);
+  }
+
+  @Override
+  public synchronized void truncate(int file, long size) throws FsException {
+    Node node = node(file);
+    before(node, "truncate", Inode.NO_NAME);
+    node.content = Arrays.copyOf(node.content, (int) size);
+    touch(node);
+    after(node, "truncate", Inode.NO_NAME);
+  }
+
+  @Override
+  public synchronized void sync(int file, boolean dataOnly) throws FsException {
+    before(node(file), "sync", Inode.NO_NAME);
+  }
+
+  @Override
+  public synchronized void allocate(int file, int mode, long offset, long length)
+      throws FsException {
+    Node node = node(file);
+    int end = (int) Math.min(offset + length, node.content.length);
+    if ((mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) != 0 && offset < end) {
+      Arrays.fill(node.content, (int) offset, end, (byte) 0);
+    }
+    if ((mode & FALLOC_KEEP_SIZE) == 0 && offset + length > node.content.length) {
+      node.content = Arrays.copyOf(node.content, (int) (offset + length));
+    }
+  }
+
+  @Override
+  public synchronized long seek(int file, long offset, int whence) throws FsException {
+    Node node = node(file);
+    if (offset >= node.content.length) {
+      throw new FsException(Errno.ENXIO, "offset " + offset);
+    }
+    return whence == SEEK_DATA ? offset : node.content.length;
+  }
+
+  @Override
+  public void cloneFile(int from, int to) throws FsException {
+    throw new FsException(Errno.EOPNOTSUPP, "FICLONE");
+  }
+
+  @Override
+  public synchronized void mkdir(int directory, FileName name, int mode) throws FsException {
+    make(directory, name, (DIRECTORY & ~07777) | mode, "mkdir");
+  }
+
+  @Override
+  public synchronized void mknod(int directory, FileName name, int mode, long device)
+      throws FsException {
+    make(directory, name, mode, "mknod").device = device;
+  }
+
+  @Override
+  public synchronized void symlink(FileName target, int directory, FileName name)
+      throws FsException {
+    make(directory, name, 0120777, "symlink").content = target.bytes();
+    after(node(directory), "symlink", name);
+  }
+
+  private Node make(int directory, FileName name, int mode, String call) throws FsException {
+    Node parent = node(directory);
+    before(parent, call, name);
+    Node made = add(parent, name, mode);
+    if (!call.equals("symlink")) {
+      after(parent, call, name);
+    }
+    return made;
+  }
+
+  @Override
+  public synchronized void link(int directory, FileName name, int toDirectory, FileName toName)
+      throws FsException {
+    Node linked = child(directory, name);
+    Node parent = node(toDirectory);
+    before(parent, "link", toName);
+    if (parent.children.containsKey(toName)) {
+      throw new FsException(Errno.EEXIST, toName.toString());
+    }
+    parent.children.put(toName, linked);
+    linked.links++;
+    linked.changed = now();
+    touch(parent);
+    after(parent, "link", toName);
+  }
+
+  @Override
+  public synchronized void unlink(int directory, FileName name) throws FsException {
+    Node node = child(directory, name);
+    Node parent = node(directory);
+    if (node.isDirectory()) {
+      throw new FsException(Errno.EISDIR, name.toString());
+    }
+    before(parent, "unlink", name);
+    parent.children.remove(name);
+    node.links--;
+    node.changed = now();
+    touch(parent);
+    after(parent, "unlink", name);
+  }
+
+  @Override
+  public synchronized void rmdir(int directory, FileName name) throws FsException {
+    Node node = child(directory, name);
+    Node parent = node(directory);
+    if (!node.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, name.toString());
+    }
+    if (!node.children.isEmpty()) {
+      throw new FsException(Errno.ENOTEMPTY, name.toString());
+    }
+    before(parent, "rmdir", name);
+    parent.children.remove(name);
+    node.links = 0;
+    parent.links--;
+    touch(parent);
+    after(parent, "rmdir", name);
+  }
+
+  @Override
+  public synchronized void rename(
+      int directory, FileName name, int toDirectory, FileName toName, int flags)
+      throws FsException {
+    Node moved = child(directory, name);
+    Node from = node(directory);
+    Node to = node(toDirectory);
+    Node replaced = to.children.get(toName);
+    if (replaced != null && flags == RENAME_NOREPLACE) {
+      throw new FsException(Errno.EEXIST, toName.toString());
+    }
+    if (flags == RENAME_EXCHANGE) {
+      if (replaced == null) {
+        throw new FsException(Errno.ENOENT, toName.toString());
+      }
+      before(to, "rename", toName);
+      from.children.put(name, replaced);
+      to.children.put(toName, moved);
+      replaced.changed = now();
+    } else {
+      if (replaced != null && replaced.isDirectory() != moved.isDirectory()) {
+        throw new FsException(
+            moved.isDirectory() ? Errno.ENOTDIR : Errno.EISDIR, toName.toString());
+      }
+      if (replaced != null && replaced.isDirectory() && !replaced.children.isEmpty()) {
+        throw new FsException(Errno.ENOTEMPTY, toName.toString());
+      }
+      before(to, "rename", toName);
+      from.children.remove(name);
+      to.children.put(toName, moved);
+      if (replaced != null) {
+        replaced.links = replaced.isDirectory() ? 0 : replaced.links - 1;
+      }
+    }
+    moved.changed = now();
+    touch(from);
+    touch(to);
+    after(to, "rename", toName);
+  }
+
+  @Override
+  public synchronized void chmod(int directory, FileName name, int mode) throws FsException {
+    Node node = child(directory, name);
+    before(node, "chmod", name);
+    node.mode = (node.mode & ~07777) | mode;
+    node.changed = now();
+    after(node, "chmod", name);
+  }
+
+  @Override
+  public synchronized void chown(int directory, FileName name, int uid, int gid)
+      throws FsException {
+    Node node = child(directory, name);
+    before(node, "chown", name);
+    node.uid = uid;
+    node.gid = gid;
+    node.changed = now();
+    after(node, "chown", name);
+  }
+
+  @Override
+  public synchronized void setTimes(
+      int directory, FileName name, Instant accessTime, Instant modificationTime)
+      throws FsException {
+    Node node = child(directory, name);
+    before(node, "utimes", name);
+    node.accessed = accessTime;
+    node.modified = modificationTime;
+    node.changed = now();
+    after(node, "utimes", name);
+  }
+
+  @Override
+  public synchronized Map<FileName, byte[]> extendedAttributes(int directory, FileName name)
+      throws FsException {
+    return new LinkedHashMap<>(child(directory, name).extended);
+  }
+
+  @Override
+  public synchronized void setExtendedAttribute(
+      int directory, FileName name, FileName attribute, byte[] value) throws FsException {
+    Node node = child(directory, name);
+    before(node, "setxattr", name);
+    node.extended.put(attribute, value);
+    node.changed = now();
+    after(node, "setxattr", name);
+  }
+
+  @Override
+  public synchronized void removeExtendedAttribute(
+      int directory, FileName name, FileName attribute) throws FsException {
+    Node node = child(directory, name);
+    before(node, "removexattr", name);
+    if (node.extended.remove(attribute) == null) {
+      throw new FsException(Errno.ENODATA, attribute.toString());
+    }
+    node.changed = now();
+    after(node, "removexattr", name);
+  }
+
+  @Override
+  public synchronized StoreStatistics statistics(int directory) {
+    return new StoreStatistics(4096, 4096, localRoom / 4096, localRoom / 4096, localRoom / 4096, 1, 1, 255);
+  }
+
+  @Override
+  public boolean isInGroup(int pid, int uid, int gid, int group) {
+    return gid == group;
+  }
+
+  @Override
+  public Acting actAs(int uid, int gid) {
+    return () -> {};
+  }
+}

@@ -1,0 +1,239 @@
+package io.pmfs.writable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Promise: the source always shows an earlier state of the mount. Random changes are made and
+ * brought to the source in random pieces, with restarts in between; after every call that changes
+ * the source, it is compared with all states that the mount had.
+ */
+class HistoryTest {
+  private static final int CHANGES = 250;
+  private static final String[] DIRECTORIES = {"", "d/", "e/", "d/s/"};
+  private static final String[] FILES = {"a", "b", "c"};
+
+  @TempDir Path directory;
+
+  private final List<Map<String, String>> history = new ArrayList<>();
+  private int reached;
+  private final Map<String, Opened> open = new HashMap<>();
+  private int serial;
+  private StringBuilder log = new StringBuilder();
+
+  @ParameterizedTest
+  @ValueSource(
+      longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24})
+  void source_afterEachStep_isAnEarlierState(long seed) throws Exception {
+    Random random = new Random(seed);
+    try (Driver driver = new Driver(directory)) {
+      history.add(new TreeMap<>());
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void after(String call, FileName name) {
+              check(driver, seed, call + " " + name);
+            }
+          });
+      for (int i = 0; i < CHANGES; i++) {
+        change(driver, random);
+        Map<String, String> now = driver.tree();
+        removeOpen(now);
+        history.add(now);
+        if (random.nextInt(4) == 0) {
+          for (int steps = random.nextInt(8); steps > 0 && driver.mount().step(); steps--) {
+            driver.mount().tidy();
+          }
+        }
+        if (random.nextInt(25) == 0) {
+          driver.restart();
+        }
+      }
+      for (String path : List.copyOf(open.keySet())) {
+        driver.close(Objects.requireNonNull(open.remove(path)));
+        Map<String, String> now = driver.tree();
+        removeOpen(now);
+        history.add(now);
+      }
+      driver.drainAll();
+      driver.mount().tidy();
+      assertThat(driver.sourceTree()).as("seed %d", seed).isEqualTo(driver.tree());
+      assertThat(driver.temporaries()).isEmpty();
+      assertThat(driver.mount().drainStatus().conflicts()).isZero();
+      assertThat(driver.mount().drainStatus().dirtyBytes()).isZero();
+    }
+  }
+
+  /** What was never closed is not part of a state: the source gets it with the close. */
+  private void removeOpen(Map<String, String> tree) {
+    open.keySet().forEach(tree::remove);
+  }
+
+  private void check(Driver driver, long seed, String call) {
+    Map<String, String> now = driver.sourceTree();
+    for (int i = reached; i < history.size(); i++) {
+      if (isState(now, i)) {
+        reached = i;
+        return;
+      }
+    }
+    throw new AssertionError(
+        "seed %d: after %s the source shows %s, which is no state from %d on; changes:%n%s"
+            .formatted(seed, call, now, reached, log));
+  }
+
+  /** A file that is appended to may be between two states. */
+  private boolean isState(Map<String, String> now, int index) {
+    Map<String, String> state = history.get(index);
+    if (!now.keySet().equals(state.keySet())) {
+      return false;
+    }
+    for (Map.Entry<String, String> entry : now.entrySet()) {
+      String wanted = String.valueOf(state.get(entry.getKey()));
+      if (!entry.getValue().equals(wanted) && !isBetween(entry, wanted, index)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean isBetween(Map.Entry<String, String> entry, String before, int index) {
+    if (!entry.getValue().startsWith(before)) {
+      return false;
+    }
+    for (int i = index + 1; i < history.size(); i++) {
+      String later = String.valueOf(history.get(i).get(entry.getKey()));
+      if (later.startsWith(entry.getValue())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- changes
+
+  private static String pick(Random random, String[] from) {
+    return from[random.nextInt(from.length)];
+  }
+
+  private void change(Driver driver, Random random) throws FsException {
+    String path = pick(random, DIRECTORIES) + pick(random, FILES);
+    String other = pick(random, DIRECTORIES) + pick(random, FILES);
+    int kind = random.nextInt(20);
+    log.append(kind).append(' ').append(path).append(' ').append(other).append('\n');
+    try {
+      change(driver, random, kind, path, other);
+    } catch (FsException e) {
+      switch (e.errno()) {
+        case ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EINVAL -> log.append("  " + e.errno() + "\n");
+        default -> throw e;
+      }
+    }
+  }
+
+  private void change(Driver driver, Random random, int kind, String path, String other)
+      throws FsException {
+    String text = "<" + serial++ + ">";
+    boolean isBusy = open.containsKey(path) || open.containsKey(other);
+    switch (kind) {
+      case 0, 1, 2 -> {
+        if (!isBusy && links(driver, path) <= 1) {
+          driver.put(path, text);
+        }
+      }
+      case 3, 4 -> {
+        if (!isBusy && links(driver, path) == 1) {
+          driver.append(path, text);
+        }
+      }
+      case 5 -> {
+        if (!isBusy && links(driver, path) == 1) {
+          driver.overwrite(path, 1, "#");
+        }
+      }
+      case 6 -> {
+        if (!isBusy && links(driver, path) == 1) {
+          driver.truncate(path, 2);
+        }
+      }
+      case 7, 8, 9 -> {
+        if (!isBusy) {
+          driver.rename(path, other, 0);
+        }
+      }
+      case 10 -> {
+        if (!isBusy) {
+          driver.rename(path, other, OutputCalls.RENAME_EXCHANGE);
+        }
+      }
+      case 11, 12 -> driver.unlink(removable(path));
+      case 13 -> {
+        if (!isBusy) {
+          driver.link(path, other);
+        }
+      }
+      case 14 -> driver.symlink("target" + serial, path);
+      case 15 -> driver.mkdir(DIRECTORIES[1 + random.nextInt(3)].replaceFirst("/$", ""));
+      case 16 -> {
+        if (open.isEmpty()) {
+          driver.rmdir(DIRECTORIES[1 + random.nextInt(3)].replaceFirst("/$", ""));
+        }
+      }
+      case 17 -> {
+        if (!isBusy && links(driver, path) > 0 && !isLink(driver, path)) {
+          driver.chmod(path, random.nextBoolean() ? 0600 : 0640);
+        }
+      }
+      case 18 -> openOrClose(driver, path, text);
+      default -> {
+        if (open.isEmpty()) {
+          driver.rename("d", random.nextBoolean() ? "e" : "e/t", 0);
+        }
+      }
+    }
+  }
+
+  /** Removing a file that is open is another test's. */
+  private String removable(String path) throws FsException {
+    if (open.containsKey(path)) {
+      throw new FsException(Errno.ENOENT, path);
+    }
+    return path;
+  }
+
+  private static boolean isLink(Driver driver, String path) throws FsException {
+    return driver.node(path).attributes().type() == FileType.SYMBOLIC_LINK;
+  }
+
+  private static int links(Driver driver, String path) throws FsException {
+    WritableFileSystem.Node node = driver.find(path);
+    return node == null ? 0 : node.attributes().linkCount();
+  }
+
+  private void openOrClose(Driver driver, String path, String text) throws FsException {
+    Opened file = open.remove(path);
+    if (file != null) {
+      driver.close(file);
+    } else if (driver.find(path) == null) {
+      Opened created = driver.create(path);
+      open.put(path, created);
+      driver.write(created, 0, text);
+    }
+  }
+}

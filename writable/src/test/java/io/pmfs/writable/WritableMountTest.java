@@ -1,0 +1,203 @@
+package io.pmfs.writable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class WritableMountTest {
+  @TempDir Path directory;
+
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private void seed(String path, String text) throws Exception {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    int file =
+        driver.calls.open(
+            root, Driver.name(path), OutputCalls.O_CREAT | OutputCalls.O_WRONLY, 0644);
+    driver.calls.write(file, Driver.bytes(text), 0);
+    driver.calls.truncate(file, text.length());
+    driver.calls.close(file);
+    driver.calls.close(root);
+  }
+
+  private long sourceNumber(String name) {
+    return Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name)))
+        .number;
+  }
+
+  @Test
+  void overwrite_ofSourceFile_keepsRestAndReachesSource() throws Exception {
+    seed("a", "0123456789");
+    driver.overwrite("a", 2, "xx");
+    assertThat(driver.read("a")).isEqualTo("01xx456789");
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 0123456789");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 01xx456789");
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  @Test
+  void overwrite_whileVersionWaits_bringsBothInOrder() throws Exception {
+    driver.put("a", "one");
+    driver.put("b", "x");
+    driver.overwrite("a", 0, "two");
+    assertThat(driver.mount().step()).isTrue();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 one").doesNotContainKey("b");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 two").containsKey("b");
+  }
+
+  @Test
+  void append_toDrainedFile_isAppendedAtSource() throws Exception {
+    driver.put("a", "one");
+    driver.drainAll();
+    long number = sourceNumber("a");
+    driver.append("a", "two");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 onetwo");
+    assertThat(sourceNumber("a")).isEqualTo(number);
+  }
+
+  @Test
+  void file_changedByOthers_isKeptBeside() throws Exception {
+    seed("a", "mine");
+    driver.overwrite("a", 0, "ours");
+    seed("a", "theirs");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 644 theirs")
+        .containsEntry("a.pmfs-conflict-node1-1", "file 644 ours");
+    assertThat(driver.mount().drainStatus().conflicts()).isEqualTo(1);
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void name_madeByOthers_isKept() throws Exception {
+    driver.put("a", "ours");
+    seed("a", "theirs");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 644 theirs")
+        .containsEntry("a.pmfs-conflict-node1-1", "file 644 ours");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void resentChanges_afterRestart_takeEffectOnce() throws Exception {
+    Caller mkdir = driver.caller();
+    long made = driver.mount().mkdir(1, Driver.name("d"), 0755, mkdir).inode();
+    driver.put("f", "1");
+    Caller unlink = driver.caller();
+    driver.mount().unlink(1, Driver.name("f"), unlink);
+    driver.restart();
+    assertThat(driver.mount().mkdir(1, Driver.name("d"), 0755, mkdir).inode()).isEqualTo(made);
+    driver.mount().unlink(1, Driver.name("f"), unlink);
+    driver.remount();
+    assertThatThrownBy(() -> driver.mount().mkdir(1, Driver.name("d"), 0755, mkdir))
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("EEXIST");
+  }
+
+  @Test
+  void openUnlinkedFile_survivesRestart_andGoesWhenForgotten() throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "data");
+    driver.unlink("a");
+    driver.restart();
+    assertThat(driver.read(file.node().inode())).isEqualTo("data");
+    driver.mount().release(file.node().inode(), file.handle());
+    driver.mount().forget(file.node().inode(), 1);
+    assertThatThrownBy(() -> driver.read(file.node().inode())).isInstanceOf(FsException.class);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEmpty();
+  }
+
+  @Test
+  void rename_ofOpenFile_takesItsDataAlong() throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "data");
+    driver.rename("a", "b", 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("b", "file 644 data").hasSize(1);
+    driver.write(file, 4, "more");
+    driver.close(file);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("b", "file 644 datamore");
+  }
+
+  @Test
+  void growingFile_arrivesInPieces() throws Exception {
+    Opened file = driver.create("log");
+    driver.write(file, 0, "one");
+    driver.mount().announcePieces();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("log", "file 644 one");
+    driver.write(file, 3, "two");
+    driver.mount().announcePieces();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("log", "file 644 onetwo");
+    driver.write(file, 0, "ONE");
+    driver.mount().announcePieces();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("log", "file 644 onetwo");
+    driver.close(file);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("log", "file 644 ONEtwo");
+  }
+
+  @Test
+  void manyAppends_withoutOtherChanges_areOneStep() throws Exception {
+    driver.put("log", "0");
+    for (int i = 1; i < 10; i++) {
+      driver.append("log", String.valueOf(i));
+    }
+    driver.put("other", "");
+    assertThat(driver.mount().step()).isTrue();
+    assertThat(driver.sourceTree()).containsOnlyKeys("log");
+    assertThat(driver.read("log")).isEqualTo("0123456789");
+  }
+
+  @Test
+  void list_ofManyNames_showsEachOnceFromAnyPosition() throws Exception {
+    for (int i = 0; i < 700; i++) {
+      driver.put("f" + i, "");
+      if (i == 350) {
+        driver.drainAll();
+      }
+    }
+    assertThat(driver.names("")).hasSize(700).doesNotHaveDuplicates();
+    driver.drainAll();
+    assertThat(driver.names("")).hasSize(700).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void source_thatIsAway_isWaitedFor() throws Exception {
+    driver.put("a", "1");
+    driver.calls.setAway(new FsException(Errno.ENOTCONN, "away"));
+    driver.restart();
+    assertThatThrownBy(() -> driver.mount().step()).isInstanceOf(FsException.class);
+    driver.calls.setAway(null);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 1");
+  }
+}
