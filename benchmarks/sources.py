@@ -61,6 +61,25 @@ def throttle(device, bandwidth, operations):
             group.rmdir()
 
 
+@contextlib.contextmanager
+def throttle_writes(device, bandwidth):
+    """The device takes so many bytes a second, whoever writes.
+
+    In the root group: it is the kernel's own threads that write pages back, and cgroup v1 counts these there.
+    """
+    file = BLKIO / "blkio.throttle.write_bps_device"
+    if not file.exists():
+        raise BenchmarkError(f"no cgroup v1 blkio controller at {BLKIO}; boot with systemd.unified_cgroup_hierarchy=0")
+    number = os.stat(device).st_rdev
+    device_number = f"{os.major(number)}:{os.minor(number)}"
+    file.write_text(f"{device_number} {bandwidth}\n")
+    try:
+        yield
+    finally:
+        with machine.uninterrupted():
+            file.write_text(f"{device_number} 0\n")
+
+
 def bytes_read(device):
     """Bytes the block device delivered since it was set up (field 3 of its stat: sectors read)."""
     return int(Path(f"/sys/block/{Path(device).name}/stat").read_text().split()[2]) * SECTOR_BYTES
