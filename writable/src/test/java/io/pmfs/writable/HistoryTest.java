@@ -35,6 +35,7 @@ class HistoryTest {
   private int reached;
   private final Map<String, Opened> open = new HashMap<>();
   private int serial;
+  private int callsToLive = -1;
   private StringBuilder log = new StringBuilder();
 
   @ParameterizedTest
@@ -47,8 +48,14 @@ class HistoryTest {
       driver.calls.watch(
           new FakeCalls.Watcher() {
             @Override
+            public void before(String call, FileName name) {
+              die(2);
+            }
+
+            @Override
             public void after(String call, FileName name) {
               check(driver, seed, call + " " + name);
+              die(1);
             }
           });
       for (int i = 0; i < CHANGES; i++) {
@@ -57,9 +64,9 @@ class HistoryTest {
         removeOpen(now);
         history.add(now);
         if (random.nextInt(4) == 0) {
-          for (int steps = random.nextInt(8); steps > 0 && driver.mount().step(); steps--) {
-            driver.mount().tidy();
-          }
+          callsToLive = random.nextInt(3) == 0 ? random.nextInt(40) : -1;
+          steps(driver, random.nextInt(8));
+          callsToLive = -1;
         }
         if (random.nextInt(25) == 0) {
           driver.restart();
@@ -77,6 +84,25 @@ class HistoryTest {
       assertThat(driver.temporaries()).isEmpty();
       assertThat(driver.mount().drainStatus().conflicts()).isZero();
       assertThat(driver.mount().drainStatus().dirtyBytes()).isZero();
+    }
+  }
+
+  /** The process dies before or after a call at the source. */
+  private void die(int remainder) {
+    if (callsToLive >= 0 && callsToLive-- % 3 == remainder && callsToLive < 3) {
+      callsToLive = -1;
+      log.append("death\n");
+      throw new FakeCalls.Death();
+    }
+  }
+
+  private void steps(Driver driver, int count) throws FsException {
+    try {
+      for (int steps = count; steps > 0 && driver.mount().step(); steps--) {
+        driver.mount().tidy();
+      }
+    } catch (FakeCalls.Death e) {
+      driver.restart();
     }
   }
 
