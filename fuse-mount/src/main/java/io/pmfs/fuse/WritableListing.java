@@ -50,7 +50,7 @@ final class WritableListing {
   void send(long directory, long offset) throws FsException {
     boolean hasRoom =
         (offset >= 1 || addDots(directory, DOT, 1))
-            && (offset >= DOTS || addDots(directory, DOT_DOT, DOTS));
+            && (offset >= DOTS || addDots(fileSystem.parent(directory), DOT_DOT, DOTS));
     if (hasRoom) {
       fileSystem.list(directory, Math.max(0, offset - DOTS), this::add);
     }

@@ -28,6 +28,7 @@ final class WritableOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
   private static final int O_ACCMODE = 3;
   private static final int O_TRUNC = 0x200;
+  private static final int O_APPEND = 0x400;
   private static final int SET_USER_ID = 04000;
   private static final int SET_GROUP_ID = 02000;
   private static final int GROUP_EXECUTE = 010;
@@ -362,6 +363,7 @@ final class WritableOperations implements RequestHandler {
             handle(request),
             request.longAt(ChangeProtocol.WRITE_OFFSET),
             request.bytesAt(ChangeProtocol.WRITE_DATA, request.intAt(ChangeProtocol.WRITE_SIZE)),
+            (request.intAt(ChangeProtocol.WRITE_FILE_FLAGS) & O_APPEND) != 0,
             (flags & ChangeProtocol.WRITE_KILL_SUIDGID) != 0,
             caller(request));
     reply.body().putLong(BODY, Integer.toUnsignedLong(written));

@@ -109,6 +109,7 @@ final class KernelHeaderTest {
     offset("fuse_write_in", "offset", header, ChangeProtocol.WRITE_OFFSET, 0);
     offset("fuse_write_in", "size", header, ChangeProtocol.WRITE_SIZE, 0);
     offset("fuse_write_in", "write_flags", header, ChangeProtocol.WRITE_FLAGS, 0);
+    offset("fuse_write_in", "flags", header, ChangeProtocol.WRITE_FILE_FLAGS, 9);
     number(header + " + sizeof(struct fuse_write_in)", ChangeProtocol.WRITE_DATA, 9);
     size("fuse_write_out", ChangeProtocol.WRITE_OUT_SIZE, 0);
     offset("fuse_fsync_in", "fsync_flags", header, ChangeProtocol.FSYNC_FLAGS, 0);

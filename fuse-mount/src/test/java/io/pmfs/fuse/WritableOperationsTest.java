@@ -83,6 +83,7 @@ final class WritableOperationsTest {
       case "lookup" -> arguments[1].toString().equals("absent") ? null : node();
       case "attributes", "mkdir", "mknod", "symlink", "link", "setAttributes" -> node();
       case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE);
+      case "parent" -> 99L;
       case "readSymbolicLink" -> FileName.of("target");
       case "extendedAttributes" -> Map.of(FileName.of("user.a"), new byte[] {1, 2});
       case "statistics" -> new StoreStatistics(4096, 4096, 10, 5, 4, 3, 2, 255);
@@ -241,8 +242,16 @@ final class WritableOperationsTest {
     ByteBuffer body =
         ask(Opcode.WRITE, FILE, body(HANDLE, 8192L, 5, 4, 0L, 0, 0, new byte[5])).body();
 
-    assertThat(calls).containsExactly("write(17, 4294967303, 8192, 5 bytes, true, 1000:1000:4711)");
+    assertThat(calls)
+        .containsExactly("write(17, 4294967303, 8192, 5 bytes, false, true, 1000:1000:4711)");
     assertThat(body.getInt(0)).isEqualTo(5);
+  }
+
+  @Test
+  void write_passesWhetherTheDescriptorAppendsAtPresent() {
+    ask(Opcode.WRITE, FILE, body(HANDLE, 8192L, 5, 0, 0L, 02001, 0, new byte[5]));
+
+    assertThat(calls.get(0)).contains("5 bytes, true, false");
   }
 
   @Test
@@ -361,6 +370,7 @@ final class WritableOperationsTest {
     assertThat(entries)
         .extracting(KernelMessages.Entry::nodeId)
         .containsExactly(0L, 0L, FILE, FILE);
+    assertThat(entries).extracting(KernelMessages.Entry::inode).startsWith(1L, 99L);
     ask(Opcode.READDIR, 1, KernelMessages.read(3, 4096));
     assertThat(calls).containsExactly("list(1, 1, entries)");
   }

@@ -239,12 +239,8 @@ final class WritableIT {
     purge.expect(0);
     assertThat(purge.out()).contains("kept", "not at the source");
     pmfs.run("cache", "--tier", tier, "--purge", source.toString()).expect(4);
-    Path state =
-        marks().stream()
-            .filter(mark -> mark.startsWith(pmfs.state()))
-            .findFirst()
-            .get()
-            .getParent();
+    Path mark = marks().stream().filter(one -> one.startsWith(pmfs.state())).findFirst().get();
+    Path state = mark.resolveSibling(".").normalize();
 
     Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
     pmfs.run("drain", "--state", state.toString()).expect(0);

@@ -263,7 +263,13 @@ final class OpenFiles {
   // ---- writing
 
   int write(
-      long number, long handle, long offset, ByteBuffer bytes, boolean clearSetId, Caller caller)
+      long number,
+      long handle,
+      long offset,
+      ByteBuffer bytes,
+      boolean append,
+      boolean clearSetId,
+      Caller caller)
       throws FsException {
     int length = bytes.remaining();
     if (length == 0) {
@@ -273,9 +279,8 @@ final class OpenFiles {
     LiveFile file = live.acquire(number);
     file.lock.writeLock().lock();
     try {
-      boolean appends = (handle & APPENDS) != 0;
       long at = offset;
-      if (appends) {
+      if (append) {
         Inode inode = state.inode(number);
         contents.load(file, inode);
         at = Contents.size(file, inode);
@@ -479,8 +484,7 @@ final class OpenFiles {
       if (count == 0) {
         break;
       }
-      // Not an append, whatever the handle says: copy_file_range(2) has an offset.
-      write(toNumber, toHandle & ~(long) APPENDS, toOffset + done, piece.bytes(), false, caller);
+      write(toNumber, toHandle, toOffset + done, piece.bytes(), false, false, caller);
       done += count;
     }
     return done;

@@ -55,6 +55,11 @@ public interface WritableFileSystem extends AutoCloseable {
    */
   void list(long directory, long position, EntryConsumer entries) throws FsException;
 
+  /** The directory that holds a directory; the root's is the root. */
+  default long parent(long directory) throws FsException {
+    return directory;
+  }
+
   FileName readSymbolicLink(long inode) throws FsException;
 
   Map<FileName, byte[]> extendedAttributes(long inode) throws FsException;
@@ -111,13 +116,21 @@ public interface WritableFileSystem extends AutoCloseable {
   void read(long inode, long handle, long offset, int size, ReadSink sink) throws FsException;
 
   /**
-   * Writes all of the buffer; with O_APPEND at the end of the file, whatever the offset says.
+   * Writes all of the buffer.
    *
+   * @param append whether the descriptor has O_APPEND at present: at the end of the file then,
+   *     whatever the offset says
    * @param clearSetId drop set-user-id and set-group-id bits, as a write by an ordinary user does
    * @return how many bytes were written
    */
   int write(
-      long inode, long handle, long offset, ByteBuffer bytes, boolean clearSetId, Caller caller)
+      long inode,
+      long handle,
+      long offset,
+      ByteBuffer bytes,
+      boolean append,
+      boolean clearSetId,
+      Caller caller)
       throws FsException;
 
   /** A close(2) of one of the descriptors: reports an error of the source that was not told yet. */

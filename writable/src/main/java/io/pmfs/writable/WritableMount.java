@@ -230,6 +230,15 @@ public final class WritableMount implements WritableFileSystem {
   }
 
   @Override
+  public long parent(long directory) throws FsException {
+    return io(
+        () -> {
+          long parent = nodes.find(directory).parent();
+          return parent == 0 ? directory : parent;
+        });
+  }
+
+  @Override
   public FileName readSymbolicLink(long number) throws FsException {
     return io(
         () -> {
@@ -329,9 +338,15 @@ public final class WritableMount implements WritableFileSystem {
 
   @Override
   public int write(
-      long inode, long handle, long offset, ByteBuffer bytes, boolean clearSetId, Caller caller)
+      long inode,
+      long handle,
+      long offset,
+      ByteBuffer bytes,
+      boolean append,
+      boolean clearSetId,
+      Caller caller)
       throws FsException {
-    return io(() -> openFiles.write(inode, handle, offset, bytes, clearSetId, caller));
+    return io(() -> openFiles.write(inode, handle, offset, bytes, append, clearSetId, caller));
   }
 
   @Override

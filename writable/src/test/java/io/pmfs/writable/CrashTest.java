@@ -53,13 +53,10 @@ class CrashTest {
     driver.rename("g", "h", 0);
     driver.write(unclosed, 4, "closed");
     driver.close(unclosed);
-    driver.mount()
+    driver
+        .mount()
         .setExtendedAttribute(
-            driver.node("h").inode(),
-            Driver.name("user.a"),
-            new byte[] {1},
-            0,
-            driver.caller());
+            driver.node("h").inode(), Driver.name("user.a"), new byte[] {1}, 0, driver.caller());
     driver.unlink("l");
   }
 

@@ -146,7 +146,7 @@ final class Driver implements AutoCloseable {
   }
 
   void write(Opened file, long offset, String text) throws FsException {
-    mount.write(file.node().inode(), file.handle(), offset, bytes(text), false, caller());
+    mount.write(file.node().inode(), file.handle(), offset, bytes(text), false, false, caller());
   }
 
   void close(Opened file) throws FsException {
@@ -160,8 +160,7 @@ final class Driver implements AutoCloseable {
     Opened file =
         there == null
             ? create(path)
-            : mount.open(
-                there.inode(), OutputCalls.O_WRONLY | OutputCalls.O_TRUNC, caller());
+            : mount.open(there.inode(), OutputCalls.O_WRONLY | OutputCalls.O_TRUNC, caller());
     if (!text.isEmpty()) {
       write(file, 0, text);
     }
@@ -170,9 +169,8 @@ final class Driver implements AutoCloseable {
 
   void append(String path, String text) throws FsException {
     Opened file =
-        mount.open(
-            node(path).inode(), OutputCalls.O_WRONLY | OutputCalls.O_APPEND, caller());
-    write(file, 0, text);
+        mount.open(node(path).inode(), OutputCalls.O_WRONLY | OutputCalls.O_APPEND, caller());
+    mount.write(file.node().inode(), file.handle(), 0, bytes(text), true, false, caller());
     close(file);
   }
 

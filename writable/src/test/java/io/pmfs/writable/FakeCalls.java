@@ -281,14 +281,12 @@ final class FakeCalls implements OutputCalls {
   }
 
   @Override
-  public synchronized FileName readSymbolicLink(int directory, FileName name)
-      throws FsException {
+  public synchronized FileName readSymbolicLink(int directory, FileName name) throws FsException {
     return child(directory, name).target();
   }
 
   @Override
-  public synchronized int read(int file, ByteBuffer destination, long offset)
-      throws FsException {
+  public synchronized int read(int file, ByteBuffer destination, long offset) throws FsException {
     byte[] content = node(file).content;
     int count = (int) Math.max(0, Math.min(destination.remaining(), content.length - offset));
     if (count > 0) {
@@ -517,8 +515,8 @@ final class FakeCalls implements OutputCalls {
   }
 
   @Override
-  public synchronized void removeExtendedAttribute(
-      int directory, FileName name, FileName attribute) throws FsException {
+  public synchronized void removeExtendedAttribute(int directory, FileName name, FileName attribute)
+      throws FsException {
     Node node = child(directory, name);
     before(node, "removexattr", name);
     if (node.extended.remove(attribute) == null) {
@@ -530,7 +528,8 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public synchronized StoreStatistics statistics(int directory) {
-    return new StoreStatistics(4096, 4096, localRoom / 4096, localRoom / 4096, localRoom / 4096, 1, 1, 255);
+    return new StoreStatistics(
+        4096, 4096, localRoom / 4096, localRoom / 4096, localRoom / 4096, 1, 1, 255);
   }
 
   @Override

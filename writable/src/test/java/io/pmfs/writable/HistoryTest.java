@@ -40,7 +40,9 @@ class HistoryTest {
 
   @ParameterizedTest
   @ValueSource(
-      longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24})
+      longs = {
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24
+      })
   void source_afterEachStep_isAnEarlierState(long seed) throws Exception {
     Random random = new Random(seed);
     try (Driver driver = new Driver(directory)) {
@@ -167,7 +169,8 @@ class HistoryTest {
       change(driver, random, kind, path, other);
     } catch (FsException e) {
       switch (e.errno()) {
-        case ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EINVAL -> log.append("  " + e.errno() + "\n");
+        case ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EINVAL ->
+            log.append("  " + e.errno() + "\n");
         default -> throw e;
       }
     }

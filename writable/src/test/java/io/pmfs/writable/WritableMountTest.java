@@ -41,8 +41,7 @@ class WritableMountTest {
   }
 
   private long sourceNumber(String name) {
-    return Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name)))
-        .number;
+    return Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name))).number;
   }
 
   @Test

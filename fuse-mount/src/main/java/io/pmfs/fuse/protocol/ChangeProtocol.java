@@ -45,6 +45,7 @@ public final class ChangeProtocol {
   public static final int WRITE_OFFSET = 48;
   public static final int WRITE_SIZE = 56;
   public static final int WRITE_FLAGS = 60;
+  public static final int WRITE_FILE_FLAGS = 72;
   public static final int WRITE_DATA = 80;
   public static final int WRITE_OUT_SIZE = 8;
 

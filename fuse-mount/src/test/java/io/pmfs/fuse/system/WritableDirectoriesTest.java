@@ -72,7 +72,7 @@ class WritableDirectoriesTest {
   private void write(WritableMount mount, long parent, String file, String text) throws Exception {
     Opened opened = mount.create(parent, name(file), 0644, WRITE_ONLY, caller());
     long inode = opened.node().inode();
-    mount.write(inode, opened.handle(), 0, bytes(text), false, caller());
+    mount.write(inode, opened.handle(), 0, bytes(text), false, false, caller());
     mount.flush(inode, opened.handle(), caller());
     mount.release(inode, opened.handle());
   }
@@ -127,7 +127,7 @@ class WritableDirectoriesTest {
     try (WritableMount mount = open(false)) {
       write(mount, ROOT, "one", "1");
       Opened opened = mount.create(ROOT, name("two"), 0644, WRITE_ONLY, caller());
-      mount.write(opened.node().inode(), opened.handle(), 0, bytes("22"), false, caller());
+      mount.write(opened.node().inode(), opened.handle(), 0, bytes("22"), false, false, caller());
     }
     try (WritableMount mount = open(true)) {
       assertThat(read(mount, ROOT, "one")).isEqualTo("1");
