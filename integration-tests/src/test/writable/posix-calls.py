@@ -31,7 +31,7 @@ import time
 
 from posixcalls import harness
 from posixcalls import attributes, contents, directories, existing, linked, openings, paths, permissions, renames, sharing, times  # noqa: F401
-from posixcalls.fuse import KERNEL_LIMITS
+from posixcalls.fuse import KERNEL_LIMITS, NODEV
 
 
 def arguments():
@@ -92,8 +92,8 @@ def run(name, directory, timeout, prepared):
     return result if ok else [("broken", result)]
 
 
-def compare(name, ours, reference, fuse):
-    """Differences that count and those that do not, as sentences."""
+def compare(name, ours, reference, limits):
+    """Differences that count and those that do not because of the limits, as sentences."""
     count, excused = [], []
     for i in range(max(len(ours), len(reference))):
         label, value = ours[i] if i < len(ours) else ("missing", None)
@@ -103,9 +103,9 @@ def compare(name, ours, reference, fuse):
         if label != expected_label:
             count.append(f"{name}: did '{label}' ({value}) where the reference did '{expected_label}' ({expected})")
             break
-        reason = next((why for pattern, outcome, why in KERNEL_LIMITS
+        reason = next((why for pattern, outcome, why in limits
                        if fnmatch.fnmatchcase(f"{name}: {label}", pattern) and outcome in (value, "any")), None)
-        (excused if fuse and reason else count).append(
+        (excused if reason else count).append(
             f"{name}: {label}: {difference(value, expected)}" + (f" [{reason}]" if reason else ""))
     return count, excused
 
@@ -158,11 +158,12 @@ def main():
     if not os.path.isdir(places[0]):
         print(f"{places[0]} does not show what is in {options.prepared}", file=sys.stderr)
         return 1
+    limits = [] if not options.fuse else KERNEL_LIMITS + (NODEV if os.statvfs(places[0]).f_flag & 4 else [])
     outcomes, differing, excused, trees = 0, [], [], []
     for number, name in enumerate(names):
         start = time.monotonic()
         ours, reference = (run(name, os.path.join(p, f"{number}"), options.timeout, p == places[0] and name in prepared) for p in places)
-        count, fine = compare(name, ours, reference, options.fuse)
+        count, fine = compare(name, ours, reference, limits)
         for side, result in (("", ours), ("reference", reference)):
             count += [f"{name}: {side} could not run: {value}" for label, value in result if label == "broken"]
         outcomes += len(reference)

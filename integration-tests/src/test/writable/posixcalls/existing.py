@@ -228,7 +228,7 @@ def _remove(path):
 def _(p):
     for name in ("full", "many", "a-dir"):
         p.call(name, _remove, name)
-    for name in os.listdir("."):
+    for name in sorted(os.listdir(".")):
         p.call(name, os.unlink, name)
     p.note("left", os.listdir("."))
 

@@ -34,7 +34,8 @@ for _kind, (_access, _flag) in itertools.product(TARGETS, ACCESS.items()):
             if descriptor is not None:
                 if access != os.O_RDONLY and kind not in ("block", "char", "fifo"):
                     p.call(f"write {name}", os.write, descriptor, b"ab")
-                p.note(f"position {name}", os.lseek(descriptor, 0, os.SEEK_CUR) if kind in ("regular", "absent") else 0)
+                if kind in ("regular", "absent"):
+                    p.note(f"position {name}", os.lseek(descriptor, 0, os.SEEK_CUR))
                 os.close(descriptor)
 
 
