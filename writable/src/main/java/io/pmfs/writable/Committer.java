@@ -1,6 +1,7 @@
 package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.Step.Recording;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ final class Committer {
   private static final int COPIES_AHEAD = 32;
 
   private final State state;
+  private final Step step;
   private final Copies copies;
   private final Room room;
   private final Extended extended;
@@ -36,6 +38,7 @@ final class Committer {
 
   Committer(State state, Step step, Copies copies, Room room, Extended extended, Waiting waiting) {
     this.state = state;
+    this.step = step;
     this.copies = copies;
     this.room = room;
     this.extended = extended;
@@ -130,6 +133,40 @@ final class Committer {
   }
 
   private Recording apply(Change change) throws FsException {
+    try {
+      return make(change);
+    } catch (FsException e) {
+      if (isForGood(change.kind(), e.errno())) {
+        return step.givenUp(change, String.valueOf(e.getMessage()));
+      }
+      throw e;
+    }
+  }
+
+  /**
+   * Whether the source cannot do what a change wants, and never will: later changes go on without
+   * it. Contents and names are tried for ever, as nothing else has them.
+   */
+  private static boolean isForGood(Change.Kind kind, Errno errno) {
+    boolean isUnable =
+        switch (errno) {
+          case EPERM, EINVAL, EOPNOTSUPP -> true;
+          default -> false;
+        };
+    return switch (kind) {
+      case ATTRIBUTES, MKNOD -> isUnable;
+      case EXTENDED ->
+          isUnable
+              || switch (errno) {
+                case ENAMETOOLONG, E2BIG, ENOSPC, ERANGE -> true;
+                default -> false;
+              };
+      case LINK -> isUnable || errno == Errno.EMLINK || errno == Errno.EXDEV;
+      default -> false;
+    };
+  }
+
+  private Recording make(Change change) throws FsException {
     return switch (change.kind()) {
       case CONTENT -> contentStep.apply(change);
       case MKDIR -> nameStep.mkdir(change);
@@ -203,10 +240,13 @@ final class Committer {
   private void settleData(State.Update update, long number, long generation, DataRow row)
       throws FsException {
     Inode inode = update.find(number);
-    boolean isCurrent = inode != null && inode.generation() == generation;
     if (row.waiting() > 0) {
       update.data(number, generation, row);
-    } else if (!isCurrent) {
+    } else if (inode == null || inode.generation() != generation) {
+      room.discard(update, number, generation, row.place());
+    } else if (row.place() == LocalFiles.AT_SOURCE && !inode.is(Inode.WRITING)) {
+      // A second copy at the source is of no use.
+      update.put(inode.withData(0, 0, -1));
       room.discard(update, number, generation, row.place());
     } else {
       update.data(number, generation, row);

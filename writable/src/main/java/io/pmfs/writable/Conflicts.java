@@ -18,17 +18,18 @@ final class Conflicts {
   private static final int TOLD = 100;
 
   private final AtomicLong count = new AtomicLong();
+  private final AtomicLong givenUp = new AtomicLong();
   private final ArrayDeque<Failure> last = new ArrayDeque<>(); // GUARDED_BY(this)
 
   /** Tells of a conflict at a path of the mount. */
-  void add(String path, String reason) {
-    log.warn("conflict at the source: {}: {}", path, reason);
-    restore(path, reason);
+  void add(String path, String reason, boolean isGivenUp) {
+    log.warn("{} at the source: {}: {}", isGivenUp ? "refusal" : "conflict", path, reason);
+    restore(path, reason, isGivenUp);
   }
 
   /** Tells of a conflict of a former process again. */
-  void restore(String path, String reason) {
-    count.incrementAndGet();
+  void restore(String path, String reason, boolean isGivenUp) {
+    (isGivenUp ? givenUp : count).incrementAndGet();
     remember(new Failure(path, reason));
   }
 
@@ -37,6 +38,11 @@ final class Conflicts {
       last.remove();
     }
     last.add(failure);
+  }
+
+  /** Changes that the source cannot make. */
+  long givenUpCount() {
+    return givenUp.get();
   }
 
   long count() {

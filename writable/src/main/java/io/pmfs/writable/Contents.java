@@ -9,6 +9,8 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The data of files: where they are, how a file of the source becomes a local one, and how a
@@ -17,6 +19,8 @@ import java.util.Map;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Contents {
+  private static final Logger log = LoggerFactory.getLogger(Contents.class);
+
   private static final long RECOUNT_BYTES = 8L << 20;
 
   private final State state;
@@ -147,7 +151,7 @@ final class Contents {
     try {
       recount(file);
     } catch (FsException e) {
-      local.charge(file.place, -file.uncountedBytes);
+      log.debug("counting a data file: {}", e.getMessage());
     }
   }
 
@@ -249,6 +253,16 @@ final class Contents {
 
   private static long drained(Inode inode, long low) {
     return low < inode.drainedSize() ? -1 : inode.drainedSize();
+  }
+
+  /** A file was made; its data file comes with the first byte. */
+  void beginNew(LiveFile file, Inode inode) {
+    if (file.size < 0 && file.file < 0) {
+      file.size = 0;
+      file.blocks = 0;
+      file.modified = inode.attributes().modificationTime();
+      file.changed = inode.attributes().changeTime();
+    }
   }
 
   private static void begin(LiveFile file, Inode inode) {
@@ -404,6 +418,60 @@ final class Contents {
     }
   }
 
+  // ---- room
+
+  /** Waits until there is room for a write; a file that fits nowhere else goes to the source. */
+  void makeRoom(LiveFile file, long bytes) throws FsException {
+    if (!room.await(file, bytes)) {
+      moveToSource(file);
+    }
+  }
+
+  /** The place of a file has no room, whatever was counted: another attempt may be made. */
+  boolean makeRoomAfter(LiveFile file, FsException full) throws FsException {
+    boolean isFull = full.errno() == Errno.ENOSPC || full.errno() == Errno.EDQUOT;
+    if (!isFull || file.place == LocalFiles.AT_SOURCE) {
+      return false;
+    }
+    if (!room.makeRoom()) {
+      moveToSource(file);
+    }
+    return true;
+  }
+
+  private void moveToSource(LiveFile file) throws FsException {
+    long generation = file.generation;
+    int from = file.place;
+    int opened = local.open(LocalFiles.AT_SOURCE, file.number, generation);
+    boolean isDone = false;
+    try {
+      copyBytes(file.file, opened, file.size);
+      try (State.Held held = state.hold()) {
+        DataRow row = state.data(file.number, generation);
+        if (row == null) {
+          throw new FsException(Errno.EIO, "no data file of inode " + file.number);
+        }
+        State.Update update = state.update();
+        update.data(file.number, generation, new DataRow(LocalFiles.AT_SOURCE, row.waiting()));
+        Room.garbage(update, file.number, generation, from);
+        update.commit();
+      }
+      recountQuietly(file);
+      calls.close(file.file);
+      file.file = opened;
+      file.place = LocalFiles.AT_SOURCE;
+      file.countedBytes = 0;
+      file.uncountedBytes = 0;
+      file.isNameSynced = false;
+      isDone = true;
+      recount(file);
+    } finally {
+      if (!isDone) {
+        calls.close(opened);
+      }
+    }
+  }
+
   // ---- after a change
 
   /**
@@ -416,8 +484,10 @@ final class Contents {
     if (before.isRemoved() || (!before.is(Inode.WRITING) && before.is(Inode.ANNOUNCED))) {
       return false;
     }
-    load(file, before);
-    recount(file);
+    if (file.size != 0 || file.file >= 0) {
+      load(file, before);
+      recount(file);
+    }
     try (State.Held held = state.hold()) {
       Inode inode = state.inode(file.number);
       if (inode.isRemoved()) {

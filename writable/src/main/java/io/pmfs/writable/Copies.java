@@ -14,6 +14,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Copies of announced contents at the source, complete under temporary names, made ahead of their
@@ -21,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Copies implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Copies.class);
+
   private static final int TEMPORARY_MODE = 0600;
   private static final int PERMISSIONS = 07777;
 
@@ -166,11 +170,36 @@ final class Copies implements AutoCloseable {
     FileName extended = change.value();
     if (extended != null) {
       for (Map.Entry<FileName, byte[]> attribute : Extended.decode(extended.bytes()).entrySet()) {
-        calls.setExtendedAttribute(
-            directory.file(), name, attribute.getKey(), attribute.getValue());
+        setExtended(directory, name, attribute.getKey(), attribute.getValue());
       }
     }
     setAttributes(directory, name, change.wanted(), acting);
+  }
+
+  private void setExtended(
+      SourceTree.Directory directory, FileName name, FileName attribute, byte[] value)
+      throws FsException {
+    try {
+      calls.setExtendedAttribute(directory.file(), name, attribute, value);
+    } catch (FsException e) {
+      switch (e.errno()) {
+        case EPERM, EINVAL, EOPNOTSUPP, ENAMETOOLONG, E2BIG, ERANGE ->
+            log.warn("the source cannot keep {} of {}: {}", attribute, name, e.getMessage());
+        default -> throw e;
+      }
+    }
+  }
+
+  private void giveAway(SourceTree.Directory directory, FileName name, Attributes wanted)
+      throws FsException {
+    try {
+      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+      log.debug("the source keeps the owner of {}: {}", name, e.getMessage());
+    }
   }
 
   /** Sets owner, rights and times, in the order in which each leaves the others as they are. */
@@ -181,7 +210,7 @@ final class Copies implements AutoCloseable {
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
       // Only root gives files away; the writer need not be.
       acting.close();
-      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+      giveAway(directory, name, wanted);
       there = directory.status(name).attributes();
     }
     if (((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
@@ -203,7 +232,7 @@ final class Copies implements AutoCloseable {
     if (row == null) {
       throw new FsException(Errno.EIO, "the data of " + change.name() + " are gone");
     }
-    int file = local.open(row.place(), change.inode(), change.generation());
+    int file = local.openForReading(row.place(), change.inode(), change.generation());
     try {
       long end = Math.min(change.size(), calls.status(file, Inode.NO_NAME).attributes().size());
       ByteBuffer buffer = CopyBuffers.take();

@@ -104,6 +104,16 @@ final class Drain implements AutoCloseable {
     }
   }
 
+  /** The same, with what the loop does about a refusal. */
+  boolean attempt() throws FsException {
+    try {
+      return step();
+    } catch (FsException e) {
+      refuse(e, 0);
+      throw e;
+    }
+  }
+
   /** Makes the next step at the source; returns false if there is none. */
   boolean step() throws FsException {
     boolean isDone = committer.step();
@@ -224,17 +234,10 @@ final class Drain implements AutoCloseable {
 
   private String path(Change change) {
     try {
-      return change.directory() != 0
-          ? step.path(change.directory(), change.name())
-          : pathOf(change.inode());
+      return step.path(change);
     } catch (FsException e) {
       return change.name().toString();
     }
-  }
-
-  private String pathOf(long number) throws FsException {
-    Inode inode = state.find(number);
-    return inode == null ? "inode " + number : step.path(inode.parent(), inode.name());
   }
 
   long refusedCount() {
@@ -272,7 +275,7 @@ final class Drain implements AutoCloseable {
         if (paths.size() >= most) {
           break;
         }
-        paths.add(change.toDirectory() == 0 ? path(change) : pathOf(change.inode()));
+        paths.add(path(change));
       }
       for (LiveFile file : live.all()) {
         try {

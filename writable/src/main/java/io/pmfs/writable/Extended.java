@@ -5,15 +5,17 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import java.time.InstantSource;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Extended attributes: those of the source and what was changed. Safe for use by many threads. */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Extended {
-  private static final String LISTS = "system.posix_acl_";
+  private static final List<String> SPACES = List.of("user.", "trusted.", "security.");
 
   private final State state;
   private final SourceTree tree;
@@ -98,18 +100,20 @@ final class Extended {
   /** Sets an attribute, or removes it if the value is null. */
   void set(long number, FileName name, byte @Nullable [] value, int flags, Caller caller)
       throws FsException {
-    if (isList(name)) {
-      throw new FsException(Errno.EOPNOTSUPP, name.toString());
-    }
+    checkName(name.toString());
     if (state.result(caller.unique()) != null) {
       return;
     }
-    boolean isThere = of(number).containsKey(name);
+    byte[] there = of(number).get(name);
+    boolean isThere = there != null;
     if (isThere && (flags & OutputCalls.XATTR_CREATE) != 0) {
       throw new FsException(Errno.EEXIST, name.toString());
     }
     if (!isThere && (value == null || (flags & OutputCalls.XATTR_REPLACE) != 0)) {
       throw new FsException(Errno.ENODATA, name.toString());
+    }
+    if (value != null && Arrays.equals(there, value)) {
+      return;
     }
     FileName stored = value == null ? null : FileName.of(value);
     try (State.Held held = state.hold()) {
@@ -132,8 +136,17 @@ final class Extended {
     }
   }
 
-  private static boolean isList(FileName name) {
-    return name.toString().startsWith(LISTS);
+  /** Access control lists are not among them: the mount could not apply them. */
+  private static void checkName(String name) throws FsException {
+    for (String space : SPACES) {
+      if (name.equals(space)) {
+        throw new FsException(Errno.EINVAL, name);
+      }
+      if (name.startsWith(space)) {
+        return;
+      }
+    }
+    throw new FsException(Errno.EOPNOTSUPP, name);
   }
 
   /** The source has all changes of a node's attributes up to this one: forgets what it has. */

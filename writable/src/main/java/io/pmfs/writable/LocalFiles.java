@@ -5,14 +5,17 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,6 +24,11 @@ import org.slf4j.LoggerFactory;
  * a file is in the tables; this class knows paths and room. Safe for use by many threads.
  */
 final class LocalFiles implements AutoCloseable {
+  /**
+   * The number of the place that is a hidden directory of the source, for what fits nowhere else.
+   */
+  static final int AT_SOURCE = 0;
+
   private static final Logger log = LoggerFactory.getLogger(LocalFiles.class);
 
   private static final int FANS = 64;
@@ -29,45 +37,103 @@ final class LocalFiles implements AutoCloseable {
   private static final long STATISTICS_MILLIS = 200;
 
   private final OutputCalls calls;
-  private final List<Place> places;
   private final InstantSource clock;
-  private final int[][] directories; // GUARDED_BY(this); -1 if not open
-  private final AtomicLongArray used;
-  private final AtomicLong[] askedMillis;
-  private final AtomicLongArray free;
+  private final List<Slot> order = new ArrayList<>();
+  private final Map<Integer, Slot> slots = new HashMap<>();
+  private final SourceTree tree;
+  private final FileName atSource;
 
-  LocalFiles(OutputCalls calls, List<Place> places, InstantSource clock) {
-    this.calls = calls;
-    this.places = places;
-    this.clock = clock;
-    directories = new int[places.size()][FANS];
-    used = new AtomicLongArray(places.size());
-    free = new AtomicLongArray(places.size());
-    askedMillis = new AtomicLong[places.size()];
-    for (int i = 0; i < places.size(); i++) {
-      Arrays.fill(directories[i], -1);
-      askedMillis[i] = new AtomicLong(Long.MIN_VALUE);
+  /** A place, and what is known of its room. */
+  private static final class Slot {
+    final int number;
+    final Place place;
+    final int[] directories = new int[FANS]; // GUARDED_BY(this); -1 if not open
+    final AtomicLong used = new AtomicLong();
+    final AtomicLong free = new AtomicLong();
+    volatile long askedMillis = Long.MIN_VALUE;
+
+    Slot(int number, Place place) {
+      this.number = number;
+      this.place = place;
+      Arrays.fill(directories, -1);
     }
   }
 
-  int placeCount() {
-    return places.size();
+  /** Places keep their numbers in the tables, also those that are no longer among the settings. */
+  LocalFiles(
+      OutputCalls calls,
+      List<Place> places,
+      State state,
+      SourceTree tree,
+      String mount,
+      InstantSource clock)
+      throws FsException {
+    this.calls = calls;
+    this.clock = clock;
+    this.tree = tree;
+    this.atSource = FileName.of(SourceTree.TEMPORARY + mount + "-data");
+    Map<String, Integer> known = new HashMap<>();
+    state.scan(
+        Tables.PLACES,
+        new byte[0],
+        (key, value) -> {
+          known.put(new String(value, StandardCharsets.UTF_8), (int) Tables.first(key));
+          return true;
+        });
+    slots.put(
+        AT_SOURCE, new Slot(AT_SOURCE, new Place("the source", Path.of("/"), Long.MAX_VALUE, 0)));
+    for (Place place : places) {
+      String path = place.directory().toString();
+      Integer number = known.remove(path);
+      int counted = number == null ? register(state, path) : number;
+      Slot slot = new Slot(counted, place);
+      order.add(slot);
+      slots.put(counted, slot);
+    }
+    known.forEach(
+        (path, number) ->
+            slots.put(number, new Slot(number, new Place(path, Path.of(path), 0, 0))));
+  }
+
+  @SuppressWarnings("try") // The lock is held, not used.
+  private static int register(State state, String path) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      long number = update.newNumber();
+      update.put(Tables.PLACES, Tables.key(number), path.getBytes(StandardCharsets.UTF_8));
+      update.commit();
+      return Math.toIntExact(number);
+    }
+  }
+
+  private Slot slot(int place) throws FsException {
+    Slot slot = slots.get(place);
+    if (slot == null) {
+      throw new FsException(Errno.EIO, "no place " + place + " for data files");
+    }
+    return slot;
   }
 
   // ---- files
 
   /** Opens a data file for reading and writing, and creates it if it is not there. */
   int open(int place, long number, long generation) throws FsException {
-    return calls.open(
-        directory(place, number),
-        name(number, generation),
-        OutputCalls.O_RDWR | OutputCalls.O_CREAT,
-        FILE_MODE);
+    int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT;
+    return calls.open(directory(place, number), name(number, generation), flags, FILE_MODE);
+  }
+
+  /** Opens a data file that must be there. */
+  int openForReading(int place, long number, long generation) throws FsException {
+    return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDONLY, 0);
   }
 
   void remove(int place, long number, long generation) throws FsException {
     try {
-      calls.unlink(directory(place, number), name(number, generation));
+      int directory = directory(place, number);
+      FileName name = name(number, generation);
+      long bytes = calls.status(directory, name).attributes().blocks() * 512;
+      calls.unlink(directory, name);
+      charge(place, -bytes);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
@@ -89,95 +155,183 @@ final class LocalFiles implements AutoCloseable {
     return FileName.of(Long.toHexString(number) + "." + Long.toHexString(generation));
   }
 
-  private synchronized int directory(int place, long number) throws FsException {
-    if (place < 0 || place >= places.size()) {
-      throw new FsException(Errno.EIO, "no place " + place + " for data files");
-    }
+  private int directory(int place, long number) throws FsException {
+    Slot slot = slot(place);
     int fan = (int) (number & (FANS - 1));
-    int open = directories[place][fan];
-    if (open >= 0) {
-      return open;
-    }
-    Path path = places.get(place).directory().resolve("%02x".formatted(fan));
-    try {
-      Files.createDirectories(path.getParent());
-    } catch (IOException e) {
-      throw new FsException(Errno.EIO, places.get(place).directory() + ": " + e.getMessage(), e);
-    }
-    int parent = calls.openRoot(places.get(place).directory());
-    try {
-      FileName name = FileName.of("%02x".formatted(fan));
-      try {
-        calls.mkdir(parent, name, DIRECTORY_MODE);
-        calls.sync(parent, false);
-      } catch (FsException e) {
-        if (e.errno() != Errno.EEXIST) {
-          throw e;
-        }
+    synchronized (slot) {
+      if (slot.directories[fan] < 0) {
+        slot.directories[fan] = openDirectory(slot, FileName.of("%02x".formatted(fan)));
       }
-      directories[place][fan] = calls.openDirectory(parent, name);
-      return directories[place][fan];
+      return slot.directories[fan];
+    }
+  }
+
+  private int openDirectory(Slot slot, FileName name) throws FsException {
+    int parent = slot.number == AT_SOURCE ? openAtSource() : openPlace(slot.place.directory());
+    try {
+      return openMade(parent, name);
     } finally {
       calls.close(parent);
     }
+  }
+
+  private int openPlace(Path path) throws FsException {
+    try {
+      Files.createDirectories(path);
+    } catch (IOException e) {
+      throw new FsException(Errno.EIO, path + ": " + e.getMessage(), e);
+    }
+    return calls.openRoot(path);
+  }
+
+  private int openAtSource() throws FsException {
+    try (SourceTree.Directory root = tree.open(WritableFileSystem.ROOT)) {
+      return openMade(root.file(), atSource);
+    }
+  }
+
+  private int openMade(int parent, FileName name) throws FsException {
+    try {
+      calls.mkdir(parent, name, DIRECTORY_MODE);
+      calls.sync(parent, false);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+    }
+    return calls.openDirectory(parent, name);
   }
 
   // ---- room
 
   /** The first place that has room for so many more bytes; -1 if none has. */
   int placeWithRoom(long bytes) {
-    for (int i = 0; i < places.size(); i++) {
-      if (hasRoom(i, bytes)) {
-        return i;
+    for (Slot slot : order) {
+      if (hasRoom(slot, bytes)) {
+        return slot.number;
       }
     }
     return -1;
   }
 
-  boolean hasRoom(int place, long bytes) {
-    Place where = places.get(place);
-    return used.get(place) + bytes <= where.capacityBytes()
-        && freeBytes(place) - bytes >= where.keepFreeBytes();
+  /** The place for a file that may stay empty. */
+  int firstPlace() {
+    return order.get(0).number;
+  }
+
+  boolean hasRoom(int place, long bytes) throws FsException {
+    return hasRoom(slot(place), bytes);
+  }
+
+  private boolean hasRoom(Slot slot, long bytes) {
+    if (slot.number == AT_SOURCE) {
+      return true;
+    }
+    return slot.used.get() + bytes <= slot.place.capacityBytes()
+        && freeBytes(slot) - bytes >= slot.place.keepFreeBytes();
   }
 
   /** What the place's file system has left, as last asked. */
-  private long freeBytes(int place) {
+  private long freeBytes(Slot slot) {
     long now = clock.millis();
-    long asked = askedMillis[place].get();
+    long asked = slot.askedMillis;
     if (asked == Long.MIN_VALUE || now - asked >= STATISTICS_MILLIS || now < asked) {
-      askedMillis[place].set(now);
+      slot.askedMillis = now;
       try {
-        StoreStatistics found = calls.statistics(directory(place, 0));
-        free.set(place, found.blocksAvailable() * found.fragmentSize());
+        StoreStatistics found = calls.statistics(directory(slot.number, 0));
+        slot.free.set(found.blocksAvailable() * found.fragmentSize());
       } catch (FsException e) {
-        log.warn("{}: cannot ask for its room: {}", places.get(place).name(), e.getMessage());
-        free.set(place, 0);
+        log.warn("{}: cannot ask for its room: {}", slot.place.name(), e.getMessage());
+        slot.free.set(0);
       }
     }
-    return free.get(place);
+    return slot.free.get();
   }
 
   /** Counts room that data files take more, or less if negative. */
-  void charge(int place, long bytes) {
-    used.addAndGet(place, bytes);
-    free.addAndGet(place, -bytes);
+  void charge(int place, long bytes) throws FsException {
+    Slot slot = slot(place);
+    slot.used.addAndGet(bytes);
+    slot.free.addAndGet(-bytes);
   }
 
   long usedBytes() {
-    long sum = 0;
-    for (int i = 0; i < used.length(); i++) {
-      sum += used.get(i);
+    return slots.values().stream().mapToLong(slot -> Math.max(0, slot.used.get())).sum();
+  }
+
+  /** A data file that a former process left. */
+  interface Left {
+    /** Whether the tables know it. */
+    boolean isKnown(long number, long generation) throws FsException;
+  }
+
+  /**
+   * Counts the room of all data files of former processes, and removes those that nobody knows.
+   *
+   * @param end the first generation that is not a former process's
+   */
+  void count(long end, Left left) throws FsException {
+    for (Slot slot : slots.values()) {
+      if (slot.number == AT_SOURCE || !Files.isDirectory(slot.place.directory())) {
+        continue;
+      }
+      for (int fan = 0; fan < FANS; fan++) {
+        if (Files.isDirectory(slot.place.directory().resolve("%02x".formatted(fan)))) {
+          count(slot.number, fan, end, left);
+        }
+      }
     }
-    return sum;
+  }
+
+  private void count(int place, int fan, long end, Left left) throws FsException {
+    int directory = directory(place, fan);
+    List<FileName> names = new ArrayList<>();
+    calls.list(directory, (name, inode, type) -> names.add(name));
+    for (FileName name : names) {
+      long[] parsed = parse(name.toString());
+      if (parsed.length == 0 || parsed[1] >= end) {
+        continue;
+      }
+      boolean isKnown = left.isKnown(parsed[0], parsed[1]);
+      try {
+        if (isKnown) {
+          charge(place, calls.status(directory, name).attributes().blocks() * 512);
+        } else {
+          log.info("{}: removes a data file that nobody knows: {}", slot(place).place.name(), name);
+          calls.unlink(directory, name);
+        }
+      } catch (FsException e) {
+        if (e.errno() != Errno.ENOENT) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /** Number and generation in a name; empty for a foreign name. */
+  private static long[] parse(String name) {
+    int dot = name.indexOf('.');
+    try {
+      return dot < 0
+          ? new long[0]
+          : new long[] {
+            Long.parseUnsignedLong(name.substring(0, dot), 16),
+            Long.parseUnsignedLong(name.substring(dot + 1), 16)
+          };
+    } catch (NumberFormatException e) {
+      return new long[0];
+    }
   }
 
   @Override
-  public synchronized void close() {
-    for (int[] opened : directories) {
-      for (int i = 0; i < FANS; i++) {
-        if (opened[i] >= 0) {
-          calls.close(opened[i]);
-          opened[i] = -1;
+  public void close() {
+    for (Slot slot : slots.values()) {
+      synchronized (slot) {
+        for (int i = 0; i < FANS; i++) {
+          if (slot.directories[i] >= 0) {
+            calls.close(slot.directories[i]);
+            slot.directories[i] = -1;
+          }
         }
       }
     }

@@ -102,7 +102,7 @@ final class OpenFiles {
                   update.result(caller.unique(), inode.number());
                   return inode;
                 });
-        return opened(created, flags);
+        return openedNew(created, flags);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST || (flags & OutputCalls.O_EXCL) != 0) {
           throw e;
@@ -127,6 +127,7 @@ final class OpenFiles {
       return opened(state.inode(before), flags);
     }
     nodes.directory(directory);
+    Inode created;
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       Inode parent = update.inode(directory);
@@ -142,8 +143,9 @@ final class OpenFiles {
       update.put(Tables.NAMELESS, Tables.key(inode.number()), new byte[0]);
       update.result(caller.unique(), inode.number());
       update.commit();
-      return opened(inode, flags);
+      created = inode;
     }
+    return openedNew(created, flags);
   }
 
   Opened open(long number, int flags, Caller caller) throws FsException {
@@ -155,7 +157,7 @@ final class OpenFiles {
       LiveFile file = live.acquire(number);
       file.lock.writeLock().lock();
       try {
-        truncate(file, 0, true, false, caller);
+        truncate(file, 0, caller.uid() != 0, caller);
       } finally {
         file.lock.writeLock().unlock();
         live.release(file);
@@ -163,6 +165,19 @@ final class OpenFiles {
       inode = state.inode(number);
     }
     return opened(inode, flags);
+  }
+
+  /** A file that this process has just made is empty: its data file need not be asked. */
+  private Opened openedNew(Inode inode, int flags) throws FsException {
+    LiveFile file = live.acquire(inode.number());
+    file.lock.writeLock().lock();
+    try {
+      contents.beginNew(file, inode);
+      return opened(inode, flags);
+    } finally {
+      file.lock.writeLock().unlock();
+      live.release(file);
+    }
   }
 
   private Opened opened(Inode inode, int flags) throws FsException {
@@ -292,9 +307,8 @@ final class OpenFiles {
         throw new FsException(Errno.EFBIG, "inode " + number);
       }
       Inode inode = contents.prepare(file, at, Long.MAX_VALUE);
-      room.await(file, length);
       boolean grows = at == file.size;
-      calls.write(file.file, bytes, at);
+      put(file, bytes, at);
       file.onlyGrew &= grows;
       file.size = Math.max(file.size, at + length);
       file.blocks = Math.max(file.blocks, 8 * ((file.countedBytes + length + 4095) / 4096));
@@ -312,6 +326,22 @@ final class OpenFiles {
     }
   }
 
+  private void put(LiveFile file, ByteBuffer bytes, long offset) throws FsException {
+    contents.makeRoom(file, bytes.remaining());
+    int start = bytes.position();
+    while (true) {
+      try {
+        calls.write(file.file, bytes, offset);
+        return;
+      } catch (FsException e) {
+        if (!contents.makeRoomAfter(file, e)) {
+          throw e;
+        }
+        bytes.position(start);
+      }
+    }
+  }
+
   private boolean isWritten(LiveFile file, Inode inode, long offset, ByteBuffer bytes, long size)
       throws FsException {
     int length = bytes.remaining();
@@ -324,17 +354,13 @@ final class OpenFiles {
   }
 
   /** Sets the size. The caller holds the file's lock. */
-  void truncate(LiveFile file, long size, boolean always, boolean clearSetId, Caller caller)
-      throws FsException {
+  void truncate(LiveFile file, long size, boolean clearSetId, Caller caller) throws FsException {
     if (size < 0 || size > MAX_SIZE) {
       throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
     }
     Inode inode = state.inode(file.number);
     contents.load(file, inode);
     long before = Contents.size(file, inode);
-    if (size == before && !always) {
-      return;
-    }
     Inode prepared = contents.prepare(file, Math.min(size, before), size);
     if (size != before || file.size != size) {
       calls.truncate(file.file, size);
@@ -389,7 +415,7 @@ final class OpenFiles {
     live.exclusively(
         number,
         file -> {
-          truncate(file, size, isOpen, wanted.clearSetId(), caller);
+          truncate(file, size, wanted.clearSetId(), caller);
           if (!isOpen && file.users == 1) {
             // truncate(2): no close follows.
             contents.announce(file, caller);
@@ -419,9 +445,9 @@ final class OpenFiles {
         number,
         file -> {
           long low = punches || zeroes ? offset : Long.MAX_VALUE;
-          contents.prepare(file, Math.min(low, sizeOf(file)), Long.MAX_VALUE);
+          Inode inode = contents.prepare(file, Math.min(low, sizeOf(file)), Long.MAX_VALUE);
           if (!punches) {
-            room.await(file, length);
+            contents.makeRoom(file, length);
           }
           calls.allocate(file.file, mode, offset, length);
           contents.recount(file);
@@ -432,7 +458,10 @@ final class OpenFiles {
           Instant now = clock.instant();
           file.modified = now;
           file.changed = now;
-          return caller;
+          if (caller.uid() != 0) {
+            rights.clearSetId(inode, caller);
+          }
+          return inode;
         });
   }
 
@@ -484,7 +513,14 @@ final class OpenFiles {
       if (count == 0) {
         break;
       }
-      write(toNumber, toHandle, toOffset + done, piece.bytes(), false, false, caller);
+      write(
+          toNumber,
+          toHandle,
+          toOffset + done,
+          piece.bytes(),
+          false,
+          caller.uid() != 0,
+          caller);
       done += count;
     }
     return done;

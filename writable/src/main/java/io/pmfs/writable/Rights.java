@@ -133,6 +133,16 @@ final class Rights {
     return mask;
   }
 
+  /** The kernel asks for nothing when chown(2) leaves both owners as they are. */
+  private static boolean isNothing(NewAttributes wanted) {
+    return wanted.mode() == null
+        && wanted.uid() == null
+        && wanted.gid() == null
+        && wanted.size() == null
+        && wanted.accessTime() == null
+        && wanted.modificationTime() == null;
+  }
+
   private Attributes changed(Attributes before, NewAttributes wanted, Caller caller)
       throws FsException {
     Integer uid = wanted.uid();
@@ -143,7 +153,7 @@ final class Rights {
     }
     int nextMode =
         mode == null ? before.mode() : (before.mode() & ~PERMISSIONS) | (mode & PERMISSIONS);
-    if (wanted.clearSetId() && mode == null) {
+    if ((wanted.clearSetId() || isNothing(wanted)) && mode == null) {
       nextMode = withoutSetId(before, nextMode, before.gid(), caller);
     }
     Instant access = wanted.accessTime();

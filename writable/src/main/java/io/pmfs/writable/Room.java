@@ -4,8 +4,6 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.util.ArrayList;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Makes room for data files: removes those that nobody needs, forgets those that the source has
@@ -13,8 +11,6 @@ import org.slf4j.LoggerFactory;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Room {
-  private static final Logger log = LoggerFactory.getLogger(Room.class);
-
   private static final int AT_ONCE = 64;
   private static final long WAIT_MILLIS = 500;
 
@@ -55,7 +51,7 @@ final class Room {
     garbage(update, number, generation, place);
   }
 
-  private static void garbage(State.Update update, long number, long generation, int place) {
+  static void garbage(State.Update update, long number, long generation, int place) {
     long key = update.newNumber();
     update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
   }
@@ -119,6 +115,20 @@ final class Room {
     return true;
   }
 
+  /** Whether a data file waits to be removed. For the time before anything is written. */
+  boolean isGarbage(long number, long generation) throws FsException {
+    boolean[] isFound = {false};
+    state.scan(
+        Tables.GARBAGE,
+        new byte[0],
+        (key, value) -> {
+          Item item = Item.decode(key, value);
+          isFound[0] = item.number() == number && item.generation() == generation;
+          return !isFound[0];
+        });
+    return isFound[0];
+  }
+
   // ---- what the source has too
 
   /** Forgets some data files that the source has too; returns whether there were any. */
@@ -179,25 +189,31 @@ final class Room {
     while (place < 0 && makeRoom()) {
       place = local.placeWithRoom(bytes);
     }
-    return place < 0 ? local.placeCount() - 1 : place;
+    return place < 0 ? LocalFiles.AT_SOURCE : place;
   }
 
   /** The place for a file that has no data yet. */
   int placeForNew() {
-    return Math.max(0, local.placeWithRoom(0));
+    int place = local.placeWithRoom(0);
+    return place < 0 ? local.firstPlace() : place;
   }
 
   /**
-   * Waits until a file's place has room for more bytes, or nothing that could make room is left.
+   * Waits until a file's place has room for more bytes.
+   *
+   * @return false if nothing that could make room is left: the file must go elsewhere
    */
-  void await(LiveFile file, long bytes) throws FsException {
-    while (!local.hasRoom(file.place, bytes) && makeRoom()) {
-      log.debug("waiting for room in place {}", file.place);
+  boolean await(LiveFile file, long bytes) throws FsException {
+    while (!local.hasRoom(file.place, bytes)) {
+      if (!makeRoom()) {
+        return false;
+      }
     }
+    return true;
   }
 
   /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
-  private boolean makeRoom() throws FsException {
+  boolean makeRoom() throws FsException {
     if (collect() || evict()) {
       return true;
     }

@@ -294,6 +294,16 @@ final class State implements AutoCloseable {
     return store.failure();
   }
 
+  /** The first number that this process will assign. */
+  long firstNumber() {
+    lock.lock();
+    try {
+      return next;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   // ---- changing
 
   /** Begins a change. The caller holds the lock until it is committed or given up. */

@@ -1,5 +1,6 @@
 package io.pmfs.writable;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
@@ -83,7 +84,7 @@ final class Step {
     try (SourceTree.Directory above = open(parent)) {
       try {
         calls.mkdir(above.file(), name, inode.attributes().mode() & PERMISSIONS);
-        conflicts.add(path(parent, name), "vanished from the source, was made again");
+        conflicts.add(path(parent, name), "vanished from the source, was made again", false);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST) {
           throw e;
@@ -223,6 +224,7 @@ final class Step {
     if (inode == null || inode.change() > sequence) {
       return Recording.NOTHING; // A later change will record it.
     }
+    setTimes(directory, inode.attributes());
     Stat stat = directory.status(Inode.NO_NAME);
     return update -> {
       Inode now = update.find(number);
@@ -247,17 +249,52 @@ final class Step {
     return path.toString();
   }
 
+  /** The source's directory shows the time of the change in the mount, if its owner allows that. */
+  private void setTimes(SourceTree.Directory directory, Attributes wanted) throws FsException {
+    try {
+      calls.setTimes(
+          directory.file(), Inode.NO_NAME, wanted.accessTime(), wanted.modificationTime());
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES && e.errno() != Errno.EBADF) {
+        throw e;
+      }
+    }
+  }
+
   /** Somebody else had changed what a change was about. */
   Recording conflict(Change change, String reason) throws FsException {
-    String path =
-        change.toDirectory() == 0
-            ? path(change.directory(), change.name())
-            : path(change.toDirectory(), change.toName());
-    byte[] row = new Encoder().name(FileName.of(path)).name(FileName.of(reason)).toBytes();
+    return told(change, reason, false);
+  }
+
+  /** The source cannot do what a change wants. */
+  Recording givenUp(Change change, String reason) throws FsException {
+    return told(change, "given up: " + reason, true);
+  }
+
+  private Recording told(Change change, String reason, boolean isGivenUp) throws FsException {
+    String path = path(change);
+    byte[] row =
+        new Encoder()
+            .name(FileName.of(path))
+            .name(FileName.of(reason))
+            .number(isGivenUp ? 1 : 0)
+            .toBytes();
     return update -> {
       update.put(Tables.CONFLICTS, Tables.key(change.sequence()), row);
-      update.afterwards(() -> conflicts.add(path, reason));
+      update.afterwards(() -> conflicts.add(path, reason, isGivenUp));
     };
+  }
+
+  /** The path that a change is about. */
+  String path(Change change) throws FsException {
+    if (change.toDirectory() != 0) {
+      return path(change.toDirectory(), change.toName());
+    }
+    if (change.directory() != 0) {
+      return path(change.directory(), change.name());
+    }
+    Inode inode = state.find(change.inode());
+    return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());
   }
 
   /** Somebody else's file has the name of a change: the mount shows it there. */

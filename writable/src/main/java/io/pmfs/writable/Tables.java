@@ -56,10 +56,13 @@ public final class Tables {
   /** Writes that were kept beside a file that somebody else changed, by sequence number. */
   static final Table CONFLICTS = new Table("conflicts", false);
 
+  /** Directories of data files by the numbers that {@link DataRow} has for them. */
+  static final Table PLACES = new Table("places", false);
+
   public static final List<Table> ALL =
       List.of(
           FACTS, INODES, NAMES, JOURNAL, SOURCES, DATA, GARBAGE, COPYING, WRITING, NAMELESS, HOMES,
-          XATTRS, RESULTS, INTENTS, CLEAN, CONFLICTS);
+          XATTRS, RESULTS, INTENTS, CLEAN, CONFLICTS, PLACES);
 
   private static final long POSITION_BITS = (1L << 61) - 1;
   private static final long FIRST_POSITION = 64;

@@ -4,6 +4,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.TableStore;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
@@ -56,7 +57,8 @@ public final class WritableMount implements WritableFileSystem {
       throws FsException {
     this.state = state;
     tree = new SourceTree(calls, state, settings, clock);
-    local = new LocalFiles(calls, settings.places(), clock);
+    String id = mountId(state);
+    local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
     waiting = new Waiting();
     pace = new Pace(settings.drainBytesPerSecond(), clock);
     conflicts = new Conflicts();
@@ -73,7 +75,7 @@ public final class WritableMount implements WritableFileSystem {
         new OpenFiles(state, nodes, names, live, contents, room, rights, untold, calls, clock);
     Homes homes = new Homes(state);
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
-    copies = new Copies(state, tree, local, calls, pace, mountId(state), settings.copiers());
+    copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
     committer = new Committer(state, step, copies, room, extended, waiting);
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
@@ -131,7 +133,7 @@ public final class WritableMount implements WritableFileSystem {
         new byte[0],
         (key, value) -> {
           Decoder in = new Decoder(value);
-          conflicts.restore(in.name().toString(), in.name().toString());
+          conflicts.restore(in.name().toString(), in.name().toString(), in.number() != 0);
           return true;
         });
     long committed = state.committed();
@@ -139,7 +141,9 @@ public final class WritableMount implements WritableFileSystem {
       log.info("{} changes wait for the source", state.head() - committed);
     }
     countWaiting(state.head());
+    long end = state.firstNumber();
     drain.start();
+    DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
   }
 
   /** Nothing is open any more: what was written counts as closed, what has no name goes. */
@@ -155,6 +159,21 @@ public final class WritableMount implements WritableFileSystem {
         live.exclusively(number, file -> contents.announce(file, owner));
       }
     }
+  }
+
+  private void countRoom(long end) {
+    try {
+      local.count(end, this::isKnownData);
+    } catch (FsException | RuntimeException e) {
+      log.warn("counting the room of data files: {}", e.getMessage());
+    }
+  }
+
+  /** Data files that may be removed are counted until they are. */
+  private boolean isKnownData(long number, long generation) throws FsException {
+    return state.data(number, generation) != null
+        || state.get(Tables.COPYING, Tables.key(number, generation)) != null
+        || room.isGarbage(number, generation);
   }
 
   private List<Long> numbers(TableStore.Table table) throws FsException {
@@ -446,7 +465,7 @@ public final class WritableMount implements WritableFileSystem {
         pace.recentBytesPerSecond(),
         local.usedBytes(),
         conflicts.count(),
-        drain.refusedCount(),
+        drain.refusedCount() + conflicts.givenUpCount(),
         drain.failures());
   }
 
@@ -463,6 +482,11 @@ public final class WritableMount implements WritableFileSystem {
   /** Makes one step at the source, for tests without threads; returns false if there is none. */
   boolean step() throws FsException {
     return drain.step();
+  }
+
+  /** The same, with what the committer's thread does about a refusal. */
+  boolean attempt() throws FsException {
+    return drain.attempt();
   }
 
   /** Removes data files that nobody needs, for tests without threads. */

@@ -3,11 +3,13 @@ package io.pmfs.writable;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -198,5 +200,94 @@ class WritableMountTest {
     driver.calls.setAway(null);
     driver.drainAll();
     assertThat(driver.sourceTree()).containsEntry("a", "file 644 1");
+  }
+
+  @Test
+  void attribute_thatSourceRefuses_holdsNothingBack() throws Exception {
+    driver.put("a", "1");
+    driver
+        .mount()
+        .setExtendedAttribute(
+            driver.node("a").inode(), Driver.name("trusted.x"), new byte[1], 0, driver.caller());
+    driver.put("b", "2");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("setxattr")) {
+              throw new FsException(Errno.EOPNOTSUPP, "refused");
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("a", "b");
+    assertThat(driver.mount().drainStatus().refused()).isEqualTo(1);
+    assertThat(driver.mount().drainStatus().failures().get(0).path()).isEqualTo("a");
+  }
+
+  @Test
+  void setExtendedAttribute_outsideNameSpaces_isRefused() throws Exception {
+    driver.put("a", "1");
+    assertThatThrownBy(
+            () ->
+                driver
+                    .mount()
+                    .setExtendedAttribute(
+                        driver.node("a").inode(),
+                        Driver.name("system.x"),
+                        new byte[1],
+                        0,
+                        driver.caller()))
+        .hasMessageContaining("EOPNOTSUPP");
+  }
+
+  @Test
+  void truncate_toSameSize_changesTimes() throws Exception {
+    driver.put("a", "");
+    driver.drainAll();
+    Instant before = driver.node("a").attributes().modificationTime();
+    driver.truncate("a", 0);
+    assertThat(driver.node("a").attributes().modificationTime()).isAfter(before);
+    driver.put("a", "");
+    driver.drainAll();
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void fullTier_evictsWhatSourceHas_thenWritesAtSource() throws Exception {
+    driver.setCapacity(64 << 10);
+    driver.remount();
+    driver.put("a", "a".repeat(40_000));
+    driver.drainAll();
+    driver.put("b", "b".repeat(40_000));
+    assertThat(driver.mount().drainStatus().localBytes()).isLessThanOrEqualTo(64 << 10);
+    assertThat(driver.read("a")).hasSize(40_000);
+    driver.drainAll();
+    Opened big = driver.create("big");
+    for (int i = 0; i < 10; i++) {
+      driver.write(big, 20_000L * i, "c".repeat(20_000));
+      driver.drainAll();
+    }
+    driver.close(big);
+    assertThat(driver.read("big")).isEqualTo("c".repeat(200_000));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("big", "file 644 " + "c".repeat(200_000));
+    driver.restart();
+    assertThat(driver.read("big")).isEqualTo("c".repeat(200_000));
+  }
+
+  @Test
+  void refusal_isToldByNextClose_once() throws Exception {
+    driver.put("a", "1");
+    driver.calls.setAway(new FsException(Errno.ENOTCONN, "away"));
+    Opened file =
+        driver.mount().open(driver.node("a").inode(), OutputCalls.O_WRONLY, driver.caller());
+    assertThatThrownBy(() -> driver.mount().attempt()).isInstanceOf(FsException.class);
+    assertThatThrownBy(
+            () -> driver.mount().flush(file.node().inode(), file.handle(), driver.caller()))
+        .hasMessageContaining("ENOTCONN");
+    driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
+    driver.calls.setAway(null);
+    driver.drainAll();
   }
 }
