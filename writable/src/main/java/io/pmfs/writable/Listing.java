@@ -4,6 +4,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.locks.ReentrantLock;
@@ -17,17 +18,23 @@ final class Listing {
   private static final Comparator<Child> ORDER =
       Comparator.comparingLong(Child::position).thenComparing(Child::name);
 
+  /** With more changes, they are packed too. */
+  private static final int FEW_CHANGES = 4096;
+
+  private static final int FEW_PART = 8;
+
   /** Held while the directory is read. */
   final ReentrantLock loading = new ReentrantLock();
 
-  private TreeMap<Child, Child> children = new TreeMap<>(ORDER); // GUARDED_BY(this)
+  private PackedNames listed = new PackedNames(); // GUARDED_BY(this)
+  private TreeMap<Child, Child> changes = new TreeMap<>(ORDER); // GUARDED_BY(this)
   private @Nullable List<Child> changesMeanwhile; // GUARDED_BY(this)
   private volatile int count;
 
   // The time of the last look, and what the directory was then; GUARDED_BY(loading).
-  long checkedMillis = Long.MIN_VALUE;
+  volatile long checkedMillis = Long.MIN_VALUE;
   long listedMillis;
-  long costMillis;
+  volatile long costMillis;
   @Nullable Stat stat;
   volatile boolean isListed;
 
@@ -48,21 +55,27 @@ final class Listing {
     changesMeanwhile = new ArrayList<>();
   }
 
-  synchronized void endLoading(@Nullable List<Child> listed) {
-    List<Child> changes = changesMeanwhile;
+  /**
+   * Takes what was listed.
+   *
+   * @param next null if the names are as before
+   */
+  synchronized void endLoading(@Nullable PackedNames next) {
+    List<Child> meanwhile = changesMeanwhile;
     changesMeanwhile = null;
-    if (listed == null) {
+    if (next == null) {
       return;
     }
-    TreeMap<Child, Child> next = new TreeMap<>(ORDER);
-    for (Child child : listed) {
-      next.put(child, child);
+    next.sort();
+    listed = next;
+    changes = new TreeMap<>(ORDER);
+    if (meanwhile != null) {
+      for (Child child : meanwhile) {
+        changes.remove(child);
+        changes.put(child, child);
+      }
     }
-    children = next;
-    if (changes != null) {
-      changes.forEach(this::apply);
-    }
-    count = children.size();
+    count = listed.count() + changes.size();
     isListed = true;
   }
 
@@ -78,29 +91,62 @@ final class Listing {
     if (changesMeanwhile != null) {
       changesMeanwhile.add(child);
     }
-    apply(child);
-    count = children.size();
+    changes.remove(child);
+    changes.put(child, child);
+    if (changes.size() > Math.max(FEW_CHANGES, listed.count() / FEW_PART)) {
+      pack();
+    }
+    count = listed.count() + changes.size();
   }
 
-  private void apply(Child child) { // GUARDED_BY(this)
-    children.remove(child);
-    if (child.inode() != 0) {
-      children.put(child, child);
+  private void pack() { // GUARDED_BY(this)
+    PackedNames packed = new PackedNames();
+    for (int i = 0; i < listed.count(); i++) {
+      Child child = listed.get(i);
+      if (!changes.containsKey(child)) {
+        packed.add(child);
+      }
     }
+    for (Child child : changes.values()) {
+      if (child.inode() != 0) {
+        packed.add(child);
+      }
+    }
+    packed.sort();
+    listed = packed;
+    changes = new TreeMap<>(ORDER);
   }
 
   synchronized @Nullable Child find(FileName name) {
-    return children.get(Child.of(name, 0, null));
+    Child key = Child.of(name, 0, null);
+    Child changed = changes.get(key);
+    if (changed != null) {
+      return changed.inode() == 0 ? null : changed;
+    }
+    return listed.find(key.position(), name);
   }
 
   /** The first names whose positions are at or behind this one. */
   synchronized List<Child> from(long position, int limit) {
     List<Child> found = new ArrayList<>();
-    Child first = new Child(position, Inode.NO_NAME, 0, null);
-    for (Child child : children.tailMap(first, true).keySet()) {
-      found.add(child);
-      if (found.size() == limit) {
+    Iterator<Child> changed =
+        changes.tailMap(new Child(position, Inode.NO_NAME, 0, null), true).values().iterator();
+    Child next = changed.hasNext() ? changed.next() : null;
+    int at = listed.firstFrom(position);
+    while (found.size() < limit) {
+      Child below = at < listed.count() ? listed.get(at) : null;
+      if (below == null && next == null) {
         break;
+      }
+      int order = below == null ? 1 : next == null ? -1 : ORDER.compare(below, next);
+      if (order < 0 && below != null) {
+        found.add(below);
+      } else if (next != null && next.inode() != 0) {
+        found.add(next);
+      }
+      at += order <= 0 ? 1 : 0;
+      if (order >= 0) {
+        next = changed.hasNext() ? changed.next() : null;
       }
     }
     return found;

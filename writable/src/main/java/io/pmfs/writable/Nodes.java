@@ -25,7 +25,7 @@ final class Nodes {
 
   private static final int NAME_MAX = 255;
   private static final int LISTED_AT_ONCE = 128;
-  private static final int KEPT_HINTS = 50_000;
+  private static final int KEPT_HINTS = 20_000;
 
   private final State state;
   private final SourceTree tree;

@@ -33,7 +33,7 @@ final class SourceTree implements AutoCloseable {
   /** Names of all listings that are kept together; a directory that is in use may have more. */
   private static final long KEPT_NAMES = 500_000;
 
-  private static final int KEPT_CHECKS = 100_000;
+  private static final int KEPT_CHECKS = 30_000;
   private static final int KEPT_ROOTS = 64;
   private static final int MAX_DEPTH = 4096;
 
@@ -247,7 +247,7 @@ final class SourceTree implements AutoCloseable {
   private void load(long number, Listing listing) throws FsException {
     long begin = clock.millis();
     listing.beginLoading();
-    List<Listing.Child> found = null;
+    PackedNames found = null;
     try (Directory directory = open(number)) {
       Stat now = directory.status(Inode.NO_NAME);
       Stat before = listing.stat;
@@ -258,7 +258,7 @@ final class SourceTree implements AutoCloseable {
               && listing.listedMillis - now.attributes().modificationTime().toEpochMilli()
                   > COARSE_MILLIS;
       if (!isSame) {
-        List<Listing.Child> names = new ArrayList<>();
+        PackedNames names = new PackedNames();
         calls.list(
             directory.file(),
             (name, inode, type) -> {
@@ -274,7 +274,7 @@ final class SourceTree implements AutoCloseable {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
         throw e;
       }
-      found = List.of();
+      found = new PackedNames();
       listing.stat = null;
     } finally {
       listing.endLoading(found);

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * until it works again.
  */
 final class State implements AutoCloseable {
-  private static final int CACHED_INODES = 100_000;
+  private static final int CACHED_INODES = 30_000;
   private static final int KEPT_RESULTS = 16_384;
   private static final int RESERVED_NUMBERS = 4096;
   private static final byte[] NEXT_NUMBER = fact("next");
