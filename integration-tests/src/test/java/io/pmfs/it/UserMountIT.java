@@ -100,6 +100,27 @@ final class UserMountIT {
     byUser("diff", "-r", dataset.root().toString(), mount.mountpoint().toString()).expect(0);
   }
 
+  @Test
+  void writable_mountOfAUser_bringsFilesToTheSource() {
+    byUser("chmod", "-R", "u+w", dataset.root().toString());
+    Command.run("chown", "-R", USER, dataset.root().toString()).expect(0);
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
+      byUser(
+              "sh",
+              "-euc",
+              "cd -- \"$1\"; mkdir new; echo x >new/file; mv new/file new/moved; rm -r new/moved;"
+                  + " head -c 3M /dev/urandom >new/large; chmod 600 new/large",
+              "-",
+              mount.mountpoint().toString())
+          .expect(0);
+      pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+      assertServes(mount);
+      assertThat(Posix.stat(dataset.root().resolve("new/large").toString()).permissions())
+          .isEqualTo(0600);
+    }
+    awaitNoProcess();
+  }
+
   @ParameterizedTest
   @EnumSource(BridgeMode.class)
   void mount_byUser_servesThatUserAndNobodyElse(BridgeMode mode) {

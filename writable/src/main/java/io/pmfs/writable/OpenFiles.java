@@ -513,14 +513,7 @@ final class OpenFiles {
       if (count == 0) {
         break;
       }
-      write(
-          toNumber,
-          toHandle,
-          toOffset + done,
-          piece.bytes(),
-          false,
-          caller.uid() != 0,
-          caller);
+      write(toNumber, toHandle, toOffset + done, piece.bytes(), false, caller.uid() != 0, caller);
       done += count;
     }
     return done;

@@ -53,8 +53,7 @@ final class PackedNames {
 
   Child get(int index) {
     FileName name =
-        FileName.of(
-            Arrays.copyOfRange(names, offsets[index], offsets[index] + lengths[index]));
+        FileName.of(Arrays.copyOfRange(names, offsets[index], offsets[index] + lengths[index]));
     FileType type = types[index] == 0 ? null : FileType.ofNumber(types[index]);
     return new Child(positions[index], name, inodes[index], type);
   }
