@@ -65,11 +65,12 @@ final class ContentStep {
       Copies.Copy copy = copies.take(change);
       try (SourceTree.Directory from = step.tree.open(copy.directory())) {
         finish(from, copy.name(), change);
-        if (there == null && step.renameFree(from, copy.name(), directory, name)) {
+        if (there == null && step.renameFreeAs(change, from, copy.name(), directory, name)) {
           return appeared(change, directory, where, name);
         }
         FileName beside =
-            step.makeBeside(name, free -> step.renameFree(from, copy.name(), directory, free));
+            step.makeBeside(
+                name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
         return appeared(change, directory, where, beside)
             .and(Step.aside(change.inode()))
             .and(step.conflict(change, "somebody else made it; kept as " + beside));
@@ -215,7 +216,9 @@ final class ContentStep {
       try (SourceTree.Directory from = step.tree.open(copy.directory())) {
         copyExtended(directory, name, from, copy.name());
         finish(from, copy.name(), change);
-        calls.rename(from.file(), copy.name(), directory.file(), name, 0);
+        try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+          calls.rename(from.file(), copy.name(), directory.file(), name, 0);
+        }
       }
       return replaced(change, directory, name);
     }
@@ -285,7 +288,8 @@ final class ContentStep {
     try (SourceTree.Directory from = step.tree.open(copy.directory())) {
       finish(from, copy.name(), change);
       FileName beside =
-          step.makeBeside(name, free -> step.renameFree(from, copy.name(), directory, free));
+          step.makeBeside(
+              name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
       step.sync(directory);
       Stat stat = directory.status(beside);
       long where = inode.homeParent();

@@ -89,11 +89,10 @@ final class Copies implements AutoCloseable {
     }
     try {
       return begun.get();
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof FsException failed) {
-        throw failed;
-      }
-      throw new FsException(Errno.EIO, "copying " + change.name(), e);
+    } catch (ExecutionException | CancellationException e) {
+      // It may have had to lie where the writer may not write; now its directory is there.
+      log.debug("copying {} ahead: {}", change.name(), e.getMessage());
+      return copy(change, nearest(change));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new FsException(Errno.EINTR, "copying " + change.name(), e);
@@ -148,13 +147,18 @@ final class Copies implements AutoCloseable {
     removeTemporary(change);
     FileName name = name(change.sequence());
     record(change.sequence(), where);
-    try (SourceTree.Directory directory = tree.open(where);
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (SourceTree.Directory directory = tree.open(where)) {
       int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
-      int file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
+      int file;
+      // Only while it is made: the tables and the data file are not the user's.
+      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
+      }
       try {
         calls.truncate(file, transfer(change, file, 0));
-        attributes(directory, name, change, acting);
+        try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+          attributes(directory, name, change, acting);
+        }
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -190,7 +194,7 @@ final class Copies implements AutoCloseable {
     }
   }
 
-  private void giveAway(SourceTree.Directory directory, FileName name, Attributes wanted)
+  void giveAway(SourceTree.Directory directory, FileName name, Attributes wanted)
       throws FsException {
     try {
       calls.chown(directory.file(), name, wanted.uid(), wanted.gid());

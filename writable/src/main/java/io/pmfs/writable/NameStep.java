@@ -35,20 +35,18 @@ final class NameStep {
   // ---- making
 
   Recording mkdir(Change change) throws FsException {
-    try (SourceTree.Directory directory = step.open(change.directory());
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (SourceTree.Directory directory = step.open(change.directory())) {
       FileName name = change.name();
-      boolean isMade = tryMake(() -> calls.mkdir(directory.file(), name, mode(change)));
+      boolean isMade = as(change, () -> calls.mkdir(directory.file(), name, mode(change)));
       Stat there = directory.status(name);
       if (there.attributes().type() != FileType.DIRECTORY) {
-        acting.close();
         return makeBeside(
             change,
             directory,
-            free -> tryMake(() -> calls.mkdir(directory.file(), free, mode(change))));
+            free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
       }
       if (isMade || there.attributes().modificationTime().isAfter(made(change))) {
-        setRights(directory, name, change.wanted(), acting);
+        setRights(directory, name, change);
       }
       return made(change, directory, name);
     }
@@ -67,8 +65,14 @@ final class NameStep {
     void make() throws FsException;
   }
 
-  private static boolean tryMake(Call call) throws FsException {
-    try {
+  /**
+   * Makes a call as the user of a change. Nothing else may happen meanwhile: the tables and local
+   * files are not the user's.
+   *
+   * @return false if the name is taken
+   */
+  private boolean as(Change change, Call call) throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       call.make();
       return true;
     } catch (FsException e) {
@@ -79,17 +83,17 @@ final class NameStep {
     }
   }
 
-  private void setRights(
-      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+  private void setRights(SourceTree.Directory directory, FileName name, Change change)
       throws FsException {
+    Attributes wanted = change.wanted();
     Attributes there = directory.status(name).attributes();
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
-      acting.close();
-      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+      copies.giveAway(directory, name, wanted);
+      there = directory.status(name).attributes();
     }
     if (wanted.type() != FileType.SYMBOLIC_LINK
-        && ((directory.status(name).attributes().mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+        && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
+      as(change, () -> calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS));
     }
   }
 
@@ -124,20 +128,20 @@ final class NameStep {
   }
 
   private Recording make(Change change, Maker maker, Check isOurs) throws FsException {
-    try (SourceTree.Directory directory = step.open(change.directory());
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (SourceTree.Directory directory = step.open(change.directory())) {
       FileName name = change.name();
-      boolean isMade = tryMake(() -> maker.make(directory, name));
-      if (isMade || isOurs.test(directory, name, directory.status(name))) {
-        setRights(directory, name, change.wanted(), acting);
-        calls.setTimes(
-            directory.file(),
-            name,
-            change.wanted().accessTime(),
-            change.wanted().modificationTime());
-        return made(change, directory, name);
+      boolean isMade = as(change, () -> maker.make(directory, name));
+      if (!isMade && !isOurs.test(directory, name, directory.status(name))) {
+        return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
       }
-      return makeBeside(change, directory, free -> tryMake(() -> maker.make(directory, free)));
+      setRights(directory, name, change);
+      Attributes wanted = change.wanted();
+      as(
+          change,
+          () ->
+              calls.setTimes(
+                  directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
+      return made(change, directory, name);
     }
   }
 
@@ -173,23 +177,22 @@ final class NameStep {
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }
-    try (SourceTree.Directory from = step.open(inode.homeParent());
-        SourceTree.Directory directory = step.open(change.directory());
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    FileName from = inode.homeName();
+    try (SourceTree.Directory source = step.open(inode.homeParent());
+        SourceTree.Directory directory = step.open(change.directory())) {
       FileName name = change.name();
-      Call call = () -> calls.link(from.file(), inode.homeName(), directory.file(), name);
-      Stat linked = Step.find(from, inode.homeName());
+      Stat linked = Step.find(source, from);
       if (linked == null) {
         return step.conflict(change, "somebody else removed the file that it links to");
       }
-      if (tryMake(call) || directory.status(name).isSameFile(linked)) {
+      boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
+      if (isMade || directory.status(name).isSameFile(linked)) {
         return made(change, directory, name);
       }
       FileName beside =
           step.makeBeside(
               name,
-              free ->
-                  tryMake(() -> calls.link(from.file(), inode.homeName(), directory.file(), free)));
+              free -> as(change, () -> calls.link(source.file(), from, directory.file(), free)));
       return made(change, directory, beside)
           .and(step.conflict(change, "somebody else made it; kept as " + beside));
     }
@@ -304,15 +307,14 @@ final class NameStep {
       }
       throw e;
     }
-    try (directory;
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (directory) {
       Stat there = Step.find(directory, home.name());
       Stat seen = inode.seen();
       if (there == null) {
         return removed;
       }
       boolean isSame = seen != null && seen.isSameFile(there);
-      if (!isSame || !tryRmdir(directory, home.name(), inode.number())) {
+      if (!isSame || !tryRmdir(change, directory, home.name())) {
         return lost(inode, home)
             .and(step.conflict(change, "somebody else uses the directory; it was not removed"));
       }
@@ -323,20 +325,22 @@ final class NameStep {
     }
   }
 
-  private boolean tryRmdir(SourceTree.Directory directory, FileName name, long number)
+  private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    for (boolean isCleared = false; ; isCleared = true) {
-      try {
-        calls.rmdir(directory.file(), name);
-        return true;
-      } catch (FsException e) {
-        if (e.errno() != Errno.ENOTEMPTY && e.errno() != Errno.EEXIST) {
-          throw e;
-        }
-        if (isCleared || !clearTemporaries(number)) {
-          return false;
-        }
+    return rmdir(change, directory, name)
+        || (clearTemporaries(change.inode()) && rmdir(change, directory, name));
+  }
+
+  private boolean rmdir(Change change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      calls.rmdir(directory.file(), name);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOTEMPTY && e.errno() != Errno.EEXIST) {
+        throw e;
       }
+      return false;
     }
   }
 

@@ -76,7 +76,8 @@ final class RenameStep {
       return moved(change, inode, from, other, directory, to, toName);
     }
     FileName beside =
-        step.makeBeside(toName, free -> step.renameFree(directory, from.name(), to, free));
+        step.makeBeside(
+            toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
     return moved(change, inode, from, null, directory, to, beside)
         .and(Step.aside(inode.number()))
         .and(
@@ -98,29 +99,30 @@ final class RenameStep {
       SourceTree.Directory to,
       @Nullable Stat target)
       throws FsException {
+    boolean isExpected = target == null || isExpected(change, other, target);
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       if (target == null) {
         return step.renameFree(directory, from.name(), to, change.toName());
       }
-      Stat expected = other == null ? null : other.seen();
-      boolean isExpected =
-          other != null
-              && expected != null
-              && isAt(other, change.toDirectory(), change.toName())
-              && (other.isRegular()
-                  ? expected.hasSameContent(target)
-                  : expected.isSameFile(target));
-      if (!isExpected) {
-        return false;
+      if (isExpected) {
+        calls.rename(directory.file(), from.name(), to.file(), change.toName(), 0);
       }
-      calls.rename(directory.file(), from.name(), to.file(), change.toName(), 0);
-      return true;
+      return isExpected;
     } catch (FsException e) {
       if (e.errno() == Errno.ENOTEMPTY || e.errno() == Errno.EEXIST) {
         return false;
       }
       throw e;
     }
+  }
+
+  /** Whether the file under the new name is the one that the mount replaced. */
+  private boolean isExpected(Change change, @Nullable Inode other, Stat target) throws FsException {
+    Stat expected = other == null ? null : other.seen();
+    return other != null
+        && expected != null
+        && isAt(other, change.toDirectory(), change.toName())
+        && (other.isRegular() ? expected.hasSameContent(target) : expected.isSameFile(target));
   }
 
   private boolean isAt(Inode inode, long directory, FileName name) throws FsException {

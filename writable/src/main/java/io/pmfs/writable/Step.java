@@ -146,6 +146,19 @@ final class Step {
     return true;
   }
 
+  /** The same as the user of a change. */
+  boolean renameFreeAs(
+      Change change,
+      SourceTree.Directory from,
+      FileName name,
+      SourceTree.Directory to,
+      FileName toName)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      return renameFree(from, name, to, toName);
+    }
+  }
+
   /** A name that tells what was kept beside somebody else's file. */
   FileName beside(FileName name, int count) {
     byte[] suffix = (".pmfs-conflict-" + host + "-" + count).getBytes(StandardCharsets.UTF_8);

@@ -78,6 +78,7 @@ final class FakeCalls implements OutputCalls {
   private final Map<Path, Node> roots = new HashMap<>();
   private final Map<Integer, Node> open = new HashMap<>();
   private final Path source;
+  private final ThreadLocal<Integer> acting = new ThreadLocal<>();
   private int nextFile = 3;
   private long nextNumber = 100;
   private long ticks;
@@ -145,6 +146,9 @@ final class FakeCalls implements OutputCalls {
     }
     if (node.isSource && away != null) {
       throw away;
+    }
+    if (!node.isSource && acting.get() != null) {
+      throw new FsException(Errno.EACCES, "a local file, as another user");
     }
     return node;
   }
@@ -539,6 +543,7 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public Acting actAs(int uid, int gid) {
-    return () -> {};
+    acting.set(uid);
+    return acting::remove;
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.fuse.system;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.ReadResult;
@@ -17,7 +18,9 @@ import io.pmfs.writable.WritableSettings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -28,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A writable mount over real directories: what is written to it is at the source after a drain. */
 class WritableDirectoriesTest {
   private static final long ROOT = WritableFileSystem.ROOT;
+  private static final int NOBODY = 65534;
   private static final int WRITE_ONLY = OutputCalls.O_WRONLY;
 
   @TempDir Path directory;
@@ -139,6 +143,42 @@ class WritableDirectoriesTest {
     try (WritableMount mount = open(false)) {
       assertThat(mount.drain(20_000)).isTrue();
       assertThat(source.resolve("two")).hasContent("22");
+    }
+  }
+
+  /** Promise 10: rights at the source are the writing user's. */
+  @Test
+  void files_ofAnotherUser_areMadeAsThatUser() throws Exception {
+    assumeTrue(LibC.INSTANCE.geteuid() == 0, "needs root");
+    Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxrwxrwx"));
+    try (WritableMount mount = open(false)) {
+      Caller user = new Caller(unique += 2, NOBODY, NOBODY, 1);
+      Node made = mount.mkdir(ROOT, name("theirs"), 0700, user);
+      Opened opened =
+          mount.create(
+              made.inode(),
+              name("file"),
+              0600,
+              WRITE_ONLY,
+              new Caller(unique += 2, NOBODY, NOBODY, 1));
+      long inode = opened.node().inode();
+      mount.write(inode, opened.handle(), 0, bytes("hello"), false, user);
+      mount.flush(inode, opened.handle(), user);
+      mount.release(inode, opened.handle());
+      mount.symlink(
+          made.inode(), name("link"), name("file"), new Caller(unique += 2, NOBODY, NOBODY, 1));
+      assertThat(mount.drain(20_000)).isTrue();
+      for (String path : List.of("theirs", "theirs/file", "theirs/link")) {
+        assertThat(Files.getAttribute(source.resolve(path), "unix:uid", LinkOption.NOFOLLOW_LINKS))
+            .isEqualTo(NOBODY);
+      }
+      Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxr-xr-x"));
+      mount.mkdir(ROOT, name("refused"), 0700, new Caller(unique += 2, NOBODY, NOBODY, 1));
+      assertThat(mount.drain(3000)).isFalse();
+      assertThat(mount.drainStatus().failures().get(0).reason()).contains("EACCES");
+      assertThat(mount.waiting(10)).containsExactly("refused");
+      Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxrwxrwx"));
+      assertThat(mount.drain(20_000)).isTrue();
     }
   }
 }
