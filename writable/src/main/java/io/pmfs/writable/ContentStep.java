@@ -137,9 +137,9 @@ final class ContentStep {
         return keepBeside(change, inode, directory);
       }
       copies.intend(change, inode.homeParent());
-      int file;
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-        file = calls.open(directory.file(), inode.homeName(), OutputCalls.O_WRONLY, 0);
+      int file = openToWrite(change, directory, inode.homeName());
+      if (file < 0) {
+        return replace(change, inode);
       }
       try {
         long end = copies.transfer(change, file, inode.drainedSize());
@@ -150,6 +150,31 @@ final class ContentStep {
         calls.close(file);
       }
       return Step.seen(inode.number(), directory.status(inode.homeName())).and(drained(change));
+    }
+  }
+
+  /**
+   * Opens a file that the mount let its user write. The mode may forbid it by now, as it did not
+   * when the user opened the file; then root opens it.
+   *
+   * @return -1 if its mode forbids it
+   */
+  private int openToWrite(Change change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+    try {
+      return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) {
+        throw e;
+      }
+      return -1;
     }
   }
 
@@ -263,9 +288,9 @@ final class ContentStep {
   private Recording overwrite(
       Change change, Inode inode, SourceTree.Directory directory, Stat there) throws FsException {
     copies.intendOverwrite(change, inode.homeParent());
-    int file;
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      file = calls.open(directory.file(), inode.homeName(), OutputCalls.O_WRONLY, 0);
+    int file = openToWrite(change, directory, inode.homeName());
+    if (file < 0) {
+      throw new FsException(Errno.EACCES, inode.homeName().toString());
     }
     try {
       calls.truncate(file, 0);

@@ -181,4 +181,24 @@ class WritableDirectoriesTest {
       assertThat(mount.drain(20_000)).isTrue();
     }
   }
+
+  /** A file that was open before its mode forbade to write it is written all the same. */
+  @Test
+  void file_whoseModeForbidsWriting_reachesSource() throws Exception {
+    Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxrwxrwx"));
+    int uid = LibC.INSTANCE.geteuid() == 0 ? NOBODY : LibC.INSTANCE.geteuid();
+    try (WritableMount mount = open(false)) {
+      Opened opened =
+          mount.create(ROOT, name("file"), 0, OutputCalls.O_RDWR, new Caller(2, uid, uid, 1));
+      long inode = opened.node().inode();
+      Caller user = new Caller(0, uid, uid, 1);
+      for (int i = 0; i < 3; i++) {
+        mount.write(inode, opened.handle(), i, bytes("x"), false, user);
+        mount.flush(inode, opened.handle(), user);
+        assertThat(mount.drain(20_000)).isTrue();
+      }
+      mount.release(inode, opened.handle());
+      assertThat(Files.size(source.resolve("file"))).isEqualTo(3);
+    }
+  }
 }
