@@ -162,7 +162,7 @@ class WritableDirectoriesTest {
               WRITE_ONLY,
               new Caller(unique += 2, NOBODY, NOBODY, 1));
       long inode = opened.node().inode();
-      mount.write(inode, opened.handle(), 0, bytes("hello"), false, user);
+      mount.write(inode, opened.handle(), 0, bytes("hello"), false, false, user);
       mount.flush(inode, opened.handle(), user);
       mount.release(inode, opened.handle());
       mount.symlink(
@@ -193,7 +193,7 @@ class WritableDirectoriesTest {
       long inode = opened.node().inode();
       Caller user = new Caller(0, uid, uid, 1);
       for (int i = 0; i < 3; i++) {
-        mount.write(inode, opened.handle(), i, bytes("x"), false, user);
+        mount.write(inode, opened.handle(), i, bytes("x"), false, false, user);
         mount.flush(inode, opened.handle(), user);
         assertThat(mount.drain(20_000)).isTrue();
       }
