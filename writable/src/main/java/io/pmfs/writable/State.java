@@ -30,6 +30,8 @@ final class State implements AutoCloseable {
   private static final int CACHED_INODES = 30_000;
   private static final int KEPT_RESULTS = 16_384;
   private static final int RESERVED_NUMBERS = 4096;
+  private static final long FORMAT_NUMBER = 1;
+  private static final byte[] FORMAT = fact("format");
   private static final byte[] NEXT_NUMBER = fact("next");
   private static final byte[] COMMITTED = fact("committed");
   private static final byte[] SESSION = fact("session");
@@ -57,6 +59,7 @@ final class State implements AutoCloseable {
   }
 
   private void load() throws FsException {
+    checkFormat();
     byte[] there = get(Tables.FACTS, NEXT_NUMBER);
     next = Math.max(next, there == null ? WritableFileSystem.ROOT + 1 : Tables.first(there));
     reserved = next;
@@ -74,6 +77,21 @@ final class State implements AutoCloseable {
       }
     }
     head = last[0];
+  }
+
+  /** A state of another version is left alone: what it holds may exist nowhere else. */
+  private void checkFormat() throws FsException {
+    byte[] there = get(Tables.FACTS, FORMAT);
+    if (there == null) {
+      Update update = update();
+      update.put(Tables.FACTS, FORMAT, Tables.key(FORMAT_NUMBER));
+      update.commit();
+    } else if (Tables.first(there) != FORMAT_NUMBER) {
+      throw new FsException(
+          Errno.EIO,
+          "the state has format %d; this pmfs knows %d"
+              .formatted(Tables.first(there), FORMAT_NUMBER));
+    }
   }
 
   /** What another session of the kernel asked for is forgotten. Returns whether it is another. */
