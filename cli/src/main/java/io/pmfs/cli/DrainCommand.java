@@ -92,7 +92,7 @@ final class DrainCommand implements Callable<Integer> {
       throw MountFailure.usage(
           mountpoint + ": not mounted with --writable, so nothing waits for the source");
     }
-    if (outcome.isDrained() && outcome.last().outputs().conflicts() == 0) {
+    if (outcome.isDrained() && outcome.last().outputs().isWhole()) {
       invocation.say(mountpoint + ": all is at the source");
       return ExitStatus.DONE;
     }
@@ -109,7 +109,7 @@ final class DrainCommand implements Callable<Integer> {
             ? ""
             : outputs.conflicts()
                 + " in conflict with changes that somebody else made at the source, kept beside them";
-    return outputs.waitingChanges() == 0 && !conflicts.isEmpty()
+    return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts
         : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);
   }
@@ -136,7 +136,7 @@ final class DrainCommand implements Callable<Integer> {
       List<String> lines = DrainProgress.lines(report, left.waiting(MOST_NAMES));
       Path source = left.source();
       left.finish();
-      if (isDrained && report.isDrained() && report.conflicts() == 0) {
+      if (isDrained && report.isWhole()) {
         invocation.say(source + ": all is at the source");
         return ExitStatus.DONE;
       }

@@ -52,7 +52,9 @@ final class StatusHeadline {
   private void outputs(StatusReport report, OutputsReport outputs) {
     lines.add(
         "  writable (experimental): "
-            + (outputs.isDrained() ? "all is at the source" : DrainProgress.text(outputs)));
+            + (outputs.isDrained() && outputs.refused() == 0
+                ? "all is at the source"
+                : DrainProgress.text(outputs)));
     add(
         "conflicts",
         outputs.conflicts() == 0

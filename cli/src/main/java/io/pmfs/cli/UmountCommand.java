@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.Drains;
 import io.pmfs.daemon.ExternalUnmount;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.ExitStatus;
@@ -150,7 +151,11 @@ final class UmountCommand implements Callable<Integer> {
       throw new MountFailure(
           e.exitStatus(), e.line() + "; umount --no-drain does not wait for that", e);
     }
-    if (outcome == null || outcome.isDrained()) {
+    if (outcome == null) {
+      return ExitStatus.DONE;
+    }
+    if (outcome.isDrained()) {
+      sayWhatDiffers(mountpoint, outcome.last());
       return ExitStatus.DONE;
     }
     abandons = noDrain;
@@ -162,6 +167,14 @@ final class UmountCommand implements Callable<Integer> {
             ? left + "; it stays for the next mount, or pmfs drain --state (pmfs cache names it)"
             : left + "; still mounted: umount again, or with --no-drain");
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
+  }
+
+  /** Conflicts, and what the source refused for good: unmounting loses none of it. */
+  private void sayWhatDiffers(Path mountpoint, Drains.Report last) {
+    if (!last.outputs().isWhole()) {
+      DrainProgress.lines(last.outputs(), last.waiting()).forEach(invocation.out()::println);
+      invocation.warn(mountpoint + ": " + DrainCommand.summary(last.outputs()));
+    }
   }
 
   private boolean isMounted(Path mountpoint) throws MountFailure {

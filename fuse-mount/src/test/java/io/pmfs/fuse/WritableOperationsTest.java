@@ -44,6 +44,7 @@ final class WritableOperationsTest {
   private final List<String> calls = new ArrayList<>();
 
   private int mode = 0100644;
+  private int owner = 1000;
   private Instant changed = Instant.ofEpochSecond(1000, 5);
   private @Nullable FsException failure;
 
@@ -115,7 +116,7 @@ final class WritableOperationsTest {
 
   private Node node() {
     return new Node(
-        FILE, new Attributes(mode, 1, 1000, 1000, 0, 12, 8, Instant.EPOCH, changed, changed));
+        FILE, new Attributes(mode, 1, owner, 1000, 0, 12, 8, Instant.EPOCH, changed, changed));
   }
 
   private static String text(Object argument) {
@@ -344,6 +345,19 @@ final class WritableOperationsTest {
 
     assertThat(calls.get(0))
         .contains("mode=null, uid=7, gid=8, size=null, accessTime=2", "handle=0, clearSetId=false");
+  }
+
+  @Test
+  void setattr_ofNothing_isForTheOwnerIfBitsWouldGo() {
+    byte[] nothing = new byte[88];
+    ask(Opcode.SETATTR, FILE, nothing);
+    assertThat(calls).hasSize(2).last().asString().startsWith("setAttributes");
+
+    owner = 1001;
+    assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
+    mode = 0104755;
+    assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isEqualTo(Errno.EPERM);
+    assertThat(calls).hasSize(1);
   }
 
   @Test

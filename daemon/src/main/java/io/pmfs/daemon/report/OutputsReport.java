@@ -70,8 +70,13 @@ public record OutputsReport(
             .toList());
   }
 
-  /** Whether everything is at the source. */
+  /** Whether nothing waits for the source any more. */
   public boolean isDrained() {
-    return waitingChanges == 0 && dirtyFiles == 0 && refused == 0;
+    return waitingChanges == 0 && dirtyFiles == 0;
+  }
+
+  /** Whether the source has all of it as programs wrote it. */
+  public boolean isWhole() {
+    return isDrained() && refused == 0 && conflicts == 0;
   }
 }
