@@ -60,9 +60,22 @@ final class Committer {
 
   /** Makes the next step; returns false if there is none. */
   boolean step() throws FsException {
+    step.begin();
+    try {
+      return stepOnce();
+    } catch (FsException | RuntimeException | Error e) {
+      step.closeDirectories();
+      throw e;
+    } finally {
+      step.tree.endMove();
+    }
+  }
+
+  private boolean stepOnce() throws FsException {
     fillWindow();
     if (window.isEmpty()) {
       current = null;
+      step.closeDirectories();
       return false;
     }
     current = window.get(0);

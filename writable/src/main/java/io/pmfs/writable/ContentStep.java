@@ -56,16 +56,16 @@ final class ContentStep {
 
   private Recording appear(Change change, long where, FileName name) throws FsException {
     try (SourceTree.Directory directory = step.open(where)) {
-      Stat there = Step.find(directory, name);
-      if (there != null && isOurs(there, change)) {
-        copies.discard(change);
-        copies.removeTemporary(change);
-        return appeared(change, directory, where, name);
-      }
       Copies.Copy copy = copies.take(change);
-      try (SourceTree.Directory from = step.tree.open(copy.directory())) {
-        finish(from, copy.name(), change);
-        if (there == null && step.renameFreeAs(change, from, copy.name(), directory, name)) {
+      try (SourceTree.Directory from = step.open(copy.directory())) {
+        finish(from, copy, change);
+        step.tree.beginMove();
+        if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
+          return appeared(change, directory, where, name);
+        }
+        Stat there = Step.find(directory, name);
+        if (there != null && isOurs(there, change)) {
+          copies.remove(copy);
           return appeared(change, directory, where, name);
         }
         FileName beside =
@@ -117,10 +117,13 @@ final class ContentStep {
   }
 
   /** A change of attributes that is made together with the content may be later than the copy. */
-  private void finish(SourceTree.Directory directory, FileName name, Change change)
+  private void finish(SourceTree.Directory directory, Copies.Copy copy, Change change)
       throws FsException {
+    if (copy.attributes().equals(change.wanted())) {
+      return;
+    }
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      copies.setAttributes(directory, name, change.wanted(), acting);
+      copies.setAttributes(directory, copy.name(), change.wanted(), acting);
     }
   }
 
@@ -238,9 +241,10 @@ final class ContentStep {
         // The writer may change the file, but not its directory.
         return overwrite(change, inode, directory, there);
       }
-      try (SourceTree.Directory from = step.tree.open(copy.directory())) {
+      try (SourceTree.Directory from = step.open(copy.directory())) {
         copyExtended(directory, name, from, copy.name());
-        finish(from, copy.name(), change);
+        finish(from, copy, change);
+        step.tree.beginMove();
         try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
           calls.rename(from.file(), copy.name(), directory.file(), name, 0);
         }
@@ -310,8 +314,8 @@ final class ContentStep {
       throws FsException {
     FileName name = inode.homeName();
     Copies.Copy copy = copies.take(change);
-    try (SourceTree.Directory from = step.tree.open(copy.directory())) {
-      finish(from, copy.name(), change);
+    try (SourceTree.Directory from = step.open(copy.directory())) {
+      finish(from, copy, change);
       FileName beside =
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));

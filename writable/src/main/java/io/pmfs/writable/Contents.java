@@ -166,6 +166,10 @@ final class Contents {
     if (!inode.hasHome()) {
       throw new FsException(Errno.EIO, "the data of inode " + inode.number() + " are nowhere");
     }
+    return tree.still(() -> openSourceStill(file, state.inode(inode.number())));
+  }
+
+  private int openSourceStill(LiveFile file, Inode inode) throws FsException {
     try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
       int opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
       file.source = opened;

@@ -41,8 +41,9 @@ final class Copies implements AutoCloseable {
    * A complete copy under a temporary name.
    *
    * @param directory the number of the directory that has it
+   * @param attributes that it was given
    */
-  record Copy(long directory, FileName name) {}
+  record Copy(long directory, FileName name, Attributes attributes) {}
 
   Copies(
       State state,
@@ -163,7 +164,7 @@ final class Copies implements AutoCloseable {
       } finally {
         calls.close(file);
       }
-      return new Copy(where, name);
+      return new Copy(where, name, change.wanted());
     }
   }
 
@@ -327,13 +328,17 @@ final class Copies implements AutoCloseable {
   void removeTemporary(Change change) throws FsException {
     byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
     if (intent != null) {
-      remove(new Copy(Tables.first(intent), name(change.sequence())));
+      remove(Tables.first(intent), name(change.sequence()));
     }
   }
 
   void remove(Copy copy) throws FsException {
-    try (SourceTree.Directory directory = tree.open(copy.directory())) {
-      calls.unlink(directory.file(), copy.name());
+    remove(copy.directory(), copy.name());
+  }
+
+  private void remove(long where, FileName name) throws FsException {
+    try (SourceTree.Directory directory = tree.open(where)) {
+      calls.unlink(directory.file(), name);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;

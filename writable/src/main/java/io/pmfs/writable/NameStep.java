@@ -230,6 +230,7 @@ final class NameStep {
         return lost(inode, home)
             .and(step.conflict(change, "somebody else changed it; it was not removed"));
       }
+      step.tree.beginMove();
       try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
         calls.unlink(directory.file(), home.name());
       }

@@ -12,6 +12,7 @@ import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import io.pmfs.writable.WritableFileSystem.Node;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -131,15 +132,19 @@ final class Nodes {
         }
         continue;
       }
-      Stat stat = statusOf(directoryNumber, name, listing);
-      if (stat == null) {
-        return null;
-      }
-      Inode found = adopt(directoryNumber, name, stat);
-      if (found != null) {
-        return found;
+      Optional<Inode> found =
+          tree.still(() -> Optional.ofNullable(lookAndAdopt(directoryNumber, name, listing)));
+      if (found.isPresent()) {
+        return found.get();
       }
     }
+  }
+
+  /** The node of a name of the source; null if that must be looked up again. */
+  private @Nullable Inode lookAndAdopt(long directory, FileName name, Listing listing)
+      throws FsException {
+    Stat stat = statusOf(directory, name, listing);
+    return stat == null ? null : adopt(directory, name, stat);
   }
 
   private @Nullable Stat statusOf(long directory, FileName name, Listing listing)
@@ -290,6 +295,14 @@ final class Nodes {
 
   /** Looks whether somebody else changed a file at the source, at most once in a moment. */
   Inode refresh(Inode inode) throws FsException {
+    boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
+    if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
+      return inode;
+    }
+    return tree.still(() -> refreshStill(state.inode(inode.number())));
+  }
+
+  private Inode refreshStill(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
     if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
       return inode;

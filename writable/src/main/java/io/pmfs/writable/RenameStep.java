@@ -57,6 +57,7 @@ final class RenameStep {
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
+    step.tree.beginMove();
     FileName toName = change.toName();
     Stat moving = Step.find(directory, from.name());
     Stat seen = inode.seen();
@@ -192,6 +193,7 @@ final class RenameStep {
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
+    step.tree.beginMove();
     FileName name = change.name();
     FileName toName = change.toName();
     Stat first = Step.find(directory, name);

@@ -16,6 +16,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,6 +49,10 @@ final class SourceTree implements AutoCloseable {
   private final Path path;
   private final long freshMillis;
   private final InstantSource clock;
+
+  /** LOCK ORDER: LiveFile.lock < moving < State.lock. */
+  private final ReentrantReadWriteLock moving = new ReentrantReadWriteLock();
+
   private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
   private final Cache<Long, Long> checked =
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
@@ -140,14 +145,55 @@ final class SourceTree implements AutoCloseable {
     return calls.statistics(root());
   }
 
+  // ---- names that move
+
+  /** A look at the source by names, as the tables have them. */
+  interface Look<T> {
+    T at() throws FsException;
+  }
+
+  /**
+   * Looks while no name moves at the source: between a step there and its record, the tables have
+   * names that the source does not. Not to be called while holding the state's lock.
+   */
+  <T> T still(Look<T> look) throws FsException {
+    moving.readLock().lock();
+    try {
+      return look.at();
+    } finally {
+      moving.readLock().unlock();
+    }
+  }
+
+  /** From now on, names move; for the committer, until {@link #endMove}. */
+  void beginMove() {
+    if (!moving.isWriteLockedByCurrentThread()) {
+      moving.writeLock().lock();
+    }
+  }
+
+  /** The move was recorded, or failed. */
+  void endMove() {
+    if (moving.isWriteLockedByCurrentThread()) {
+      moving.writeLock().unlock();
+    }
+  }
+
   // ---- directories
 
   /** An open directory of the source. */
   final class Directory implements AutoCloseable {
     private final int file;
+    private final boolean isOwner;
 
-    Directory(int file) {
+    Directory(int file, boolean isOwner) {
       this.file = file;
+      this.isOwner = isOwner;
+    }
+
+    /** The same for a user who does not close it. */
+    Directory shared() {
+      return new Directory(file, false);
     }
 
     int file() {
@@ -164,15 +210,16 @@ final class SourceTree implements AutoCloseable {
 
     @Override
     public void close() {
-      calls.close(file);
+      if (isOwner) {
+        calls.close(file);
+      }
     }
   }
 
   /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
   Directory open(long number) throws FsException {
-    FileName relative = relativePath(number);
     try {
-      return new Directory(calls.openDirectory(root(), relative));
+      return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
     } catch (FsException e) {
       failed(e);
       throw e;
@@ -206,9 +253,12 @@ final class SourceTree implements AutoCloseable {
     if (!inode.hasHome()) {
       throw new FsException(Errno.ENOENT, "inode " + inode.number() + " is not at the source");
     }
-    try (Directory directory = open(inode.homeParent())) {
-      return directory.status(inode.homeName());
-    }
+    return still(
+        () -> {
+          try (Directory directory = open(inode.homeParent())) {
+            return directory.status(inode.homeName());
+          }
+        });
   }
 
   // ---- listings

@@ -7,6 +7,8 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +19,10 @@ import org.jspecify.annotations.Nullable;
 final class Step {
   private static final int NAME_MAX = 255;
   private static final int MAX_BESIDE = 10_000;
+  /** Consecutive changes are often of the same directories. */
+  private static final int KEPT = 8;
+
+  private static final long KEPT_NANOS = 1_000_000_000L;
   private static final int MAX_DEPTH = 4096;
   private static final int PERMISSIONS = 07777;
 
@@ -26,6 +32,8 @@ final class Step {
   final Homes homes;
   final Conflicts conflicts;
   private final String host;
+  private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
+  private long keptNanos = System.nanoTime();
 
   /** Records a step that was made at the source. The caller holds the state's lock. */
   interface Recording {
@@ -58,8 +66,31 @@ final class Step {
 
   // ---- directories
 
+  /** Begins a step: directories that were opened long ago are opened again. */
+  void begin() {
+    if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
+      closeDirectories();
+    }
+  }
+
+  /** After a failure, or for good. */
+  void closeDirectories() {
+    kept.values().forEach(SourceTree.Directory::close);
+    kept.clear();
+    keptNanos = System.nanoTime();
+  }
+
   /** Opens a directory at the source; one that vanished there is made again. */
   SourceTree.Directory open(long number) throws FsException {
+    SourceTree.Directory known = kept.get(number);
+    if (known == null) {
+      known = openAgain(number);
+      kept.put(number, known);
+    }
+    return known.shared();
+  }
+
+  private SourceTree.Directory openAgain(long number) throws FsException {
     try {
       return tree.open(number);
     } catch (FsException e) {

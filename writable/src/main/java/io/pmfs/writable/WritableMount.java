@@ -142,6 +142,7 @@ public final class WritableMount implements WritableFileSystem {
     }
     countWaiting(state.head());
     long end = state.firstNumber();
+    finishStep();
     drain.start();
     DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
   }
@@ -158,6 +159,18 @@ public final class WritableMount implements WritableFileSystem {
             new Caller(0, inode.attributes().uid(), inode.attributes().gid(), NOBODY_PID);
         live.exclusively(number, file -> contents.announce(file, owner));
       }
+    }
+  }
+
+  /** A former process may have made a step at the source that the tables do not have yet. */
+  private void finishStep() {
+    try {
+      Change next = state.change(state.committed() + 1);
+      if (next != null && next.kind() == Change.Kind.RENAME) {
+        drain.attempt();
+      }
+    } catch (FsException e) {
+      log.info("the source has not taken the next change yet: {}", e.getMessage());
     }
   }
 

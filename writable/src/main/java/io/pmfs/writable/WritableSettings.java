@@ -31,7 +31,7 @@ public record WritableSettings(
     int copiers,
     long pieceMillis,
     long freshMillis) {
-  private static final int COPIERS = 4;
+  private static final int COPIERS = 8;
   private static final long PIECE_MILLIS = 10_000;
   private static final long FRESH_MILLIS = 1000;
 
