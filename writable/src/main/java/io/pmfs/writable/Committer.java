@@ -58,9 +58,18 @@ final class Committer {
     return current;
   }
 
+  /** Whether a former process may have made the next change at the source. */
+  boolean isPerhapsMade(Change next) throws FsException {
+    return switch (next.kind()) {
+      case RENAME -> true;
+      case CONTENT -> !next.isFirst() && contentStep.isDone(next);
+      default -> false;
+    };
+  }
+
   /** Makes the next step; returns false if there is none. */
   boolean step() throws FsException {
-    step.begin();
+    step.begin(window);
     try {
       return stepOnce();
     } catch (FsException | RuntimeException | Error e) {

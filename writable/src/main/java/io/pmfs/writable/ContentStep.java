@@ -38,6 +38,14 @@ final class ContentStep {
         && inode.drainedSize() <= change.size();
   }
 
+  /** Whether a former process brought a content to the source and did not record it. */
+  boolean isDone(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    return inode != null
+        && inode.hasHome()
+        && Step.isVersion(step.tree.statusAtHome(inode), change);
+  }
+
   Recording apply(Change change) throws FsException {
     Inode inode = state.find(change.inode());
     if (change.isFirst()) {
@@ -64,7 +72,7 @@ final class ContentStep {
           return appeared(change, directory, where, name);
         }
         Stat there = Step.find(directory, name);
-        if (there != null && isOurs(there, change)) {
+        if (there != null && Step.isVersion(there, change)) {
           copies.remove(copy);
           return appeared(change, directory, where, name);
         }
@@ -76,15 +84,6 @@ final class ContentStep {
             .and(step.conflict(change, "somebody else made it; kept as " + beside));
       }
     }
-  }
-
-  /** A former process did it and did not record it, or somebody made an equal file. */
-  private static boolean isOurs(Stat there, Change change) {
-    Attributes wanted = change.wanted();
-    Attributes found = there.attributes();
-    return found.type() == wanted.type()
-        && found.size() == change.size()
-        && found.modificationTime().equals(wanted.modificationTime());
   }
 
   private Recording appeared(
@@ -182,7 +181,10 @@ final class ContentStep {
   }
 
   /** Whether nobody else changed the file since this mount saw it last. */
-  private static boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun) {
+  private boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun) {
+    if (step.isOwnVersion(there, inode.number())) {
+      return true;
+    }
     Stat seen = inode.seen();
     if (seen == null || !seen.isSameFile(there)) {
       return false;
@@ -219,7 +221,7 @@ final class ContentStep {
         return appear(change, inode.homeParent(), name);
       }
       List<Homes.Home> homes = homes(inode);
-      if (isOurs(there, change) && homes.size() == 1) {
+      if (Step.isVersion(there, change) && homes.size() == 1) {
         copies.discard(change);
         copies.removeTemporary(change);
         return replaced(change, directory, name);

@@ -226,7 +226,7 @@ final class NameStep {
           inode.isRegular()
               ? seen == null || !seen.hasSameContent(there)
               : seen == null || !seen.isSameFile(there);
-      if (isOther && !isSpoiled(inode, there)) {
+      if (isOther && !step.isOwnVersion(there, inode.number())) {
         return lost(inode, home)
             .and(step.conflict(change, "somebody else changed it; it was not removed"));
       }
@@ -239,12 +239,6 @@ final class NameStep {
           .and(linksOf(inode, home))
           .and(step.touched(directory, home.directory(), change.sequence()));
     }
-  }
-
-  /** A node without content that this mount may compare. */
-  private static boolean isSpoiled(Inode inode, Stat there) {
-    Stat seen = inode.seen();
-    return seen != null && !inode.isRegular() && seen.isSameFile(there);
   }
 
   /** Other names of a file have another change time now, which this mount caused itself. */

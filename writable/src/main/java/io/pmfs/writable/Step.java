@@ -8,6 +8,7 @@ import io.pmfs.tier.FsException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +35,7 @@ final class Step {
   private final String host;
   private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
   private long keptNanos = System.nanoTime();
+  private List<Change> window = List.of();
 
   /** Records a step that was made at the source. The caller holds the state's lock. */
   interface Recording {
@@ -67,10 +69,35 @@ final class Step {
   // ---- directories
 
   /** Begins a step: directories that were opened long ago are opened again. */
-  void begin() {
+  void begin(List<Change> changes) {
+    window = changes;
     if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
       closeDirectories();
     }
+  }
+
+  /**
+   * Whether what is at the source is a version that this mount has announced: a former process, or
+   * a former attempt, brought it there and did not record it.
+   */
+  boolean isOwnVersion(Stat there, long inode) {
+    for (Change change : window) {
+      if (change.kind() == Change.Kind.CONTENT
+          && change.inode() == inode
+          && isVersion(there, change)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether a file is just what a change was to make of it. */
+  static boolean isVersion(Stat there, Change change) {
+    Attributes wanted = change.wanted();
+    Attributes found = there.attributes();
+    return found.type() == wanted.type()
+        && found.size() == change.size()
+        && found.modificationTime().equals(wanted.modificationTime());
   }
 
   /** After a failure, or for good. */

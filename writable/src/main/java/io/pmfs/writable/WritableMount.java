@@ -166,7 +166,7 @@ public final class WritableMount implements WritableFileSystem {
   private void finishStep() {
     try {
       Change next = state.change(state.committed() + 1);
-      if (next != null && next.kind() == Change.Kind.RENAME) {
+      if (next != null && committer.isPerhapsMade(next)) {
         drain.attempt();
       }
     } catch (FsException e) {
