@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 final class Step {
   private static final int NAME_MAX = 255;
   private static final int MAX_BESIDE = 10_000;
+
   /** Consecutive changes are often of the same directories. */
   private static final int KEPT = 8;
 
