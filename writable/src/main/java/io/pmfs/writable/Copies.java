@@ -100,14 +100,13 @@ final class Copies implements AutoCloseable {
     }
   }
 
-  /** A copy that is not needed goes. */
+  /** A copy that is not needed goes, once it is complete: a running copy cannot be stopped. */
   void discard(Change change) throws FsException {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun != null) {
-      begun.cancel(false);
       try {
         remove(begun.get());
-      } catch (ExecutionException | CancellationException e) {
+      } catch (ExecutionException e) {
         removeTemporary(change);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
