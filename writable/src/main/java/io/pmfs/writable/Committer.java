@@ -35,6 +35,7 @@ final class Committer {
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
+  private long syncedTo;
 
   Committer(State state, Step step, Copies copies, Room room, Extended extended, Waiting waiting) {
     this.state = state;
@@ -99,11 +100,21 @@ final class Committer {
         copies.removeTemporary(left);
       }
     }
+    syncJournal(done);
     Recording recording = change == null ? Recording.NOTHING : apply(change);
     record(done, recording);
     made.addAndGet(done.size());
     window.subList(0, done.size()).clear();
     return true;
+  }
+
+  /** The source is never ahead of what a power cut leaves of the journal. */
+  private void syncJournal(List<Change> done) throws FsException {
+    if (lastOf(done).sequence() > syncedTo) {
+      long head = state.head();
+      state.sync();
+      syncedTo = head;
+    }
   }
 
   private void fillWindow() throws FsException {

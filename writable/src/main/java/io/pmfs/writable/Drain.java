@@ -227,7 +227,7 @@ final class Drain implements AutoCloseable {
       }
       state.awaitChange(state.head(), state.committed(), Math.min(left, 200));
     }
-    return true;
+    return conflicts.givenUpCount() == 0;
   }
 
   // ---- what can be said about it

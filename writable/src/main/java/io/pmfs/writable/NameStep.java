@@ -379,11 +379,24 @@ final class NameStep {
       if (there == null || seen == null || !seen.isSameFile(there)) {
         return step.conflict(change, "somebody else replaced it; its attributes stay");
       }
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-        setAttributes(directory, name, change, there);
-      }
+      setAttributesAs(directory, name, change, there);
       return Step.seen(inode.number(), directory.status(name));
     }
+  }
+
+  /** The kernel has allowed the change; a process may have groups that its user has not. */
+  private void setAttributesAs(
+      SourceTree.Directory directory, FileName name, Change change, Stat there)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      setAttributes(directory, name, change, there);
+      return;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+    setAttributes(directory, name, change, there);
   }
 
   private void setAttributes(
