@@ -386,8 +386,7 @@ final class NameStep {
 
   /** The kernel has allowed the change; a process may have groups that its user has not. */
   private void setAttributesAs(
-      SourceTree.Directory directory, FileName name, Change change, Stat there)
-      throws FsException {
+      SourceTree.Directory directory, FileName name, Change change, Stat there) throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       setAttributes(directory, name, change, there);
       return;
