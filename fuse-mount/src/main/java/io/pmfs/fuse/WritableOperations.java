@@ -10,7 +10,6 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -423,23 +422,7 @@ final class WritableOperations implements RequestHandler {
   // ---- attributes
 
   private Node setattr(KernelRequest request) throws FsException {
-    Caller caller = caller(request);
-    WritableFileSystem.NewAttributes wanted = AttributeRequest.of(request);
-    if (AttributeRequest.isEmpty(wanted) && caller.uid() != 0) {
-      requireOwner(request.inode(), caller);
-    }
-    return fileSystem.setAttributes(request.inode(), wanted, caller);
-  }
-
-  /**
-   * chown(2) of nobody to nobody drops set-id bits, which only the owner may do. The kernel leaves
-   * this check to file systems that drop the bits themselves.
-   */
-  private void requireOwner(long inode, Caller caller) throws FsException {
-    Attributes now = fileSystem.attributes(inode).attributes();
-    if (hasSetId(now.mode()) && now.uid() != caller.uid()) {
-      throw new FsException(Errno.EPERM, "set-id bits of another user's file");
-    }
+    return fileSystem.setAttributes(request.inode(), AttributeRequest.of(request), caller(request));
   }
 
   private void sendAttributes(Node node, KernelReply reply) throws FsException {
