@@ -40,6 +40,16 @@ final class AttributeRequest {
         has(valid, ChangeProtocol.FATTR_KILL_SUIDGID));
   }
 
+  /** Whether nothing changes but, perhaps, set-id bits. */
+  static boolean isEmpty(NewAttributes wanted) {
+    return wanted.mode() == null
+        && wanted.uid() == null
+        && wanted.gid() == null
+        && wanted.size() == null
+        && wanted.accessTime() == null
+        && wanted.modificationTime() == null;
+  }
+
   private static boolean has(int valid, int bit) {
     return (valid & bit) != 0;
   }

@@ -422,7 +422,17 @@ final class WritableOperations implements RequestHandler {
   // ---- attributes
 
   private Node setattr(KernelRequest request) throws FsException {
-    return fileSystem.setAttributes(request.inode(), AttributeRequest.of(request), caller(request));
+    Caller caller = caller(request);
+    WritableFileSystem.NewAttributes wanted = AttributeRequest.of(request);
+    if (AttributeRequest.isEmpty(wanted) && caller.uid() != 0) {
+      // Before a write, or chown(2) of nobody: the write itself drops set-id bits, and nobody but
+      // the owner may drop them otherwise.
+      Node now = fileSystem.attributes(request.inode());
+      if (hasSetId(now.attributes().mode()) && now.attributes().uid() != caller.uid()) {
+        return now;
+      }
+    }
+    return fileSystem.setAttributes(request.inode(), wanted, caller);
   }
 
   private void sendAttributes(Node node, KernelReply reply) throws FsException {

@@ -347,13 +347,17 @@ final class WritableOperationsTest {
         .contains("mode=null, uid=7, gid=8, size=null, accessTime=2", "handle=0, clearSetId=false");
   }
 
-  /** The kernel asks for this in the writer's name before a write to a file with set-id bits. */
   @Test
-  void setattr_ofNothing_isNotRefusedToOthers() {
-    mode = 0106777;
+  void setattr_ofNothingByAnother_changesNothing() {
+    byte[] nothing = new byte[88];
+    ask(Opcode.SETATTR, FILE, nothing);
+    assertThat(calls).hasSize(2).last().asString().startsWith("setAttributes");
+
     owner = 1001;
-    ask(Opcode.SETATTR, FILE, new byte[88]);
-    assertThat(calls).singleElement().asString().startsWith("setAttributes");
+    assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
+    mode = 0104755;
+    assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
+    assertThat(calls).hasSize(1);
   }
 
   @Test
