@@ -151,6 +151,18 @@ final class Room {
     return true;
   }
 
+  /**
+   * Forgets all data files that the source has too. For a machine that was started anew: what they
+   * have was perhaps never synced, and the source's was.
+   */
+  void evictAll() throws FsException {
+    boolean isMore = true;
+    while (isMore) {
+      isMore = evict();
+    }
+    cleanFrom = 0;
+  }
+
   private void evict(Item item) throws FsException {
     LiveFile file = live.acquire(item.number());
     try {

@@ -9,10 +9,14 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -29,6 +33,10 @@ import org.slf4j.LoggerFactory;
 public final class WritableMount implements WritableFileSystem {
   private static final Logger log = LoggerFactory.getLogger(WritableMount.class);
 
+  /** Another one after each start of the machine (random(4)). */
+  private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+  private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
   private static final int ID_SIZE = 8;
   private static final int MILLIS = 1000;
@@ -88,10 +96,20 @@ public final class WritableMount implements WritableFileSystem {
    */
   public static WritableMount open(WritableSettings settings, OutputCalls calls)
       throws FsException {
-    return open(settings, calls, InstantSource.system());
+    return open(settings, calls, InstantSource.system(), bootId());
   }
 
-  static WritableMount open(WritableSettings settings, OutputCalls calls, InstantSource clock)
+  private static String bootId() {
+    try {
+      return Files.readString(BOOT_ID);
+    } catch (IOException e) {
+      log.warn("{}: {}; kept data is forgotten", BOOT_ID, e.getMessage());
+      return UUID.randomUUID().toString();
+    }
+  }
+
+  static WritableMount open(
+      WritableSettings settings, OutputCalls calls, InstantSource clock, String bootId)
       throws FsException {
     TableStore store =
         TableStore.open(
@@ -101,7 +119,7 @@ public final class WritableMount implements WritableFileSystem {
             settings.memoryBytes());
     try {
       WritableMount mount = new WritableMount(new State(store), settings, calls, clock);
-      mount.begin(settings);
+      mount.begin(settings, bootId.getBytes(StandardCharsets.UTF_8));
       return mount;
     } catch (FsException | RuntimeException e) {
       store.close();
@@ -123,8 +141,9 @@ public final class WritableMount implements WritableFileSystem {
     }
   }
 
-  private void begin(WritableSettings settings) throws FsException {
+  private void begin(WritableSettings settings, byte[] bootId) throws FsException {
     room.begin();
+    forgetUnsynced(bootId);
     if (state.beginSession(settings.session().toString(), settings.resumed())) {
       beginSession();
     }
@@ -145,6 +164,19 @@ public final class WritableMount implements WritableFileSystem {
     finishStep();
     drain.start();
     DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
+  }
+
+  /** Trusts data files only for as long as the machine runs, except those that were synced. */
+  private void forgetUnsynced(byte[] bootId) throws FsException {
+    if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
+      return;
+    }
+    room.evictAll();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.FACTS, BOOT, bootId);
+      update.commit();
+    }
   }
 
   /** Nothing is open any more: what was written counts as closed, what has no name goes. */

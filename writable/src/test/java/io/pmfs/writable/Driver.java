@@ -15,6 +15,7 @@ import io.pmfs.writable.WritableFileSystem.Opened;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -35,6 +36,7 @@ final class Driver implements AutoCloseable {
   private long unique = 2;
   private long session = 1;
   private long capacity = 1L << 40;
+  private String bootId = "first";
 
   Driver(Path directory) throws FsException {
     state = directory.resolve("state");
@@ -56,7 +58,9 @@ final class Driver implements AutoCloseable {
             0,
             10_000,
             0),
-        calls);
+        calls,
+        InstantSource.system(),
+        bootId);
   }
 
   WritableMount mount() {
@@ -80,6 +84,13 @@ final class Driver implements AutoCloseable {
     mount.close();
     calls.closeAll();
     mount = open(false);
+  }
+
+  /** The machine loses its power, and with it all local data that was not synced: here all. */
+  void reboot() throws FsException {
+    bootId += " again";
+    calls.loseFiles(places);
+    remount();
   }
 
   Caller caller() {

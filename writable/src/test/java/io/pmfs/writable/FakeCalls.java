@@ -112,6 +112,16 @@ final class FakeCalls implements OutputCalls {
     return open.size();
   }
 
+  /** Empties all files below a root that is not the source. */
+  synchronized void loseFiles(Path path) {
+    lose(root(path));
+  }
+
+  private static void lose(Node node) {
+    node.content = new byte[0];
+    node.children.values().forEach(FakeCalls::lose);
+  }
+
   synchronized Node sourceRoot() {
     return root(source);
   }

@@ -277,6 +277,17 @@ class WritableMountTest {
   }
 
   @Test
+  void drainedFile_whoseLocalDataAPowerCutTook_isReadFromTheSource() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.reboot();
+    assertThat(driver.read("a")).isEqualTo("content");
+    driver.append("a", " and more");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 content and more");
+  }
+
+  @Test
   void refusal_isToldByNextClose_once() throws Exception {
     driver.put("a", "1");
     driver.calls.setAway(new FsException(Errno.ENOTCONN, "away"));
