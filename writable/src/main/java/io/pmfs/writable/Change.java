@@ -96,129 +96,47 @@ record Change(
   }
 
   Change at(long where, FileName as) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        where,
-        as,
-        toDirectory,
-        toName,
-        other,
-        flags,
-        generation,
-        size,
-        attributes,
-        extendedName,
-        value,
-        uid,
-        gid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.directory = where;
+    edit.name = as;
+    return edit.done();
   }
 
   Change to(long where, FileName as, long replaced, int renameFlags) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        where,
-        as,
-        replaced,
-        renameFlags,
-        generation,
-        size,
-        attributes,
-        extendedName,
-        value,
-        uid,
-        gid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.toDirectory = where;
+    edit.toName = as;
+    edit.other = replaced;
+    edit.flags = renameFlags;
+    return edit.done();
   }
 
   Change with(Attributes next, int nextFlags) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        toDirectory,
-        toName,
-        other,
-        nextFlags,
-        generation,
-        size,
-        next,
-        extendedName,
-        value,
-        uid,
-        gid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.attributes = next;
+    edit.flags = nextFlags;
+    return edit.done();
   }
 
   Change withData(long dataGeneration, long dataSize) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        toDirectory,
-        toName,
-        other,
-        flags,
-        dataGeneration,
-        dataSize,
-        attributes,
-        extendedName,
-        value,
-        uid,
-        gid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.generation = dataGeneration;
+    edit.size = dataSize;
+    return edit.done();
   }
 
   Change withValue(FileName attribute, @Nullable FileName next) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        toDirectory,
-        toName,
-        other,
-        flags,
-        generation,
-        size,
-        attributes,
-        attribute,
-        next,
-        uid,
-        gid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.extendedName = attribute;
+    edit.value = next;
+    return edit.done();
   }
 
   Change by(int writerUid, int writerGid) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        toDirectory,
-        toName,
-        other,
-        flags,
-        generation,
-        size,
-        attributes,
-        extendedName,
-        value,
-        writerUid,
-        writerGid,
-        madeMillis);
+    Edit edit = new Edit();
+    edit.uid = writerUid;
+    edit.gid = writerGid;
+    return edit.done();
   }
 
   boolean isFirst() {
@@ -292,5 +210,47 @@ record Change(
         uid,
         gid,
         millis);
+  }
+
+  /** A copy being made: what is not set stays as it is. */
+  private final class Edit {
+    long sequence = Change.this.sequence;
+    Kind kind = Change.this.kind;
+    long inode = Change.this.inode;
+    long directory = Change.this.directory;
+    FileName name = Change.this.name;
+    long toDirectory = Change.this.toDirectory;
+    FileName toName = Change.this.toName;
+    long other = Change.this.other;
+    int flags = Change.this.flags;
+    long generation = Change.this.generation;
+    long size = Change.this.size;
+    @Nullable Attributes attributes = Change.this.attributes;
+    FileName extendedName = Change.this.extendedName;
+    @Nullable FileName value = Change.this.value;
+    int uid = Change.this.uid;
+    int gid = Change.this.gid;
+    long madeMillis = Change.this.madeMillis;
+
+    Change done() {
+      return new Change(
+          sequence,
+          kind,
+          inode,
+          directory,
+          name,
+          toDirectory,
+          toName,
+          other,
+          flags,
+          generation,
+          size,
+          attributes,
+          extendedName,
+          value,
+          uid,
+          gid,
+          madeMillis);
+    }
   }
 }

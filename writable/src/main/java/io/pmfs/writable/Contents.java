@@ -5,7 +5,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
-import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
@@ -373,53 +372,9 @@ final class Contents {
     copyBytes(openSource(file, inode), to, size);
   }
 
-  /** Copies data, and leaves holes where there are some. */
   private void copyBytes(int from, int to, long size) throws FsException {
-    ByteBuffer buffer = CopyBuffers.take();
-    try {
-      long at = 0;
-      while (at < size) {
-        long data = nextData(from, at, size);
-        at = copyRange(from, to, data, nextHole(from, data, size), buffer);
-      }
-      calls.truncate(to, size);
-    } finally {
-      CopyBuffers.give(buffer);
-    }
-  }
-
-  private long copyRange(int from, int to, long data, long hole, ByteBuffer buffer)
-      throws FsException {
-    long at = data;
-    while (at < hole) {
-      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
-      int count = calls.read(from, buffer, at);
-      if (count == 0) {
-        return hole;
-      }
-      buffer.flip();
-      calls.write(to, buffer, at);
-      at += count;
-    }
-    return at;
-  }
-
-  private long nextData(int from, long offset, long size) throws FsException {
-    try {
-      return Math.min(size, calls.seek(from, offset, OutputCalls.SEEK_DATA));
-    } catch (FsException e) {
-      return e.errno() == Errno.ENXIO ? size : offset;
-    }
-  }
-
-  private long nextHole(int from, long offset, long size) throws FsException {
-    try {
-      return offset >= size
-          ? size
-          : Math.min(size, calls.seek(from, offset, OutputCalls.SEEK_HOLE));
-    } catch (FsException e) {
-      return size;
-    }
+    DataCopy.copy(calls, from, to, 0, size, bytes -> {});
+    calls.truncate(to, size);
   }
 
   // ---- room

@@ -5,7 +5,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -239,49 +238,10 @@ final class Copies implements AutoCloseable {
     int file = local.openForReading(row.place(), change.inode(), change.generation());
     try {
       long end = Math.min(change.size(), calls.status(file, Inode.NO_NAME).attributes().size());
-      ByteBuffer buffer = CopyBuffers.take();
-      try {
-        long at = from;
-        while (at < end) {
-          long data = next(file, at, end, OutputCalls.SEEK_DATA);
-          long hole = next(file, data, end, OutputCalls.SEEK_HOLE);
-          at = transfer(file, to, data, hole, buffer);
-        }
-      } finally {
-        CopyBuffers.give(buffer);
-      }
+      DataCopy.copy(calls, file, to, from, end, pace::take);
       return end;
     } finally {
       calls.close(file);
-    }
-  }
-
-  private long transfer(int file, int to, long data, long hole, ByteBuffer buffer)
-      throws FsException {
-    long at = data;
-    while (at < hole) {
-      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
-      int count = calls.read(file, buffer, at);
-      if (count == 0) {
-        return hole;
-      }
-      buffer.flip();
-      pace.take(count);
-      calls.write(to, buffer, at);
-      at += count;
-    }
-    return at;
-  }
-
-  private long next(int file, long offset, long size, int whence) throws FsException {
-    if (offset >= size) {
-      return size;
-    }
-    try {
-      return Math.min(size, calls.seek(file, offset, whence));
-    } catch (FsException e) {
-      boolean isEnd = e.errno() == Errno.ENXIO || whence == OutputCalls.SEEK_HOLE;
-      return isEnd ? size : offset;
     }
   }
 

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the mount knows of a file, directory or other node. Immutable.
  *
- * @param attributes as the mount shows them, unless somebody changed the source meanwhile
+ * @param attributes as the mount shows them, unless the source has changed meanwhile
  * @param flags see the constants
  * @param parent the directory of a name that it has in the mount; 0 if it has none
  * @param name that name
@@ -90,166 +90,63 @@ record Inode(
   }
 
   Inode with(Attributes next) {
-    return new Inode(
-        number,
-        next,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.attributes = next;
+    return edit.done();
   }
 
   Inode withFlag(int flag, boolean isSet) {
-    int next = isSet ? flags | flag : flags & ~flag;
-    return new Inode(
-        number,
-        attributes,
-        next,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.flags = isSet ? flags | flag : flags & ~flag;
+    return edit.done();
   }
 
   Inode withPlace(long directory, FileName as) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        directory,
-        as,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.parent = directory;
+    edit.name = as;
+    return edit.done();
   }
 
   Inode withHome(long directory, FileName as) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        directory,
-        as,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.homeParent = directory;
+    edit.homeName = as;
+    return edit.done();
   }
 
   Inode withChange(long sequence) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        sequence,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.change = sequence;
+    return edit.done();
   }
 
   Inode withContent(long sequence, long announced) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        sequence,
-        sequence,
-        generation,
-        announced,
-        drainedSize,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.change = sequence;
+    edit.contentChange = sequence;
+    edit.announcedSize = announced;
+    return edit.done();
   }
 
   Inode withData(long nextGeneration, long announced, long drained) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        nextGeneration,
-        announced,
-        drained,
-        seen,
-        target);
+    Edit edit = new Edit();
+    edit.generation = nextGeneration;
+    edit.announcedSize = announced;
+    edit.drainedSize = drained;
+    return edit.done();
   }
 
   Inode withSeen(@Nullable Stat next) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        next,
-        target);
+    Edit edit = new Edit();
+    edit.seen = next;
+    return edit.done();
   }
 
   Inode withTarget(FileName next) {
-    return new Inode(
-        number,
-        attributes,
-        flags,
-        parent,
-        name,
-        homeParent,
-        homeName,
-        change,
-        contentChange,
-        generation,
-        announcedSize,
-        drainedSize,
-        seen,
-        next);
+    Edit edit = new Edit();
+    edit.target = next;
+    return edit.done();
   }
 
   /** With another count of links, changed now. */
@@ -378,5 +275,41 @@ record Inode(
         in.number() - 1,
         in.stat(),
         in.number() == 0 ? null : in.name());
+  }
+
+  /** A copy being made: what is not set stays as it is. */
+  private final class Edit {
+    long number = Inode.this.number;
+    Attributes attributes = Inode.this.attributes;
+    int flags = Inode.this.flags;
+    long parent = Inode.this.parent;
+    FileName name = Inode.this.name;
+    long homeParent = Inode.this.homeParent;
+    FileName homeName = Inode.this.homeName;
+    long change = Inode.this.change;
+    long contentChange = Inode.this.contentChange;
+    long generation = Inode.this.generation;
+    long announcedSize = Inode.this.announcedSize;
+    long drainedSize = Inode.this.drainedSize;
+    @Nullable Stat seen = Inode.this.seen;
+    @Nullable FileName target = Inode.this.target;
+
+    Inode done() {
+      return new Inode(
+          number,
+          attributes,
+          flags,
+          parent,
+          name,
+          homeParent,
+          homeName,
+          change,
+          contentChange,
+          generation,
+          announcedSize,
+          drainedSize,
+          seen,
+          target);
+    }
   }
 }

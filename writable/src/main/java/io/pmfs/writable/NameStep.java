@@ -158,7 +158,7 @@ final class NameStep {
     return made(change, directory, beside)
         .and(Step.aside(change.inode()))
         .and(renamedInMount(change.inode(), change.directory(), beside))
-        .and(step.conflict(change, "somebody else made it; kept as " + beside));
+        .and(step.conflict(change, "another program made it; kept as " + beside));
   }
 
   private static Recording renamedInMount(long number, long directory, FileName name) {
@@ -183,7 +183,7 @@ final class NameStep {
       FileName name = change.name();
       Stat linked = Step.find(source, from);
       if (linked == null) {
-        return step.conflict(change, "somebody else removed the file that it links to");
+        return step.conflict(change, "another program removed the file that it links to");
       }
       boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
       if (isMade || directory.status(name).isSameFile(linked)) {
@@ -194,51 +194,73 @@ final class NameStep {
               name,
               free -> as(change, () -> calls.link(source.file(), from, directory.file(), free)));
       return made(change, directory, beside)
-          .and(step.conflict(change, "somebody else made it; kept as " + beside));
+          .and(step.conflict(change, "another program made it; kept as " + beside));
     }
   }
 
   // ---- removing
 
-  Recording unlink(Change change) throws FsException {
+  /** Removes a name that is there. */
+  private interface Removal {
+    Recording remove(
+        Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+        throws FsException;
+  }
+
+  /** Removes the name that a change is about; one that is gone was removed. */
+  private Recording remove(Change change, Removal removal) throws FsException {
     Inode inode = state.find(change.inode());
     Homes.Home home = inode == null ? null : home(inode, change.directory(), change.name());
     if (inode == null || home == null) {
       return Recording.NOTHING;
     }
-    Recording removed = step.removed(inode.number(), home.directory(), home.name());
-    SourceTree.Directory directory;
+    try (SourceTree.Directory directory = openIfThere(home.directory())) {
+      Stat there = directory == null ? null : Step.find(directory, home.name());
+      return directory == null || there == null
+          ? removed(inode, home)
+          : removal.remove(change, inode, home, directory, there);
+    }
+  }
+
+  private Recording removed(Inode inode, Homes.Home home) {
+    return step.removed(inode.number(), home.directory(), home.name());
+  }
+
+  private SourceTree.@Nullable Directory openIfThere(long directory) throws FsException {
     try {
-      directory = step.tree.open(home.directory());
+      return step.tree.open(directory);
     } catch (FsException e) {
       if (e.errno() == Errno.ENOENT) {
-        return removed;
+        return null;
       }
       throw e;
     }
-    try (directory) {
-      Stat there = Step.find(directory, home.name());
-      Stat seen = inode.seen();
-      if (there == null) {
-        return removed;
-      }
-      boolean isOther =
-          inode.isRegular()
-              ? seen == null || !seen.hasSameContent(there)
-              : seen == null || !seen.isSameFile(there);
-      if (isOther && !step.isOwnVersion(there, inode.number())) {
-        return lost(inode, home)
-            .and(step.conflict(change, "somebody else changed it; it was not removed"));
-      }
-      step.tree.beginMove();
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-        calls.unlink(directory.file(), home.name());
-      }
-      step.sync(directory);
-      return removed
-          .and(linksOf(inode, home))
-          .and(step.touched(directory, home.directory(), change.sequence()));
+  }
+
+  Recording unlink(Change change) throws FsException {
+    return remove(change, this::unlinkThere);
+  }
+
+  private Recording unlinkThere(
+      Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+      throws FsException {
+    Stat seen = inode.seen();
+    boolean isOther =
+        inode.isRegular()
+            ? seen == null || !seen.hasSameContent(there)
+            : seen == null || !seen.isSameFile(there);
+    if (isOther && !step.isOwnVersion(there, inode.number())) {
+      return lost(inode, home)
+          .and(step.conflict(change, "another program changed it; it was not removed"));
     }
+    step.tree.beginMove();
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      calls.unlink(directory.file(), home.name());
+    }
+    step.sync(directory);
+    return removed(inode, home)
+        .and(linksOf(inode, home))
+        .and(step.touched(directory, home.directory(), change.sequence()));
   }
 
   /** Other names of a file have another change time now, which this mount caused itself. */
@@ -258,7 +280,7 @@ final class NameStep {
     }
   }
 
-  /** The name belongs to somebody else now. */
+  /** Another program's file has the name now. */
   private Recording lost(Inode inode, Homes.Home home) {
     return update -> {
       Inode now = update.find(inode.number());
@@ -280,44 +302,29 @@ final class NameStep {
     if (homes.contains(exact)) {
       return exact;
     }
-    // A node that was kept beside another's, or that somebody else moved.
+    // A node that was kept beside another's, or that another program moved.
     return homes.size() == 1 && (inode.is(Inode.ASIDE) || inode.isDirectory())
         ? homes.get(0)
         : null;
   }
 
   Recording rmdir(Change change) throws FsException {
-    Inode inode = state.find(change.inode());
-    Homes.Home home = inode == null ? null : home(inode, change.directory(), change.name());
-    if (inode == null || home == null) {
-      return Recording.NOTHING;
+    return remove(change, this::rmdirThere);
+  }
+
+  private Recording rmdirThere(
+      Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+      throws FsException {
+    Stat seen = inode.seen();
+    boolean isSame = seen != null && seen.isSameFile(there);
+    if (!isSame || !tryRmdir(change, directory, home.name())) {
+      return lost(inode, home)
+          .and(step.conflict(change, "another program uses the directory; it was not removed"));
     }
-    Recording removed = step.removed(inode.number(), home.directory(), home.name());
-    SourceTree.Directory directory;
-    try {
-      directory = step.tree.open(home.directory());
-    } catch (FsException e) {
-      if (e.errno() == Errno.ENOENT) {
-        return removed;
-      }
-      throw e;
-    }
-    try (directory) {
-      Stat there = Step.find(directory, home.name());
-      Stat seen = inode.seen();
-      if (there == null) {
-        return removed;
-      }
-      boolean isSame = seen != null && seen.isSameFile(there);
-      if (!isSame || !tryRmdir(change, directory, home.name())) {
-        return lost(inode, home)
-            .and(step.conflict(change, "somebody else uses the directory; it was not removed"));
-      }
-      step.sync(directory);
-      return removed
-          .and(update -> step.tree.forget(inode.number()))
-          .and(step.touched(directory, home.directory(), change.sequence()));
-    }
+    step.sync(directory);
+    return removed(inode, home)
+        .and(update -> step.tree.forget(inode.number()))
+        .and(step.touched(directory, home.directory(), change.sequence()));
   }
 
   private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
@@ -377,7 +384,7 @@ final class NameStep {
       Stat there = Step.find(directory, name);
       Stat seen = inode.seen();
       if (there == null || seen == null || !seen.isSameFile(there)) {
-        return step.conflict(change, "somebody else replaced it; its attributes stay");
+        return step.conflict(change, "another program replaced it; its attributes stay");
       }
       setAttributesAs(directory, name, change, there);
       return Step.seen(inode.number(), directory.status(name));

@@ -1,0 +1,62 @@
+package io.pmfs.writable;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+
+/** Copies the data of open files. Safe for use by many threads. */
+final class DataCopy {
+  /** Takes note of bytes before they are written, and may wait. */
+  interface Before {
+    void writing(int bytes) throws FsException;
+  }
+
+  private DataCopy() {}
+
+  /** Copies data from one offset to another; holes are left out. */
+  static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
+      throws FsException {
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      long at = offset;
+      while (at < end) {
+        long data = next(calls, from, at, end, OutputCalls.SEEK_DATA);
+        long hole = next(calls, from, data, end, OutputCalls.SEEK_HOLE);
+        at = copyRange(calls, from, to, data, hole, buffer, before);
+      }
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
+  private static long copyRange(
+      OutputCalls calls, int from, int to, long data, long hole, ByteBuffer buffer, Before before)
+      throws FsException {
+    long at = data;
+    while (at < hole) {
+      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
+      int count = calls.read(from, buffer, at);
+      if (count == 0) {
+        return hole;
+      }
+      buffer.flip();
+      before.writing(count);
+      calls.write(to, buffer, at);
+      at += count;
+    }
+    return at;
+  }
+
+  /** The next data or hole; a file system that cannot tell has no holes. */
+  private static long next(OutputCalls calls, int file, long offset, long end, int whence) {
+    if (offset >= end) {
+      return end;
+    }
+    try {
+      return Math.min(end, calls.seek(file, offset, whence));
+    } catch (FsException e) {
+      boolean isEnd = e.errno() == Errno.ENXIO || whence == OutputCalls.SEEK_HOLE;
+      return isEnd ? end : offset;
+    }
+  }
+}
