@@ -61,6 +61,10 @@ public final class Reason {
       case ELOOP -> "too many levels of symbolic links";
       case ENAMETOOLONG -> "file name too long";
       case EMFILE, ENFILE -> "too many open files";
+      case ENOSPC -> "no space left on device";
+      case EDQUOT -> "disk quota exceeded";
+      case EROFS -> "read-only file system";
+      case ESTALE -> "stale file handle";
       default -> failure.errno() == Errno.EIO ? ioError(failure) : failure.errno().toString();
     };
   }

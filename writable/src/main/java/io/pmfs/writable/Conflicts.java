@@ -9,8 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Changes that somebody else made at the source, where this mount changed the same. Counted for the
- * life of the state; the last ones are told. Safe for use by many threads.
+ * Changes that another program made at the source, where this mount changed the same. Counted for
+ * the life of the state; the last ones are told. Safe for use by many threads.
  */
 final class Conflicts {
   private static final Logger log = LoggerFactory.getLogger(Conflicts.class);
@@ -30,7 +30,7 @@ final class Conflicts {
   /** Tells of a conflict of a former process again. */
   void restore(String path, String reason, boolean isGivenUp) {
     (isGivenUp ? givenUp : count).incrementAndGet();
-    remember(new Failure(path, reason));
+    remember(new Failure(path, reason, null));
   }
 
   private synchronized void remember(Failure failure) {

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -128,29 +129,30 @@ final class Drain implements AutoCloseable {
   private void refuse(Exception e, long pause) {
     Change change = committer.current();
     String reason = String.valueOf(e.getMessage());
-    Failure failure = new Failure(change == null ? "" : path(change), reason);
+    FsException cause = e instanceof FsException answer ? answer : null;
+    Failure failure = new Failure(change == null ? "" : path(change), reason, cause);
     boolean isNew = refused == null;
     refused = failure;
     refusals.incrementAndGet();
     if (isNew) {
       log.warn("the source refuses a change of {}: {}; it is tried again", failure.path(), reason);
-      if (change != null && e instanceof FsException failed) {
-        untold.add(change.inode(), failed);
+      if (change != null && cause != null) {
+        untold.add(change.inode(), cause);
       }
     } else {
       log.debug("refused for another {} ms", pause, e);
     }
-    if (!(e instanceof FsException)) {
+    if (cause == null) {
       log.error("a step at the source failed", e);
     }
     state.wake();
   }
 
-  /** Pauses unless somebody waits for the source; returns false if the thread is to end. */
+  /** Pauses unless a caller of {@link #drain} waits; returns false if the thread is to end. */
   private boolean sleep(long millis) {
-    long end = clock.millis() + millis;
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     try {
-      while (!closed && clock.millis() < end && !isHurried) {
+      while (!closed && System.nanoTime() - end < 0 && !isHurried) {
         Thread.sleep(Math.min(50, millis));
       }
       isHurried = false;
@@ -161,15 +163,16 @@ final class Drain implements AutoCloseable {
   }
 
   private void tidyLoop() {
-    long piecesAt = clock.millis() + settings.pieceMillis();
+    long pieceNanos = TimeUnit.MILLISECONDS.toNanos(settings.pieceMillis());
+    long piecesAt = System.nanoTime() + pieceNanos;
     while (!closed) {
       try {
         while (!closed && room.collect()) {
           log.trace("removed data files");
         }
-        if (clock.millis() >= piecesAt) {
+        if (System.nanoTime() - piecesAt >= 0) {
           announcePieces();
-          piecesAt = clock.millis() + settings.pieceMillis();
+          piecesAt = System.nanoTime() + pieceNanos;
         }
       } catch (FsException | RuntimeException e) {
         log.warn("tidying: {}", e.getMessage());
@@ -216,11 +219,11 @@ final class Drain implements AutoCloseable {
 
   boolean drain(long timeoutMillis) throws InterruptedException {
     long until = state.head();
-    long end = clock.millis() + Math.max(0, timeoutMillis);
+    long begin = System.nanoTime();
     long refusedBefore = refusals.get();
     isHurried = true;
     while (state.committed() < until) {
-      long left = end - clock.millis();
+      long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
       boolean isRefused = refused != null && refusals.get() > refusedBefore + 1;
       if (left <= 0 || closed || isRefused) {
         return false;

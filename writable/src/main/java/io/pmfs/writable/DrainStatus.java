@@ -1,6 +1,8 @@
 package io.pmfs.writable;
 
+import io.pmfs.tier.FsException;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far the source is behind a writable mount.
@@ -13,7 +15,7 @@ import java.util.List;
  * @param drainedChanges changes made at the source since the daemon started
  * @param bytesPerSecond copied in the last ten seconds
  * @param localBytes room that the files of this mount take in the tiers
- * @param conflicts files that somebody else changed at the source; they were kept beside
+ * @param conflicts files that another program changed at the source; they were kept beside
  * @param refused changes that the source refuses at the moment, or that were given up
  * @param failures the first hundred of what is refused or in conflict, a sentence each
  */
@@ -30,6 +32,10 @@ public record DrainStatus(
     long refused,
     List<Failure> failures) {
 
-  /** A path of the mount and what is wrong with it. */
-  public record Failure(String path, String reason) {}
+  /**
+   * A path of the mount and what is wrong with it.
+   *
+   * @param cause what the source answered; null for a conflict
+   */
+  public record Failure(String path, String reason, @Nullable FsException cause) {}
 }

@@ -2,31 +2,40 @@ package io.pmfs.writable;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import java.time.InstantSource;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /** Limits and counts what is copied to the source. Safe for use by many threads. */
 final class Pace {
   private static final int SECONDS = 10;
 
   private final long bytesPerSecond;
-  private final InstantSource clock;
+  private final LongSupplier nanoTime;
   private final long[] perSecond = new long[SECONDS + 1]; // GUARDED_BY(this)
   private long second; // GUARDED_BY(this)
   private long total; // GUARDED_BY(this)
   private long freeAtMillis; // GUARDED_BY(this)
 
-  /** A pace of so many bytes a second; 0 for no limit. */
-  Pace(long bytesPerSecond, InstantSource clock) {
+  /**
+   * A pace of so many bytes a second; 0 for no limit.
+   *
+   * @param nanoTime a monotonic clock
+   */
+  Pace(long bytesPerSecond, LongSupplier nanoTime) {
     this.bytesPerSecond = bytesPerSecond;
-    this.clock = clock;
+    this.nanoTime = nanoTime;
+  }
+
+  private long millis() {
+    return TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong());
   }
 
   /** Waits until so many bytes may be copied. */
   void take(int bytes) throws FsException {
     long pause = 0;
     synchronized (this) {
-      long now = clock.millis();
+      long now = millis();
       count(now, bytes);
       if (bytesPerSecond > 0) {
         pause = Math.max(0, freeAtMillis - now);
@@ -67,7 +76,7 @@ final class Pace {
 
   /** The mean of the last ten seconds. */
   synchronized long recentBytesPerSecond() {
-    advance(clock.millis() / 1000);
+    advance(millis() / 1000);
     long sum = 0;
     for (long bytes : perSecond) {
       sum += bytes;

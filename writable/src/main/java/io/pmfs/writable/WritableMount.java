@@ -68,7 +68,7 @@ public final class WritableMount implements WritableFileSystem {
     String id = mountId(state);
     local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
     waiting = new Waiting();
-    pace = new Pace(settings.drainBytesPerSecond(), clock);
+    pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
     conflicts = new Conflicts();
     Untold untold = new Untold();
     room = new Room(state, local);
@@ -534,7 +534,7 @@ public final class WritableMount implements WritableFileSystem {
     return drain.attempt();
   }
 
-  /** Removes data files that nobody needs, for tests without threads. */
+  /** Removes data files without use, for tests without threads. */
   void tidy() throws FsException {
     while (room.collect()) {
       log.trace("removed data files");

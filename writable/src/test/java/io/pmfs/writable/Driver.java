@@ -30,6 +30,8 @@ final class Driver implements AutoCloseable {
   static final Path SOURCE = Path.of("/source");
 
   final FakeCalls calls = new FakeCalls(SOURCE);
+  private final int copiers;
+  private final InstantSource clock;
   private final Path state;
   private final Path places;
   private WritableMount mount;
@@ -39,6 +41,13 @@ final class Driver implements AutoCloseable {
   private String bootId = "first";
 
   Driver(Path directory) throws FsException {
+    this(directory, 0, InstantSource.system());
+  }
+
+  /** With threads that copy to the source, unless there are none of them, and a wall clock. */
+  Driver(Path directory, int copiers, InstantSource clock) throws FsException {
+    this.copiers = copiers;
+    this.clock = clock;
     state = directory.resolve("state");
     places = directory.resolve("outputs");
     mount = open(false);
@@ -55,11 +64,11 @@ final class Driver implements AutoCloseable {
             0,
             "node1",
             16L << 20,
-            0,
+            copiers,
             10_000,
             0),
         calls,
-        InstantSource.system(),
+        clock,
         bootId);
   }
 

@@ -304,7 +304,7 @@ final class FakeCalls implements OutputCalls {
     byte[] content = node(file).content;
     int count = (int) Math.max(0, Math.min(destination.remaining(), content.length - offset));
     if (count > 0) {
-      destination.put(content, (int) offset, count);
+      destination.put(content, Math.toIntExact(offset), count);
     }
     return count;
   }
@@ -313,7 +313,7 @@ final class FakeCalls implements OutputCalls {
   public synchronized void write(int file, ByteBuffer bytes, long offset) throws FsException {
     Node node = node(file);
     before(node, "write", Inode.NO_NAME);
-    int end = (int) offset + bytes.remaining();
+    int end = Math.toIntExact(offset + bytes.remaining());
     if (end > node.content.length) {
       node.content = Arrays.copyOf(node.content, end);
     }

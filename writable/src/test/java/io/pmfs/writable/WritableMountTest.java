@@ -9,8 +9,11 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -285,6 +288,33 @@ class WritableMountTest {
     driver.append("a", " and more");
     driver.drainAll();
     assertThat(driver.sourceTree()).containsEntry("a", "file 644 content and more");
+  }
+
+  @Test
+  void refusal_whileTheClockIsSetBack_isTriedAgainSoon() throws Exception {
+    AtomicLong hoursBack = new AtomicLong();
+    InstantSource clock = () -> Instant.now().minus(Duration.ofHours(hoursBack.get()));
+    try (Driver own = new Driver(directory.resolve("own"), 2, clock)) {
+      own.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (call.equals("rename")) {
+                throw new FsException(Errno.EIO, "refused");
+              }
+            }
+          });
+      own.put("a", "content");
+      while (own.mount().drainStatus().refused() == 0) {
+        Thread.sleep(10);
+      }
+      hoursBack.set(1);
+      own.calls.watch(new FakeCalls.Watcher() {});
+      for (int i = 0; i < 500 && own.mount().drainStatus().waitingChanges() > 0; i++) {
+        Thread.sleep(20);
+      }
+      assertThat(own.mount().drainStatus().waitingChanges()).isZero();
+    }
   }
 
   @Test

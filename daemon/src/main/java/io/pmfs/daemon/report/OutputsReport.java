@@ -1,5 +1,7 @@
 package io.pmfs.daemon.report;
 
+import io.pmfs.settings.Reason;
+import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus;
 import java.util.List;
 
@@ -36,7 +38,7 @@ public record OutputsReport(
         long localBytes,
     @Figure(
             value =
-                "files that somebody else changed at the source: the write was kept beside them",
+                "files that another program changed at the source; pmfs kept the mount's version beside them",
             metric = "pmfs_outputs_conflicts")
         long conflicts,
     @Figure(
@@ -66,8 +68,13 @@ public record OutputsReport(
         status.conflicts(),
         status.refused(),
         status.failures().stream()
-            .map(failure -> new Failure(failure.path(), failure.reason()))
+            .map(failure -> new Failure(failure.path(), reason(failure)))
             .toList());
+  }
+
+  private static String reason(DrainStatus.Failure failure) {
+    FsException cause = failure.cause();
+    return cause == null ? failure.reason() : "the source answers: " + Reason.of(cause);
   }
 
   /** Whether nothing waits for the source any more. */
