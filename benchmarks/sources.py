@@ -63,7 +63,7 @@ def throttle(device, bandwidth, operations):
 
 @contextlib.contextmanager
 def throttle_writes(device, bandwidth):
-    """The device takes so many bytes a second, whoever writes.
+    """The device takes so many bytes a second from all writers together.
 
     In the root group: it is the kernel's own threads that write pages back, and cgroup v1 counts these there.
     """

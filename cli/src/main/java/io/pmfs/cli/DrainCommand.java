@@ -108,7 +108,7 @@ final class DrainCommand implements Callable<Integer> {
         outputs.conflicts() == 0
             ? ""
             : outputs.conflicts()
-                + " in conflict with changes that somebody else made at the source, kept beside them";
+                + " in conflict: another program changed the same at the source; both versions are there";
     return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts
         : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);

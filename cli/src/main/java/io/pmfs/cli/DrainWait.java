@@ -148,7 +148,7 @@ final class DrainWait {
       ControlClient.ask(
           Path.of(daemon.socket()), HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
     } catch (IOException e) {
-      // The daemon waits for nobody then, which costs a thread.
+      // The daemon goes on waiting, which costs it a thread.
     }
   }
 

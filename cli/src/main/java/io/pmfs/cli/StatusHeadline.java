@@ -62,8 +62,8 @@ final class StatusHeadline {
             : String.format(
                 Locale.ROOT,
                 outputs.conflicts() == 1
-                    ? "%,d file was changed at the source by somebody else; both are there"
-                    : "%,d files were changed at the source by somebody else; both are there",
+                    ? "another program changed %,d file at the source; both versions are there"
+                    : "another program changed %,d files at the source; both versions are there",
                 outputs.conflicts()));
     add("source", source(report));
   }

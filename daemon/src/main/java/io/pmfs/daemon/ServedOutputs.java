@@ -246,7 +246,7 @@ final class ServedOutputs implements MountedDataset {
     }
   }
 
-  /** Returns whether all is at the source; else says what is not, because nobody else will. */
+  /** Returns whether all is at the source; else prints what is not. */
   private boolean drainLast() {
     boolean isDrained = awaitSource(waits ? LAST_CHANGES : Duration.ZERO);
     OutputsReport left = OutputsReport.of(parts.outputs().drainStatus());

@@ -425,8 +425,8 @@ final class WritableOperations implements RequestHandler {
     Caller caller = caller(request);
     WritableFileSystem.NewAttributes wanted = AttributeRequest.of(request);
     if (AttributeRequest.isEmpty(wanted) && caller.uid() != 0) {
-      // Before a write, or chown(2) of nobody: the write itself drops set-id bits, and nobody but
-      // the owner may drop them otherwise.
+      // The kernel asks this before a write and for chown(2) without a change. The write drops the
+      // set-id bits itself; apart from writes only the owner may drop them.
       Node now = fileSystem.attributes(request.inode());
       if (hasSetId(now.attributes().mode()) && now.attributes().uid() != caller.uid()) {
         return now;

@@ -178,16 +178,16 @@ final class WritableIT {
   }
 
   @Test
-  void conflict_withSomebodyElse_keepsBoth() throws Exception {
+  void conflict_withAnotherProgram_keepsBoth() throws Exception {
     try (MountedPmfs mount = mount("--drain-rate", "1M")) {
-      // Something large goes first, so that there is time to be somebody else.
+      // Something large goes first, so that there is time to be another program.
       shell(mount, "head -c 6M /dev/urandom >large; echo mine >>old/file").expect(0);
-      Files.writeString(source.resolve("old/file"), "somebody else's\n");
+      Files.writeString(source.resolve("old/file"), "another program's\n");
       Command drained = pmfs.run("drain", mount.mountpoint().toString());
 
       drained.expect(4);
       assertThat(drained.out() + drained.err()).contains("old/file");
-      assertThat(read(source.resolve("old/file"))).isEqualTo("somebody else's\n");
+      assertThat(read(source.resolve("old/file"))).isEqualTo("another program's\n");
       List<Path> kept =
           Installation.files(source).stream()
               .filter(file -> file.getFileName().toString().contains(".pmfs-conflict-"))

@@ -185,7 +185,10 @@ public final class OutputDirectories implements AutoCloseable {
     }
   }
 
-  /** Marks the directories, and keeps the settings for whoever brings the files to the source. */
+  /**
+   * Marks the directories, and keeps the settings for the command or mount that brings the files to
+   * the source.
+   */
   public void begin(SessionSettings session) throws IOException {
     state.markUnsaved();
     for (DatasetDirectory directory : directories) {

@@ -81,7 +81,7 @@ final class ContentStep {
                 name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
         return appeared(change, directory, where, beside)
             .and(Step.aside(change.inode()))
-            .and(step.conflict(change, "somebody else made it; kept as " + beside));
+            .and(step.conflict(change, "another program made it; kept as " + beside));
       }
     }
   }
@@ -180,7 +180,7 @@ final class ContentStep {
     }
   }
 
-  /** Whether nobody else changed the file since this mount saw it last. */
+  /** Whether the file is as this mount saw it last. */
   private boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun) {
     if (step.isOwnVersion(there, inode.number())) {
       return true;
@@ -206,7 +206,7 @@ final class ContentStep {
       if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
         throw e;
       }
-      // Only its owner sets the times of a file that somebody else may write.
+      // Only its owner sets the times of a file that others may write.
       calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
     }
   }
@@ -311,7 +311,7 @@ final class ContentStep {
 
   // ---- conflicts
 
-  /** Somebody else changed the file: this mount's content gets a name beside it. */
+  /** Another program changed the file: this mount's content gets a name beside it. */
   private Recording keepBeside(Change change, Inode inode, SourceTree.Directory directory)
       throws FsException {
     FileName name = inode.homeName();
@@ -332,7 +332,7 @@ final class ContentStep {
             .and(Step.aside(inode.number()))
             .and(
                 step.conflict(
-                    change.at(where, name), "somebody else changed it; kept as " + beside))
+                    change.at(where, name), "another program changed it; kept as " + beside))
             .record(update);
         Inode kept = update.inode(inode.number());
         update.put(kept.withPlace(where, beside));

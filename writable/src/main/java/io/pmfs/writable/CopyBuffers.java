@@ -17,7 +17,7 @@ final class CopyBuffers {
     return free == null ? ByteBuffer.allocateDirect(BYTES) : free.clear();
   }
 
-  /** Nobody uses the buffer any more. */
+  /** Takes back a buffer; the caller uses it no more. */
   static void give(ByteBuffer buffer) {
     FREE.offer(buffer);
   }

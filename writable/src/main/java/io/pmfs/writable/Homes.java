@@ -116,7 +116,7 @@ final class Homes {
     return inode.withSeen(stat);
   }
 
-  /** A node that is not at the source, or is somebody else's there. */
+  /** A node that is not at the source, or is another program's there. */
   static Inode unseen(State.Update update, Inode inode) {
     Stat before = inode.seen();
     if (before != null) {

@@ -6,8 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A regular file that is open or was written to: its open descriptors, and what writes changed that
- * the tables do not have yet. Whoever writes holds the lock exclusively, whoever reads holds it
- * shared.
+ * the tables do not have yet. Writers hold the lock exclusively, readers hold it shared.
  */
 final class LiveFile {
   final long number;

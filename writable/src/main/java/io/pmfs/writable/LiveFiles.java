@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The files in use. A file stays as long as somebody uses it. Safe for use by many threads. */
+/** The files in use. A file stays until its last use ends. Safe for use by many threads. */
 final class LiveFiles {
   private final Map<Long, LiveFile> files = new HashMap<>(); // GUARDED_BY(this)
   private final LastUse lastUse;
 
-  /** Closes what a file has open; nobody else uses it. */
+  /** Closes what a file has open; the caller has its last use. */
   interface LastUse {
     void end(LiveFile file);
   }

@@ -266,7 +266,8 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /**
-   * Counts the room of all data files of former processes, and removes those that nobody knows.
+   * Counts the room of all data files of former processes, and removes those that the state does
+   * not know.
    *
    * @param end the first generation that is not a former process's
    */
@@ -297,7 +298,10 @@ final class LocalFiles implements AutoCloseable {
         if (isKnown) {
           charge(place, calls.status(directory, name).attributes().blocks() * 512);
         } else {
-          log.info("{}: removes a data file that nobody knows: {}", slot(place).place.name(), name);
+          log.info(
+              "{}: removes a data file that the state does not know: {}",
+              slot(place).place.name(),
+              name);
           calls.unlink(directory, name);
         }
       } catch (FsException e) {

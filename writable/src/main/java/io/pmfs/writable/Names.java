@@ -204,7 +204,7 @@ final class Names {
     return inode.withFlag(Inode.ANNOUNCED, true).withChange(sequence);
   }
 
-  /** A node that nobody has seen yet, with rights and group as its directory gives them. */
+  /** A new node, with rights and group as its directory gives them. */
   Inode fresh(
       State.Update update, Inode directory, FileName name, int mode, long device, Caller caller) {
     Instant now = clock.instant();
@@ -568,7 +568,7 @@ final class Names {
     }
   }
 
-  // ---- what nobody needs any more
+  // ---- what is no longer needed
 
   /** The kernel has forgotten a node. */
   void forget(long number) throws FsException {

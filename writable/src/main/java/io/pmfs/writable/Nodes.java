@@ -241,7 +241,7 @@ final class Nodes {
     return next;
   }
 
-  /** Somebody else changed a file at the source: the mount shows it as it is there. */
+  /** Another program changed a file at the source: the mount shows it as it is there. */
   private static Inode changedAtSource(Inode known, Stat stat) {
     Stat seen = known.seen();
     boolean hasSameContent = seen != null && seen.hasSameContent(stat);
@@ -258,7 +258,7 @@ final class Nodes {
 
   // ---- attributes
 
-  /** A node with its present attributes, which somebody else may have changed at the source. */
+  /** A node with its present attributes, which another program may have changed at the source. */
   Node node(long number) throws FsException {
     return shown(refresh(find(number)));
   }
@@ -293,7 +293,7 @@ final class Nodes {
     }
   }
 
-  /** Looks whether somebody else changed a file at the source, at most once in a moment. */
+  /** Looks whether another program changed a file at the source, at most once in a moment. */
   Inode refresh(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
     if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {

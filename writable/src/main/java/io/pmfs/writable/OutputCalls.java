@@ -121,7 +121,7 @@ public interface OutputCalls {
    */
   Acting actAs(int uid, int gid);
 
-  /** The time in which a thread acts as somebody else; closing it again does nothing. */
+  /** The time in which a thread acts as another user; closing it again does nothing. */
   interface Acting extends AutoCloseable {
     @Override
     void close();

@@ -89,7 +89,7 @@ final class RenameStep {
               }
               step.tree.forget(change.toDirectory());
             })
-        .and(step.conflict(change, "somebody else changed it; kept as " + beside));
+        .and(step.conflict(change, "another program changed it; kept as " + beside));
   }
 
   private boolean tryMove(
@@ -173,9 +173,9 @@ final class RenameStep {
     }
   }
 
-  /** Somebody else removed or replaced the file before it could be renamed. */
+  /** Another program removed or replaced the file before it could be renamed. */
   private Recording vanished(Change change, Inode inode, Homes.Home from) throws FsException {
-    return step.conflict(change, "somebody else removed or replaced it before it was renamed")
+    return step.conflict(change, "another program removed or replaced it before it was renamed")
         .and(
             update -> {
               Inode now = step.homes.clear(update, update.inode(inode.number()));
@@ -205,7 +205,7 @@ final class RenameStep {
     }
     boolean isDone = seen.isSameFile(second) && otherSeen.isSameFile(first);
     if (!isDone && !(seen.isSameFile(first) && otherSeen.isSameFile(second))) {
-      return step.conflict(change, "somebody else replaced one of two files to be exchanged");
+      return step.conflict(change, "another program replaced one of two files to be exchanged");
     }
     if (!isDone) {
       try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Makes room for data files: removes those that nobody needs, forgets those that the source has
- * too, and lets writers wait for the source. Safe for use by many threads.
+ * Makes room for data files: removes those without use, forgets those that the source has too, and
+ * lets writers wait for the source. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Room {

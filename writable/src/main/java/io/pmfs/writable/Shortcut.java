@@ -116,7 +116,7 @@ record Shortcut(int count, @Nullable Change step) {
     return isBirth && before.directory() == next.directory() && before.name().equals(next.name());
   }
 
-  /** Nobody sees what a file became before its last name went. */
+  /** What a file became before its last name went is never visible. */
   private static void dropContent(List<Change> left, Change removal) {
     int last = lastOf(left, removal.inode());
     if (last < 0) {

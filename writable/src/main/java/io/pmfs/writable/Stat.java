@@ -19,7 +19,7 @@ public record Stat(long device, long inode, Instant birth, Attributes attributes
         && attributes.type() == other.attributes.type();
   }
 
-  /** Whether nobody changed the file between the two. */
+  /** Whether the file did not change between the two. */
   boolean isUnchanged(Stat other) {
     Attributes one = attributes;
     Attributes two = other.attributes;

@@ -218,7 +218,7 @@ final class Step {
     }
   }
 
-  /** A name that tells what was kept beside somebody else's file. */
+  /** A name that tells what was kept beside another program's file. */
   FileName beside(FileName name, int count) {
     byte[] suffix = (".pmfs-conflict-" + host + "-" + count).getBytes(StandardCharsets.UTF_8);
     byte[] base = name.bytes();
@@ -333,7 +333,7 @@ final class Step {
     }
   }
 
-  /** Somebody else had changed what a change was about. */
+  /** Another program had changed what a change was about. */
   Recording conflict(Change change, String reason) throws FsException {
     return told(change, reason, false);
   }
@@ -369,7 +369,7 @@ final class Step {
     return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());
   }
 
-  /** Somebody else's file has the name of a change: the mount shows it there. */
+  /** Another program's file has the name of a change: the mount shows it there. */
   static Recording aside(long number) {
     return update -> {
       Inode inode = update.find(number);

@@ -53,7 +53,7 @@ public final class Tables {
   /** Data files that the source has too, in the order in which they came there. */
   static final Table CLEAN = new Table("clean", false);
 
-  /** Writes that were kept beside a file that somebody else changed, by sequence number. */
+  /** Writes that were kept beside a file that another program changed, by sequence number. */
   static final Table CONFLICTS = new Table("conflicts", false);
 
   /** Directories of data files by the numbers that {@link DataRow} has for them. */

@@ -141,7 +141,7 @@ public interface WritableFileSystem extends AutoCloseable {
 
   void fsyncDirectory(long inode, Caller caller) throws FsException;
 
-  /** The last close of a handle. Never fails; nobody is there to be told. */
+  /** The last close of a handle. Never fails, because the kernel takes no error from it. */
   void release(long inode, long handle);
 
   /** Mode as in fallocate(2): KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE; others fail with EOPNOTSUPP. */
