@@ -108,7 +108,8 @@ final class DrainCommand implements Callable<Integer> {
         outputs.conflicts() == 0
             ? ""
             : outputs.conflicts()
-                + " in conflict: another program changed the same at the source; both versions are there";
+                + (outputs.conflicts() == 1 ? " conflict" : " conflicts")
+                + ": another program changed the same file at the source; both versions are there";
     return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts
         : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);
