@@ -4,10 +4,12 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Threads of another process that go on no more, as in a lock-up, while the rest of it does. The
@@ -30,12 +32,13 @@ final class HeldThreads implements AutoCloseable {
   private static final Set<String> CALLS =
       Set.of("0", "1", "7", "16", "17", "18", "19", "20", "275");
 
-  /** After that a thread that waits for another one is held as well. */
+  /** After that the threads that wait for other ones are held as well. */
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final Set<Integer> threads = ConcurrentHashMap.newKeySet();
   private final CountDownLatch held = new CountDownLatch(1);
   private final CountDownLatch closed = new CountDownLatch(1);
+  private final AtomicReference<IOException> failure = new AtomicReference<>();
   private final Thread holder;
 
   /** Holds the threads of a process whose names begin so. */
@@ -45,7 +48,8 @@ final class HeldThreads implements AutoCloseable {
     holder.start();
     try {
       if (!held.await(30, TimeUnit.SECONDS) || threads.isEmpty()) {
-        throw new AssertionError("no threads " + prefix + " of " + pid + " are held");
+        throw new AssertionError(
+            "no threads " + prefix + " of " + pid + " are held", failure.get());
       }
     } catch (InterruptedException e) {
       throw new AssertionError(e);
@@ -53,15 +57,12 @@ final class HeldThreads implements AutoCloseable {
   }
 
   private void hold(long pid, String prefix) {
-    try (DirectoryStream<Path> tasks =
-        Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
-      for (Path task : tasks) {
-        int thread = Integer.parseInt(task.getFileName().toString());
-        if (Files.readString(task.resolve("comm")).startsWith(prefix)
-            && Posix.LIBC.ptrace(PTRACE_SEIZE, thread, null, null) == 0
-            && holdInSystemCall(task, thread)) {
-          threads.add(thread);
-        }
+    try {
+      Set<Integer> running = seize(pid, prefix);
+      long patienceEnds = System.nanoTime() + PATIENCE_NANOS;
+      while (!running.isEmpty()) {
+        boolean inAnyCall = System.nanoTime() - patienceEnds > 0;
+        running.removeIf(thread -> holdInSystemCall(pid, thread, inAnyCall));
       }
       held.countDown();
       byte[] status = new byte[4];
@@ -73,27 +74,51 @@ final class HeldThreads implements AutoCloseable {
                     && (status[0] & 0xff) != 0x7f);
       }
     } catch (IOException e) {
+      failure.set(e);
       held.countDown();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  private static boolean holdInSystemCall(Path task, int thread) throws IOException {
-    byte[] status = new byte[4];
-    long began = System.nanoTime();
-    while (Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) == 0) {
-      Posix.LIBC.waitpid(thread, status, WALL);
-      // The number of the call, or -1; proc(5).
-      String call = Files.readString(task.resolve("syscall")).split(" ", 2)[0];
-      if (CALLS.contains(call)
-          || (!call.equals("-1") && System.nanoTime() - began > PATIENCE_NANOS)) {
-        return true;
+  private static Set<Integer> seize(long pid, String prefix) throws IOException {
+    Set<Integer> seized = new HashSet<>();
+    try (DirectoryStream<Path> tasks =
+        Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+      for (Path task : tasks) {
+        int thread = Integer.parseInt(task.getFileName().toString());
+        if (read(task.resolve("comm")).startsWith(prefix)
+            && Posix.LIBC.ptrace(PTRACE_SEIZE, thread, null, null) == 0) {
+          seized.add(thread);
+        }
       }
-      Posix.LIBC.ptrace(PTRACE_CONT, thread, null, null);
-      Thread.onSpinWait();
     }
+    return seized;
+  }
+
+  /** Returns whether the thread needs no other try: it is held, or has ended. */
+  private boolean holdInSystemCall(long pid, int thread, boolean inAnyCall) {
+    if (Posix.LIBC.ptrace(PTRACE_INTERRUPT, thread, null, null) != 0) {
+      return true;
+    }
+    Posix.LIBC.waitpid(thread, new byte[4], WALL);
+    // The number of the call, or -1; proc(5).
+    String call = read(Path.of("/proc/" + pid + "/task/" + thread + "/syscall")).split(" ", 2)[0];
+    if (CALLS.contains(call) || (inAnyCall && !call.equals("-1") && !call.isEmpty())) {
+      threads.add(thread);
+      return true;
+    }
+    Posix.LIBC.ptrace(PTRACE_CONT, thread, null, null);
     return false;
+  }
+
+  /** The text of a file of a thread, or nothing if the thread has ended. */
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return "";
+    }
   }
 
   @Override
