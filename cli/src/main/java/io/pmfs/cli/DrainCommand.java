@@ -12,6 +12,7 @@ import io.pmfs.settings.TimeSpan;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -26,13 +27,17 @@ import picocli.CommandLine.Parameters;
       "Waits until everything that programs have closed in a writable mount is at the source.",
       "%nExit status 0 if all is there; 4 if the source refuses something, a file is in conflict, or"
           + " the time is over: then the names of what is not there follow, and the mount goes on"
-          + " trying. --state finishes what a mount left when it ended.%n"
+          + " trying. --state finishes what a mount left when it ended.%n",
+      "A conflict is told until you acknowledge it: the file at the source is another program's, and"
+          + " what was written here is kept beside it, as the message says. So is a change of"
+          + " attributes or of a link that the source refused for good.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {
       "  pmfs drain /mnt/run42",
       "  pmfs drain --timeout 2m /mnt/run42",
+      "  pmfs drain --acknowledge /mnt/run42",
       "  pmfs drain --state /local/pmfs/state/run42-1f2e3d4c5b6a7980"
     })
 final class DrainCommand implements Callable<Integer> {
@@ -59,6 +64,13 @@ final class DrainCommand implements Callable<Integer> {
           "Instead of a mount: the state directory that an ended one left, as its last message and"
               + " pmfs cache name it.")
   private @Nullable String state;
+
+  @Option(
+      names = "--acknowledge",
+      description =
+          "First prints the conflicts and refused changes that were told until now, and tells them"
+              + " no more: then the exit status speaks of later ones only.")
+  private boolean acknowledges;
 
   DrainCommand(Invocation invocation) {
     this.invocation = invocation;
@@ -87,10 +99,12 @@ final class DrainCommand implements Callable<Integer> {
     if (entry == null) {
       throw registries.notMounted(mountpoint);
     }
+    if (acknowledges) {
+      acknowledged(mountpoint, DrainWait.acknowledge(entry));
+    }
     DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
     if (outcome == null) {
-      throw MountFailure.usage(
-          mountpoint + ": not mounted with --writable, so nothing waits for the source");
+      throw readOnly(mountpoint);
     }
     if (outcome.isDrained() && outcome.last().outputs().isWhole()) {
       invocation.say(mountpoint + ": all is at the source");
@@ -102,14 +116,37 @@ final class DrainCommand implements Callable<Integer> {
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 
+  private static MountFailure readOnly(Path mountpoint) {
+    return MountFailure.usage(
+        mountpoint + ": not mounted with --writable, so nothing waits for the source");
+  }
+
+  /** Prints what was told until now, for the last time. */
+  private void acknowledged(Path place, @Nullable OutputsReport told) throws MountFailure {
+    if (told == null) {
+      throw readOnly(place);
+    }
+    DrainProgress.lines(told, List.of()).forEach(invocation.out()::println);
+    invocation.say(
+        "%s: acknowledged %s and %s"
+            .formatted(
+                place,
+                count(told.conflicts(), "conflict"),
+                count(told.refused(), "refused change")));
+  }
+
+  private static String count(long count, String what) {
+    return String.format(Locale.ROOT, count == 1 ? "%,d %s" : "%,d %ss", count, what);
+  }
+
   /** What is not as it should be, in one line. */
   static String summary(OutputsReport outputs) {
     String conflicts =
         outputs.conflicts() == 0
             ? ""
-            : outputs.conflicts()
-                + (outputs.conflicts() == 1 ? " conflict" : " conflicts")
-                + ": another program changed the same file at the source; both versions are there";
+            : count(outputs.conflicts(), "conflict")
+                + ": another program changed the same file at the source; both versions are there"
+                + "; pmfs drain --acknowledge tells it no more";
     return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts
         : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);
@@ -121,6 +158,9 @@ final class DrainCommand implements Callable<Integer> {
     invocation.atInterrupt().accept(interrupted::set);
     try (LeftOutputs left =
         LeftOutputs.open(directory, invocation.surroundings(), invocation.opener())) {
+      if (acknowledges) {
+        acknowledged(left.source(), left.acknowledge());
+      }
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {
         while (!isDrained && interrupted.get() == 0) {

@@ -6,6 +6,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.Drains;
 import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;
@@ -152,16 +153,25 @@ final class DrainWait {
     }
   }
 
-  /** Null if the mount can only be read, or its daemon does not know what was asked for. */
+  /** What was told of conflicts and refusals until now; null if the mount can only be read. */
+  static @Nullable OutputsReport acknowledge(Registry.Entry mount) throws MountFailure {
+    return ask(mount, HttpMethod.POST, "/acknowledge", OutputsReport.class);
+  }
+
   private static Drains.@Nullable Report ask(Registry.Entry mount, HttpMethod method, String uri)
       throws MountFailure {
+    return ask(mount, method, uri, Drains.Report.class);
+  }
+
+  /** Null if the mount can only be read, or its daemon does not know what was asked for. */
+  private static <T> @Nullable T ask(
+      Registry.Entry mount, HttpMethod method, String uri, Class<T> type) throws MountFailure {
     try {
       ControlClient.Answer answer = ControlClient.ask(Path.of(mount.socket()), method, uri, ANSWER);
       if (answer.status() == HTTP_NOT_FOUND || answer.status() == HTTP_GONE) {
         return null;
       }
-      Drains.Report report =
-          answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), Drains.Report.class) : null;
+      T report = answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), type) : null;
       if (report == null) {
         throw new IOException(answer.error());
       }

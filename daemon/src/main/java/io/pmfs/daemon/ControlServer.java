@@ -33,6 +33,8 @@ import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
@@ -255,6 +257,7 @@ public final class ControlServer implements AutoCloseable {
                 });
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
         case "/drain" -> drain(method, query.parameters());
+        case "/acknowledge" -> only(POST, method, this::acknowledge);
         default ->
             query.path().startsWith(TaskResource.PATH)
                 ? new TaskResource(requests.tasks()).answer(method, query, body)
@@ -262,7 +265,7 @@ public final class ControlServer implements AutoCloseable {
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
                         + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
-                        + " /drain, /umount or /upgrade");
+                        + " /drain, /acknowledge, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -388,6 +391,19 @@ public final class ControlServer implements AutoCloseable {
     return report == null
         ? ControlAnswer.error(HttpResponseStatus.GONE, "this daemon does not know it; ask again")
         : ControlAnswer.ok(report);
+  }
+
+  private ControlAnswer acknowledge() {
+    Drains drains = requests.drains();
+    if (drains == null) {
+      return ControlAnswer.error(HttpResponseStatus.NOT_FOUND, READ_ONLY);
+    }
+    try {
+      return ControlAnswer.ok(drains.acknowledge());
+    } catch (FsException e) {
+      return ControlAnswer.error(
+          HttpResponseStatus.INTERNAL_SERVER_ERROR, "state: " + Reason.of(e));
+    }
   }
 
   private static boolean flag(Map<String, List<String>> parameters, String name) {

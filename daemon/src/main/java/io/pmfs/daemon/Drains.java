@@ -2,6 +2,7 @@ package io.pmfs.daemon;
 
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -81,6 +82,11 @@ public final class Drains implements AutoCloseable {
     drains.put(id, self[0]);
     thread.start();
     return report(id, self[0]);
+  }
+
+  /** What was told of conflicts and refusals until now, and is told no longer. */
+  OutputsReport acknowledge() throws FsException {
+    return OutputsReport.of(outputs.acknowledge());
   }
 
   private void run(Drain drain) {

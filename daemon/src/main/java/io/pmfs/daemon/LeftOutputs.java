@@ -9,6 +9,7 @@ import io.pmfs.settings.OutputSettings;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -60,6 +61,16 @@ public final class LeftOutputs implements AutoCloseable {
   /** How much is left. */
   public OutputsReport report() {
     return OutputsReport.of(parts.outputs().drainStatus());
+  }
+
+  /** What was told of conflicts and refusals until now, and is told no longer. */
+  public OutputsReport acknowledge() throws MountFailure {
+    try {
+      return OutputsReport.of(parts.outputs().acknowledge());
+    } catch (FsException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, parts.directories().state() + ": state: " + Reason.of(e), e);
+    }
   }
 
   /** Some paths of what is left. */

@@ -206,6 +206,7 @@ public final class Wiring implements MountOpener {
             session.id(),
             isResumed,
             settings.drainBytesPerSecond(),
+            settings.syncsAtSource(),
             surroundings.hostName(),
             OUTPUT_STATE_BYTES),
         new LinuxOutputCalls());

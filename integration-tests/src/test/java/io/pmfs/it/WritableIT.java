@@ -195,6 +195,12 @@ final class WritableIT {
       assertThat(kept).hasSize(1);
       assertThat(read(kept.get(0))).isEqualTo("as it was\nmine\n");
       assertThat(mount.status().number("outputs.conflicts")).isEqualTo(1);
+
+      Command known = pmfs.run("drain", "--acknowledge", mount.mountpoint().toString());
+      known.expect(0);
+      assertThat(known.out()).contains("old/file", "all is at the source");
+      assertThat(mount.status().number("outputs.conflicts")).isZero();
+      drain(mount);
     }
   }
 
@@ -263,6 +269,27 @@ final class WritableIT {
       shell(again, "sha256sum -c sum").expect(0);
       drain(again);
       assertSourceEquals(again);
+    }
+  }
+
+  @Test
+  void fsync_thatMeansTheSource_returnsWhenItHasTheFile() throws Exception {
+    try (MountedPmfs mount = mount("--fsync", "source")) {
+      shell(mount, "dd if=/dev/urandom of=synced bs=1M count=30 conv=fsync status=none").expect(0);
+      assertThat(source.resolve("synced"))
+          .hasSameBinaryContentAs(mount.mountpoint().resolve("synced"));
+    }
+  }
+
+  @Test
+  void fsync_atAFullSource_fails() {
+    source = pmfs.scratch().tmpfs("full", "size=8m");
+    try (MountedPmfs mount = mount("--fsync", "source")) {
+      Command written =
+          shell(mount, "dd if=/dev/zero of=large bs=1M count=20 conv=fsync status=none");
+      assertThat(written.exit()).isNotZero();
+      assertThat(written.err()).contains("No space left on device");
+      Command.run("mount", "-o", "remount,size=64m", source.toString()).expect(0);
     }
   }
 

@@ -56,6 +56,13 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       value("drain-rate", "SIZE", ValueParser::rate)
           .byDefault("unlimited")
           .means("how many bytes a second --writable copies to the source at most, such as 500M");
+  public static final MountOption<String> FSYNC =
+      choice("fsync", "WHERE", "node", "source")
+          .byDefault("node")
+          .means(
+              "where what --writable was told to fsync(2) is safe when the call returns: on a disk of"
+                  + " this node, or at the source, which takes as long as copying all that was"
+                  + " changed before");
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
           .naming(text -> List.of(text.substring(text.indexOf(':') + 1)))

@@ -9,8 +9,9 @@ import org.jspecify.annotations.Nullable;
  * How the changes of a writable mount reach the source.
  *
  * @param drainBytesPerSecond the most bytes that are copied in a second; 0 for no limit
+ * @param syncsAtSource whether fsync waits until the source has the file
  */
-public record OutputSettings(long drainBytesPerSecond) {
+public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
   /** Options that have no meaning for a writable mount, with the only values that it takes. */
   private static final Map<MountOption<?>, List<String>> ALLOWED =
       new TreeMap<>(
@@ -47,7 +48,8 @@ public record OutputSettings(long drainBytesPerSecond) {
         throw refusal("--tier " + tier + ", a pool", "name a directory");
       }
     }
-    return new OutputSettings(values.get(MountOption.DRAIN_RATE));
+    return new OutputSettings(
+        values.get(MountOption.DRAIN_RATE), values.get(MountOption.FSYNC).equals("source"));
   }
 
   private static MountFailure refusal(String what, String remedy) {

@@ -33,7 +33,23 @@ final class OutputSettingsTest {
         world.settings(
             Map.of(MountOption.WRITABLE, List.of("true"), MountOption.DRAIN_RATE, List.of(text)));
 
-    assertThat(settings.outputs()).isEqualTo(new OutputSettings(bytes));
+    assertThat(settings.outputs()).isEqualTo(new OutputSettings(bytes, false));
+  }
+
+  @Test
+  void fsync_meansTheNodeUnlessTheSourceIsNamed() throws Exception {
+    Map<MountOption<?>, List<String>> writable = Map.of(MountOption.WRITABLE, List.of("true"));
+    assertThat(world.settings(writable).outputs()).isEqualTo(new OutputSettings(0, false));
+    assertThat(
+            world
+                .settings(
+                    Map.of(
+                        MountOption.WRITABLE,
+                        List.of("true"),
+                        MountOption.FSYNC,
+                        List.of("source")))
+                .outputs())
+        .isEqualTo(new OutputSettings(0, true));
   }
 
   @ParameterizedTest

@@ -9,8 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Changes that another program made at the source, where this mount changed the same. Counted for
- * the life of the state; the last ones are told. Safe for use by many threads.
+ * Changes that another program made at the source, where this mount changed the same, and changes
+ * that the source refused for good. Counted until the user acknowledges them; the last ones are
+ * told. Safe for use by many threads.
  */
 final class Conflicts {
   private static final Logger log = LoggerFactory.getLogger(Conflicts.class);
@@ -28,16 +29,19 @@ final class Conflicts {
   }
 
   /** Tells of a conflict of a former process again. */
-  void restore(String path, String reason, boolean isGivenUp) {
+  synchronized void restore(String path, String reason, boolean isGivenUp) {
     (isGivenUp ? givenUp : count).incrementAndGet();
-    remember(new Failure(path, reason, null));
-  }
-
-  private synchronized void remember(Failure failure) {
     if (last.size() == TOLD) {
       last.remove();
     }
-    last.add(failure);
+    last.add(new Failure(path, reason, null));
+  }
+
+  /** Those until now are no longer told. */
+  synchronized void acknowledge() {
+    count.set(0);
+    givenUp.set(0);
+    last.clear();
   }
 
   /** Changes that the source cannot make. */

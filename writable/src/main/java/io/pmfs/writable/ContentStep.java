@@ -80,7 +80,7 @@ final class ContentStep {
             step.makeBeside(
                 name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
         return appeared(change, directory, where, beside)
-            .and(Step.aside(change.inode()))
+            .and(step.aside(change.inode(), where))
             .and(step.conflict(change, "another program made it; kept as " + beside));
       }
     }
@@ -329,7 +329,7 @@ final class ContentStep {
         update.put(Homes.unseen(update, now));
         step.added(inode.number(), where, beside, stat)
             .and(drained(change))
-            .and(Step.aside(inode.number()))
+            .and(step.aside(inode.number(), where))
             .and(
                 step.conflict(
                     change.at(where, name), "another program changed it; kept as " + beside))

@@ -1,6 +1,7 @@
 package io.pmfs.writable;
 
 import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.WritableFileSystem.Caller;
@@ -26,6 +27,7 @@ final class Drain implements AutoCloseable {
   private static final long LONGEST_PAUSE_MILLIS = 30_000;
   private static final long IDLE_MILLIS = 1000;
   private static final long CLOSE_MILLIS = 5000;
+  private static final long WAIT_MILLIS = 200;
   private static final int TOLD = 100;
   private static final int SCANNED = 10_000;
 
@@ -228,9 +230,39 @@ final class Drain implements AutoCloseable {
       if (left <= 0 || closed || isRefused) {
         return false;
       }
-      state.awaitChange(state.head(), state.committed(), Math.min(left, 200));
+      state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
     }
     return conflicts.givenUpCount() == 0;
+  }
+
+  /**
+   * Waits until the source has the changes of a node.
+   *
+   * @throws FsException with the source's answer, if it refuses one of them or one before
+   */
+  void await(Inode inode) throws FsException {
+    long sequence = Math.max(inode.change(), inode.contentChange());
+    long refusedBefore = refusals.get();
+    isHurried = true;
+    long committed = state.committed();
+    while (committed < sequence) {
+      Failure now = refused;
+      if (now != null && refusals.get() > refusedBefore) {
+        Errno errno = now.cause() == null ? Errno.EIO : now.cause().errno();
+        untold.forget(inode.number());
+        throw new FsException(errno, "the source: " + now.reason(), now.cause());
+      }
+      if (closed) {
+        throw new FsException(Errno.EIO, "the mount ends before the source has the change");
+      }
+      try {
+        state.awaitChange(state.head(), committed, WAIT_MILLIS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for the source", e);
+      }
+      committed = state.committed();
+    }
   }
 
   // ---- what can be said about it

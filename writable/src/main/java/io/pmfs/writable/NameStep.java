@@ -156,7 +156,7 @@ final class NameStep {
       throws FsException {
     FileName beside = step.makeBeside(change.name(), making);
     return made(change, directory, beside)
-        .and(Step.aside(change.inode()))
+        .and(step.aside(change.inode(), change.directory()))
         .and(renamedInMount(change.inode(), change.directory(), beside))
         .and(step.conflict(change, "another program made it; kept as " + beside));
   }

@@ -573,11 +573,16 @@ final class OpenFiles {
   // ---- closing
 
   void flush(long number, Caller caller) throws FsException {
+    announce(number, caller);
+    untold.tell(number);
+  }
+
+  /** Tells the journal of what was written, if the file was. */
+  void announce(long number, Caller caller) throws FsException {
     Inode inode = state.find(number);
     if (inode != null && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
       live.exclusively(number, file -> contents.announce(file, caller));
     }
-    untold.tell(number);
   }
 
   void fsync(long number) throws FsException {
@@ -600,10 +605,7 @@ final class OpenFiles {
     LiveFile file = handles.remove(handle);
     try {
       if ((handle & WRITES) != 0) {
-        Inode inode = state.find(number);
-        if (inode != null && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
-          live.exclusively(number, used -> contents.announce(used, caller));
-        }
+        announce(number, caller);
       }
     } finally {
       if (file != null) {

@@ -80,14 +80,13 @@ final class RenameStep {
         step.makeBeside(
             toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
     return moved(change, inode, from, null, directory, to, beside)
-        .and(Step.aside(inode.number()))
+        .and(step.aside(inode.number(), change.toDirectory()))
         .and(
             update -> {
               Inode now = update.inode(inode.number());
               if (!now.isRemoved()) {
                 update.put(now.withPlace(change.toDirectory(), beside));
               }
-              step.tree.forget(change.toDirectory());
             })
         .and(step.conflict(change, "another program changed it; kept as " + beside));
   }

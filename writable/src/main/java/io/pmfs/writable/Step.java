@@ -370,8 +370,9 @@ final class Step {
   }
 
   /** Another program's file has the name of a change: the mount shows it there. */
-  static Recording aside(long number) {
+  Recording aside(long number, long directory) {
     return update -> {
+      tree.forget(directory);
       Inode inode = update.find(number);
       if (inode != null) {
         update.put(inode.withFlag(Inode.ASIDE, true));

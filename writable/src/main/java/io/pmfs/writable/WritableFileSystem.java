@@ -197,6 +197,14 @@ public interface WritableFileSystem extends AutoCloseable {
   /** How far the source is behind. */
   DrainStatus drainStatus();
 
+  /**
+   * The user knows of the conflicts and of the changes that the source refused for good: those
+   * until now are no longer told or counted.
+   *
+   * @return what was told until now
+   */
+  DrainStatus acknowledge() throws FsException;
+
   /** Paths of what is not at the source yet, the longest waiting first, at most so many. */
   default List<String> waiting(int most) {
     return List.of();

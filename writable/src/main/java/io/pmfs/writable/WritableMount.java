@@ -59,11 +59,13 @@ public final class WritableMount implements WritableFileSystem {
   private final Conflicts conflicts;
   private final Room room;
   private final Drain drain;
+  private final boolean syncsAtSource;
 
   private WritableMount(
       State state, WritableSettings settings, OutputCalls calls, InstantSource clock)
       throws FsException {
     this.state = state;
+    syncsAtSource = settings.syncsAtSource();
     tree = new SourceTree(calls, state, settings, clock);
     String id = mountId(state);
     local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
@@ -420,12 +422,31 @@ public final class WritableMount implements WritableFileSystem {
 
   @Override
   public void fsync(long inode, long handle, boolean dataOnly, Caller caller) throws FsException {
-    run(() -> openFiles.fsync(inode));
+    run(
+        () -> {
+          if (syncsAtSource) {
+            openFiles.announce(inode, caller);
+          }
+          openFiles.fsync(inode);
+          awaitSource(inode);
+        });
   }
 
   @Override
   public void fsyncDirectory(long inode, Caller caller) throws FsException {
-    run(() -> state.sync());
+    run(
+        () -> {
+          state.sync();
+          awaitSource(inode);
+        });
+  }
+
+  /** Waits until the source has a node as it is now, if the user wants a sync to mean that. */
+  private void awaitSource(long number) throws FsException {
+    Inode inode = syncsAtSource ? state.find(number) : null;
+    if (inode != null && !inode.isRemoved()) {
+      drain.await(inode);
+    }
   }
 
   @Override
@@ -500,6 +521,10 @@ public final class WritableMount implements WritableFileSystem {
 
   @Override
   public DrainStatus drainStatus() {
+    return status(drain.refusedCount() + conflicts.givenUpCount(), drain.failures());
+  }
+
+  private DrainStatus status(long refused, List<DrainStatus.Failure> failures) {
     return new DrainStatus(
         waiting.bytes(),
         waiting.files(),
@@ -510,8 +535,29 @@ public final class WritableMount implements WritableFileSystem {
         pace.recentBytesPerSecond(),
         local.usedBytes(),
         conflicts.count(),
-        drain.refusedCount() + conflicts.givenUpCount(),
-        drain.failures());
+        refused,
+        failures);
+  }
+
+  @Override
+  public DrainStatus acknowledge() throws FsException {
+    return io(
+        () -> {
+          try (State.Held held = state.hold()) {
+            DrainStatus told = status(conflicts.givenUpCount(), conflicts.last());
+            State.Update update = state.update();
+            state.scan(
+                Tables.CONFLICTS,
+                new byte[0],
+                (key, value) -> {
+                  update.delete(Tables.CONFLICTS, key);
+                  return true;
+                });
+            update.afterwards(conflicts::acknowledge);
+            update.commit();
+            return told;
+          }
+        });
   }
 
   @Override

@@ -13,6 +13,7 @@ import java.util.UUID;
  * @param session differs for each session of the kernel
  * @param resumed whether a former process served the same session
  * @param drainBytesPerSecond limit of copying to the source; 0 for none
+ * @param syncsAtSource whether a sync of a file waits until the source has it
  * @param hostName in the names of files that are kept beside others
  * @param memoryBytes limit of the state's memory, at least 16 MiB
  * @param copiers threads that copy to the source; 0 if {@link WritableMount#step} does all the work
@@ -26,6 +27,7 @@ public record WritableSettings(
     UUID session,
     boolean resumed,
     long drainBytesPerSecond,
+    boolean syncsAtSource,
     String hostName,
     long memoryBytes,
     int copiers,
@@ -50,6 +52,7 @@ public record WritableSettings(
       UUID session,
       boolean resumed,
       long drainBytesPerSecond,
+      boolean syncsAtSource,
       String hostName,
       long memoryBytes) {
     this(
@@ -59,6 +62,7 @@ public record WritableSettings(
         session,
         resumed,
         drainBytesPerSecond,
+        syncsAtSource,
         hostName,
         memoryBytes,
         COPIERS,

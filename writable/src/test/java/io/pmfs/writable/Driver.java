@@ -39,6 +39,7 @@ final class Driver implements AutoCloseable {
   private long session = 1;
   private long capacity = 1L << 40;
   private String bootId = "first";
+  private boolean syncsAtSource;
 
   Driver(Path directory) throws FsException {
     this(directory, 0, InstantSource.system());
@@ -62,6 +63,7 @@ final class Driver implements AutoCloseable {
             new UUID(0, session),
             resumed,
             0,
+            syncsAtSource,
             "node1",
             16L << 20,
             copiers,
@@ -78,6 +80,11 @@ final class Driver implements AutoCloseable {
 
   void setCapacity(long bytes) {
     capacity = bytes;
+  }
+
+  /** From the next start on, a sync waits for the source. */
+  void setSyncsAtSource() {
+    syncsAtSource = true;
   }
 
   /** The process dies and another one takes over; programs keep what they have open. */

@@ -96,6 +96,57 @@ class WritableMountTest {
   }
 
   @Test
+  void conflict_thatIsAcknowledged_isToldNoMore() throws Exception {
+    seed("a", "mine");
+    seed("b", "mine");
+    driver.overwrite("a", 0, "ours");
+    seed("a", "theirs");
+    driver.drainAll();
+    assertThat(driver.mount().acknowledge().failures()).hasSize(1);
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+
+    driver.overwrite("b", 0, "ours");
+    seed("b", "theirs");
+    driver.drainAll();
+    driver.restart();
+    assertThat(driver.mount().drainStatus().conflicts()).isEqualTo(1);
+    assertThat(driver.mount().drainStatus().failures())
+        .singleElement()
+        .satisfies(failure -> assertThat(failure.path()).startsWith("b"));
+  }
+
+  @Test
+  void fsync_thatMeansTheSource_returnsWhenItHasTheFile() throws Exception {
+    try (Driver own = new Driver(directory.resolve("own"), 2, InstantSource.system())) {
+      own.setSyncsAtSource();
+      own.remount();
+      own.mkdir("d");
+      Opened file = own.create("d/a");
+      for (int i = 1; i <= 20; i++) {
+        own.write(file, i - 1, "x");
+        own.mount().fsync(file.node().inode(), file.handle(), false, own.caller());
+        assertThat(own.sourceTree()).containsEntry("d/a", "file 644 " + "x".repeat(i));
+      }
+      own.rename("d/a", "d/b", 0);
+      own.mount().fsyncDirectory(own.node("d").inode(), own.caller());
+      assertThat(own.sourceTree()).containsKey("d/b").doesNotContainKey("d/a");
+
+      own.calls.setAway(new FsException(Errno.EDQUOT, "full"));
+      own.write(file, 20, "y");
+      assertThatThrownBy(
+              () -> own.mount().fsync(file.node().inode(), file.handle(), false, own.caller()))
+          .isInstanceOfSatisfying(
+              FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EDQUOT));
+      own.calls.setAway(null);
+      own.mount().fsync(file.node().inode(), file.handle(), false, own.caller());
+      assertThat(own.sourceTree()).containsEntry("d/b", "file 644 " + "x".repeat(20) + "y");
+      own.unlink("d/b");
+      own.mount().fsync(file.node().inode(), file.handle(), false, own.caller());
+    }
+  }
+
+  @Test
   void name_madeByOthers_isKept() throws Exception {
     driver.put("a", "ours");
     seed("a", "theirs");
@@ -299,12 +350,12 @@ class WritableMountTest {
           new FakeCalls.Watcher() {
             @Override
             public void before(String call, FileName name) throws FsException {
-              if (call.equals("rename")) {
+              if (call.equals("mkdir")) {
                 throw new FsException(Errno.EIO, "refused");
               }
             }
           });
-      own.put("a", "content");
+      own.mkdir("a");
       while (own.mount().drainStatus().refused() == 0) {
         Thread.sleep(10);
       }

@@ -54,6 +54,7 @@ class WritableDirectoriesTest {
             new UUID(0, 1),
             resumed,
             0,
+            false,
             "node1",
             32L << 20),
         new LinuxOutputCalls());
