@@ -12,6 +12,7 @@ import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.SourceIdentity;
+import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
@@ -110,6 +111,7 @@ final class ServedOutputs implements MountedDataset {
             settings.source().path().toString(),
             parts.bridgeReason(),
             state().toString(),
+            parts.outputs().stateFailure(),
             RequestReport.of(parts.bridge().latencies()),
             StatusReport.AccessLog.of(parts.requests()),
             StatusReport.Waiting.of(parts.requests()),
@@ -222,7 +224,9 @@ final class ServedOutputs implements MountedDataset {
     }
     endSession();
     boolean isDrained =
-        started ? drainLast() : OutputsReport.of(parts.outputs().drainStatus()).isDrained();
+        started
+            ? closeLast() && drainLast()
+            : OutputsReport.of(parts.outputs().drainStatus()).isDrained();
     closeParts();
     if (isDrained) {
       forgetAll();
@@ -243,6 +247,22 @@ final class ServedOutputs implements MountedDataset {
       log.warn("{}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Returns whether all that was written is in the journal. */
+  private boolean closeLast() {
+    try {
+      parts.outputs().endSession();
+      return true;
+    } catch (FsException e) {
+      log.warn(
+          "{}: the last files could not be recorded: {}; the next mount, or pmfs drain --state {},"
+              + " brings them to the source",
+          parts.settings().mountpoint(),
+          Reason.of(e),
+          state());
+      return false;
     }
   }
 

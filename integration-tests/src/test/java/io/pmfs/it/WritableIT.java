@@ -228,6 +228,38 @@ final class WritableIT {
   }
 
   @Test
+  void state_thatCannotBeWritten_refusesChangesAndLosesNoFile() {
+    Path state = pmfs.scratch().tmpfs("state", "size=48m");
+    try (MountedPmfs mount = mount("--state-dir", state.toString())) {
+      Command written =
+          shell(
+              mount,
+              """
+              echo before >before
+              exec 3>open3 4>open4; echo three >&3; echo four >&4
+              dd if=/dev/zero of=%1$s/fill bs=1M status=none || true
+              i=0; while mkdir d$i; do i=$((i + 1)); test $i -lt 50000; done
+              exec 3>&- 4>&-
+              cat before open3 open4
+              """
+                  .formatted(state));
+      written.expect(0);
+      assertThat(written.out()).isEqualTo("before\nthree\nfour\n");
+      assertThat(written.err()).contains("Input/output error");
+      Command status = pmfs.run("status", mount.mountpoint().toString());
+      status.expect(4);
+      assertThat(status.err()).contains("the state is not recorded", "No space left");
+      assertThat(status.out() + status.err()).doesNotContain("refused by the source");
+
+      Command.run("rm", state.resolve("fill").toString()).expect(0);
+      pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+      mount.ended();
+    }
+    assertThat(read(source.resolve("open3"))).isEqualTo("three\n");
+    assertThat(read(source.resolve("open4"))).isEqualTo("four\n");
+  }
+
+  @Test
   void left_byAnEndedMount_isFinishedLater() {
     source = pmfs.scratch().tmpfs("left", "size=8m");
     MountedPmfs mount = mount();

@@ -4,12 +4,12 @@ import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus.Failure;
-import io.pmfs.writable.WritableFileSystem.Caller;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -45,6 +45,7 @@ final class Drain implements AutoCloseable {
   private volatile boolean closed;
   private volatile @Nullable Failure refused;
   private final AtomicLong refusals = new AtomicLong();
+  private final Set<Long> unclosed = ConcurrentHashMap.newKeySet();
   private volatile boolean isHurried;
 
   Drain(
@@ -130,21 +131,26 @@ final class Drain implements AutoCloseable {
 
   private void refuse(Exception e, long pause) {
     Change change = committer.current();
-    String reason = String.valueOf(e.getMessage());
-    FsException cause = e instanceof FsException answer ? answer : null;
-    Failure failure = new Failure(change == null ? "" : path(change), reason, cause);
+    String path = change == null ? "" : path(change);
+    String stateFailure = state.failure();
+    FsException cause = e instanceof FsException answer && stateFailure == null ? answer : null;
     boolean isNew = refused == null;
-    refused = failure;
+    refused =
+        stateFailure == null
+            ? new Failure(path, String.valueOf(e.getMessage()), cause)
+            : new Failure(path, "the state is not recorded: " + stateFailure, null);
     refusals.incrementAndGet();
-    if (isNew) {
-      log.warn("the source refuses a change of {}: {}; it is tried again", failure.path(), reason);
+    if (!isNew) {
+      log.debug("not made for another {} ms", pause, e);
+    } else if (stateFailure != null) {
+      log.warn("the state is not recorded, and changes wait: {}", stateFailure);
+    } else {
+      log.warn("the source refuses a change of {}: {}; it is tried again", path, e.getMessage());
       if (change != null && cause != null) {
         untold.add(change.inode(), cause);
       }
-    } else {
-      log.debug("refused for another {} ms", pause, e);
     }
-    if (cause == null) {
+    if (stateFailure == null && cause == null) {
       log.error("a step at the source failed", e);
     }
     state.wake();
@@ -172,6 +178,7 @@ final class Drain implements AutoCloseable {
         while (!closed && room.collect()) {
           log.trace("removed data files");
         }
+        closeLeft();
         if (System.nanoTime() - piecesAt >= 0) {
           announcePieces();
           piecesAt = System.nanoTime() + pieceNanos;
@@ -209,17 +216,47 @@ final class Drain implements AutoCloseable {
     try {
       Inode inode = state.find(file.number);
       if (inode != null && inode.is(Inode.WRITING) && file.onlyGrew && file.size > 0) {
-        Caller owner = new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
-        contents.announce(file, owner);
+        contents.announce(file, OpenFiles.owner(inode));
       }
     } finally {
       file.lock.writeLock().unlock();
     }
   }
 
+  // ---- files that could not be closed
+
+  /** Tells the journal of what was written to a file that nothing has open. */
+  void close(long number) throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null) {
+      live.exclusively(number, file -> contents.announce(file, OpenFiles.owner(inode)));
+    }
+    unclosed.remove(number);
+  }
+
+  /** A file was closed, but the journal could not be told: that is tried again. */
+  void closeLater(long number) {
+    unclosed.add(number);
+  }
+
+  int unclosedCount() {
+    return unclosed.size();
+  }
+
+  private void closeLeft() throws FsException {
+    for (long number : unclosed) {
+      close(number);
+    }
+  }
+
   // ---- waiting for the source
 
   boolean drain(long timeoutMillis) throws InterruptedException {
+    try {
+      closeLeft();
+    } catch (FsException e) {
+      log.debug("files that are not closed: {}", e.getMessage());
+    }
     long until = state.head();
     long begin = System.nanoTime();
     long refusedBefore = refusals.get();
@@ -232,7 +269,7 @@ final class Drain implements AutoCloseable {
       }
       state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
     }
-    return conflicts.givenUpCount() == 0;
+    return conflicts.givenUpCount() == 0 && unclosed.isEmpty();
   }
 
   /**
@@ -248,9 +285,11 @@ final class Drain implements AutoCloseable {
     while (committed < sequence) {
       Failure now = refused;
       if (now != null && refusals.get() > refusedBefore) {
-        Errno errno = now.cause() == null ? Errno.EIO : now.cause().errno();
         untold.forget(inode.number());
-        throw new FsException(errno, "the source: " + now.reason(), now.cause());
+        FsException cause = now.cause();
+        throw cause == null
+            ? new FsException(Errno.EIO, now.reason())
+            : new FsException(cause.errno(), "the source: " + now.reason(), cause);
       }
       if (closed) {
         throw new FsException(Errno.EIO, "the mount ends before the source has the change");
@@ -275,8 +314,9 @@ final class Drain implements AutoCloseable {
     }
   }
 
+  /** Changes that the source refuses at the moment: the next one, or none. */
   long refusedCount() {
-    return refused == null ? 0 : 1;
+    return refused == null || state.failure() != null ? 0 : 1;
   }
 
   long oldestMillis() {

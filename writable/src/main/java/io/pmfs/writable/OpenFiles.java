@@ -601,16 +601,22 @@ final class OpenFiles {
     untold.tell(number);
   }
 
-  void release(long number, long handle, Caller caller) throws FsException {
+  void release(long number, long handle) throws FsException {
     LiveFile file = handles.remove(handle);
     try {
-      if ((handle & WRITES) != 0) {
-        announce(number, caller);
+      Inode inode = (handle & WRITES) != 0 ? state.find(number) : null;
+      if (inode != null) {
+        announce(number, owner(inode));
       }
     } finally {
       if (file != null) {
         live.release(file);
       }
     }
+  }
+
+  /** Who a change is made as that no process asked for. */
+  static Caller owner(Inode inode) {
+    return new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
   }
 }

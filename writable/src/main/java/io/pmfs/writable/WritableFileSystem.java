@@ -192,7 +192,18 @@ public interface WritableFileSystem extends AutoCloseable {
   /** The kernel has forgotten an inode: data of a file without names and opens can go. */
   void forget(long inode, long lookups);
 
+  /**
+   * The session of the kernel has ended, so nothing is open any more: what was written counts as
+   * closed.
+   */
+  void endSession() throws FsException;
+
   // ---- the way to the source
+
+  /** Why nothing can be changed at the moment, and steps at the source are not made; else null. */
+  default @Nullable String stateFailure() {
+    return null;
+  }
 
   /** How far the source is behind. */
   DrainStatus drainStatus();

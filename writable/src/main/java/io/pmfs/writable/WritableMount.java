@@ -40,7 +40,6 @@ public final class WritableMount implements WritableFileSystem {
   private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
   private static final int ID_SIZE = 8;
   private static final int MILLIS = 1000;
-  private static final int NOBODY_PID = 0;
 
   private final State state;
   private final SourceTree tree;
@@ -147,7 +146,7 @@ public final class WritableMount implements WritableFileSystem {
     room.begin();
     forgetUnsynced(bootId);
     if (state.beginSession(settings.session().toString(), settings.resumed())) {
-      beginSession();
+      endSession();
     }
     state.scan(
         Tables.CONFLICTS,
@@ -181,19 +180,17 @@ public final class WritableMount implements WritableFileSystem {
     }
   }
 
-  /** Nothing is open any more: what was written counts as closed, what has no name goes. */
-  private void beginSession() throws FsException {
-    for (long number : numbers(Tables.NAMELESS)) {
-      names.forget(number);
-    }
-    for (long number : numbers(Tables.WRITING)) {
-      Inode inode = state.find(number);
-      if (inode != null) {
-        Caller owner =
-            new Caller(0, inode.attributes().uid(), inode.attributes().gid(), NOBODY_PID);
-        live.exclusively(number, file -> contents.announce(file, owner));
-      }
-    }
+  @Override
+  public void endSession() throws FsException {
+    run(
+        () -> {
+          for (long number : numbers(Tables.NAMELESS)) {
+            names.forget(number);
+          }
+          for (long number : numbers(Tables.WRITING)) {
+            drain.close(number);
+          }
+        });
   }
 
   /** A former process may have made a step at the source that the tables do not have yet. */
@@ -452,14 +449,10 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void release(long inode, long handle) {
     try {
-      Inode known = state.find(inode);
-      Caller owner =
-          known == null
-              ? new Caller(0, 0, 0, NOBODY_PID)
-              : new Caller(0, known.attributes().uid(), known.attributes().gid(), NOBODY_PID);
-      openFiles.release(inode, handle, owner);
+      openFiles.release(inode, handle);
     } catch (FsException | NamespaceException e) {
-      log.warn("closing inode {}: {}", inode, e.getMessage());
+      log.warn("closing inode {}: {}; it is tried again", inode, e.getMessage());
+      drain.closeLater(inode);
     }
   }
 
@@ -520,6 +513,11 @@ public final class WritableMount implements WritableFileSystem {
   // ---- the way to the source
 
   @Override
+  public @Nullable String stateFailure() {
+    return state.failure();
+  }
+
+  @Override
   public DrainStatus drainStatus() {
     return status(drain.refusedCount() + conflicts.givenUpCount(), drain.failures());
   }
@@ -527,7 +525,7 @@ public final class WritableMount implements WritableFileSystem {
   private DrainStatus status(long refused, List<DrainStatus.Failure> failures) {
     return new DrainStatus(
         waiting.bytes(),
-        waiting.files(),
+        waiting.files() + drain.unclosedCount(),
         state.head() - state.committed(),
         drain.oldestMillis() / MILLIS,
         pace.totalBytes(),
