@@ -37,6 +37,9 @@ final class Committer {
   private volatile @Nullable Change current;
   private long syncedTo;
 
+  /** Whether the window has contents that could be copied ahead. */
+  private boolean isMoreToCopy;
+
   Committer(State state, Step step, Copies copies, Room room, Extended extended, Waiting waiting) {
     this.state = state;
     this.step = step;
@@ -125,6 +128,7 @@ final class Committer {
     }
     if (window.size() < WINDOW / 2 && last < state.head()) {
       window.addAll(state.changesAfter(last, WINDOW - window.size()));
+      isMoreToCopy = true;
     }
   }
 
@@ -145,13 +149,18 @@ final class Committer {
 
   /** Begins copies of contents that will be needed, as far as that is known. */
   private void copyAhead() throws FsException {
+    if (!isMoreToCopy || copies.aheadCount() > COPIES_AHEAD / 2) {
+      return;
+    }
     Map<Long, Long> last = new HashMap<>();
     for (Change change : window) {
       if (change.kind() == Change.Kind.CONTENT || change.kind() == Change.Kind.UNLINK) {
         last.put(change.inode(), change.sequence());
       }
     }
-    for (int i = 0; i < window.size() && copies.aheadCount() < COPIES_AHEAD; i++) {
+    List<Change> wanted = new ArrayList<>();
+    int most = COPIES_AHEAD - copies.aheadCount();
+    for (int i = 0; i < window.size() && wanted.size() < most; i++) {
       Change change = window.get(i);
       boolean isWanted =
           change.kind() == Change.Kind.CONTENT
@@ -159,10 +168,12 @@ final class Committer {
       if (isWanted && !copies.isAhead(change.sequence())) {
         Inode inode = state.find(change.inode());
         if (inode != null && !ContentStep.isAppended(change, inode)) {
-          copies.begin(change);
+          wanted.add(change);
         }
       }
     }
+    isMoreToCopy = wanted.size() == most;
+    copies.begin(wanted);
   }
 
   private Recording apply(Change change) throws FsException {

@@ -5,6 +5,8 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -12,6 +14,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -58,10 +61,18 @@ final class Copies implements AutoCloseable {
     this.calls = calls;
     this.pace = pace;
     this.mount = mount;
+    ThreadFactory copier = DaemonThread.numbered("pmfs-copier");
     this.threads =
         threadCount == 0
             ? null
-            : Executors.newFixedThreadPool(threadCount, DaemonThread.numbered("pmfs-copier"));
+            : Executors.newFixedThreadPool(
+                threadCount,
+                work ->
+                    copier.newThread(
+                        () -> {
+                          calls.lowerPriority();
+                          work.run();
+                        }));
   }
 
   int aheadCount() {
@@ -72,13 +83,24 @@ final class Copies implements AutoCloseable {
     return ahead.containsKey(sequence);
   }
 
-  /** Begins to copy a content before its turn. */
-  void begin(Change change) {
+  /** Begins to copy contents before their turn, which is recorded for all of them together. */
+  void begin(List<Change> changes) throws FsException {
     ExecutorService workers = threads;
-    if (workers != null) {
-      ahead.computeIfAbsent(
-          change.sequence(), sequence -> workers.submit(() -> copy(change, nearest(change))));
+    if (workers == null) {
+      return;
     }
+    Map<Change, Long> untried = new LinkedHashMap<>();
+    for (Change change : changes) {
+      if (isIntended(change)) {
+        // A former attempt left something to remove.
+        ahead.put(change.sequence(), workers.submit(() -> copy(change, nearest(change))));
+      } else {
+        untried.put(change, nearest(change));
+      }
+    }
+    record(untried);
+    untried.forEach(
+        (change, where) -> ahead.put(change.sequence(), workers.submit(() -> make(change, where))));
   }
 
   /** The copy of a content, made now if it was not made ahead. */
@@ -144,8 +166,12 @@ final class Copies implements AutoCloseable {
 
   private Copy copy(Change change, long where) throws FsException {
     removeTemporary(change);
+    record(Map.of(change, where));
+    return make(change, where);
+  }
+
+  private Copy make(Change change, long where) throws FsException {
     FileName name = name(change.sequence());
-    record(change.sequence(), where);
     try (SourceTree.Directory directory = tree.open(where)) {
       int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
       int file;
@@ -254,7 +280,7 @@ final class Copies implements AutoCloseable {
 
   void intend(Change change, long directory) throws FsException {
     if (!isIntended(change)) {
-      record(change.sequence(), directory);
+      record(Map.of(change, directory));
     }
   }
 
@@ -274,11 +300,16 @@ final class Copies implements AutoCloseable {
 
   // ---- temporary files
 
-  /** Remembers where a temporary file will be, so that none is left behind. */
-  private void record(long sequence, long directory) throws FsException {
+  /** Remembers in which directories temporary files will be, so that none is left behind. */
+  private void record(Map<Change, Long> directories) throws FsException {
+    if (directories.isEmpty()) {
+      return;
+    }
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      update.put(Tables.INTENTS, Tables.key(sequence), Tables.key(directory));
+      directories.forEach(
+          (change, directory) ->
+              update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory)));
       update.commit();
     }
   }

@@ -121,6 +121,11 @@ public interface OutputCalls {
    */
   Acting actAs(int uid, int gid);
 
+  /**
+   * Permanently gives the calling thread a small share of the processors when there are too few.
+   */
+  void lowerPriority();
+
   /** The time in which a thread acts as another user; closing it again does nothing. */
   interface Acting extends AutoCloseable {
     @Override

@@ -552,6 +552,9 @@ final class FakeCalls implements OutputCalls {
   }
 
   @Override
+  public void lowerPriority() {}
+
+  @Override
   public Acting actAs(int uid, int gid) {
     acting.set(uid);
     return acting::remove;

@@ -539,6 +539,11 @@ public final class LinuxOutputCalls implements OutputCalls {
   }
 
   @Override
+  public void lowerPriority() {
+    Priority.lower();
+  }
+
+  @Override
   public OutputCalls.Acting actAs(int uid, int gid) {
     return users.as(uid, gid);
   }
