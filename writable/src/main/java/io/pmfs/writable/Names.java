@@ -82,7 +82,9 @@ final class Names {
     if (row != null) {
       return new Found(row.isRemoved() ? null : state.inode(row.inode()), row);
     }
-    if (listing != null && !tree.isKept(directory.number(), listing)) {
+    boolean isCurrent =
+        listing == null ? !directory.hasHome() : tree.isKept(directory.number(), listing);
+    if (!isCurrent) {
       return null;
     }
     Listing.Child child = listing == null ? null : listing.find(name);
@@ -107,9 +109,9 @@ final class Names {
 
   <T> T makeName(long number, FileName name, Making<T> making) throws FsException {
     Nodes.checkNewName(name);
+    Inode before = null;
     while (true) {
       Inode directory = nodes.directory(number);
-      Inode before = before(number, name);
       Listing listing = nodes.listing(directory);
       try (State.Held held = state.hold()) {
         Inode parent = living(number);
@@ -124,6 +126,8 @@ final class Names {
           return made;
         }
       }
+      // Only a name that the source has needs more than its listing.
+      before = before(number, name);
     }
   }
 

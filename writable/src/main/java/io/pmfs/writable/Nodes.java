@@ -117,8 +117,8 @@ final class Nodes {
   /** Finds a name; null if there is none. */
   @Nullable Inode lookup(long directoryNumber, FileName name) throws FsException {
     checkName(name);
-    Inode directory = directory(directoryNumber);
     while (true) {
+      Inode directory = directory(directoryNumber);
       NameRow row = state.name(directoryNumber, name);
       if (row != null) {
         return row.isRemoved() ? null : state.find(row.inode());
@@ -127,7 +127,9 @@ final class Nodes {
       if (listing == null || listing.find(name) == null) {
         // A name leaves the tables when the source has it: look there again.
         if (state.name(directoryNumber, name) == null
-            && (listing == null || tree.isKept(directoryNumber, listing))) {
+            && (listing == null
+                ? !directory(directoryNumber).hasHome()
+                : tree.isKept(directoryNumber, listing))) {
           return null;
         }
         continue;

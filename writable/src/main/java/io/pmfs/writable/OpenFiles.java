@@ -83,13 +83,6 @@ final class OpenFiles {
       return opened(state.inode(before), flags);
     }
     while (true) {
-      Inode existing = nodes.lookup(directory, name);
-      if (existing != null) {
-        if ((flags & OutputCalls.O_EXCL) != 0) {
-          throw new FsException(Errno.EEXIST, name.toString());
-        }
-        return open(existing.number(), flags, caller);
-      }
       try {
         Inode created =
             names.makeName(
@@ -107,6 +100,10 @@ final class OpenFiles {
         if (e.errno() != Errno.EEXIST || (flags & OutputCalls.O_EXCL) != 0) {
           throw e;
         }
+      }
+      Inode existing = nodes.lookup(directory, name);
+      if (existing != null) {
+        return open(existing.number(), flags, caller);
       }
     }
   }
