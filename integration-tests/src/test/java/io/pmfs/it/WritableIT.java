@@ -235,16 +235,17 @@ final class WritableIT {
           shell(
               mount,
               """
-              echo before >before
-              exec 3>open3 4>open4; echo three >&3; echo four >&4
+              mkfifo %1$s/go; echo before >before
+              { echo open; read -r go <%1$s/go; } >open &
+              until test -s open; do sleep 0.1; done
               dd if=/dev/zero of=%1$s/fill bs=1M status=none || true
               i=0; while mkdir d$i; do i=$((i + 1)); test $i -lt 50000; done
-              exec 3>&- 4>&-
-              cat before open3 open4
+              echo >%1$s/go; wait
+              cat before open
               """
                   .formatted(state));
       written.expect(0);
-      assertThat(written.out()).isEqualTo("before\nthree\nfour\n");
+      assertThat(written.out()).isEqualTo("before\nopen\n");
       assertThat(written.err()).contains("Input/output error");
       Command status = pmfs.run("status", mount.mountpoint().toString());
       status.expect(4);
@@ -255,8 +256,7 @@ final class WritableIT {
       pmfs.run("umount", mount.mountpoint().toString()).expect(0);
       mount.ended();
     }
-    assertThat(read(source.resolve("open3"))).isEqualTo("three\n");
-    assertThat(read(source.resolve("open4"))).isEqualTo("four\n");
+    assertThat(read(source.resolve("open"))).isEqualTo("open\n");
   }
 
   @Test
