@@ -239,7 +239,8 @@ public final class KernelBridge implements Bridge {
     long validSeconds = options.timeout().toSeconds();
     WritableFileSystem written = outputs;
     if (written != null) {
-      return new WritableOperations(written, validSeconds, kernelFlags, backgroundMax, latencies);
+      return new WritableOperations(
+          written, validSeconds, DirectWrites.arePossible(), kernelFlags, backgroundMax, latencies);
     }
     PmfsFileSystem read = Objects.requireNonNull(fileSystem);
     BackingFiles files =

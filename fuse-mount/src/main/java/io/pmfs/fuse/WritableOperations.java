@@ -36,6 +36,7 @@ final class WritableOperations implements RequestHandler {
 
   private final WritableFileSystem fileSystem;
   private final long validSeconds;
+  private final boolean writesDirectly;
   private final Answering answering;
   private final Negotiation negotiation;
   private final SeenVersions seen = new SeenVersions();
@@ -44,6 +45,8 @@ final class WritableOperations implements RequestHandler {
    * Operations of one session.
    *
    * @param validSeconds how long the kernel may keep names and attributes
+   * @param writesDirectly whether new files may be written without the page cache ({@link
+   *     DirectWrites})
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
    * @param backgroundMax how many background requests the kernel may have in progress
    * @param latencies records how long each request took
@@ -51,11 +54,13 @@ final class WritableOperations implements RequestHandler {
   WritableOperations(
       WritableFileSystem fileSystem,
       long validSeconds,
+      boolean writesDirectly,
       long offerable,
       int backgroundMax,
       RequestLatencies latencies) {
     this.fileSystem = fileSystem;
     this.validSeconds = validSeconds;
+    this.writesDirectly = writesDirectly;
     this.answering = new Answering(latencies, this::dispatch);
     this.negotiation = new Negotiation(Negotiation.WRITING, offerable, backgroundMax, null);
   }
@@ -333,7 +338,9 @@ final class WritableOperations implements RequestHandler {
     Node node = opened.node();
     ByteBuffer out = reply.body();
     KernelProtocol.putEntry(out, BODY, node.inode(), node.attributes(), validSeconds);
-    putOpen(out, BODY + KernelProtocol.ENTRY_OUT_SIZE, opened.handle(), 0);
+    boolean isDirect = writesDirectly && opened.isOnlyWritten();
+    int flags = isDirect ? KernelProtocol.FOPEN_DIRECT_IO : 0;
+    putOpen(out, BODY + KernelProtocol.ENTRY_OUT_SIZE, opened.handle(), flags);
     reply.send(ChangeProtocol.CREATE_OUT_SIZE);
   }
 

@@ -45,6 +45,7 @@ final class WritableOperationsTest {
 
   private int mode = 0100644;
   private int owner = 1000;
+  private boolean isOnlyWritten;
   private Instant changed = Instant.ofEpochSecond(1000, 5);
   private @Nullable FsException failure;
 
@@ -62,7 +63,7 @@ final class WritableOperationsTest {
                 WritableFileSystem.class.getClassLoader(),
                 new Class<?>[] {WritableFileSystem.class},
                 (proxy, method, arguments) -> answer(method.getName(), arguments));
-    operations = new WritableOperations(recorder, 1, -1, 24, new RequestLatencies());
+    operations = new WritableOperations(recorder, 1, true, -1, 24, new RequestLatencies());
     session = new KernelSession(operations);
   }
 
@@ -83,7 +84,7 @@ final class WritableOperationsTest {
     return switch (method) {
       case "lookup" -> arguments[1].toString().equals("absent") ? null : node();
       case "attributes", "mkdir", "mknod", "symlink", "link", "setAttributes" -> node();
-      case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE);
+      case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE, isOnlyWritten);
       case "parent" -> 99L;
       case "readSymbolicLink" -> FileName.of("target");
       case "extendedAttributes" -> Map.of(FileName.of("user.a"), new byte[] {1, 2});
@@ -202,6 +203,15 @@ final class WritableOperationsTest {
     assertThat(body.getLong(0)).isEqualTo(FILE);
     assertThat(body.getLong(16)).isEqualTo(1);
     assertThat(body.getLong(128)).isEqualTo(HANDLE);
+  }
+
+  @Test
+  void create_ofAFileThatIsOnlyWritten_leavesOutThePageCache() {
+    assertThat(ask(Opcode.CREATE, 1, body(0101, 0100640, 0022, 0, "old")).body().getInt(136))
+        .isZero();
+    isOnlyWritten = true;
+    assertThat(ask(Opcode.CREATE, 1, body(0101, 0100640, 0022, 0, "new")).body().getInt(136))
+        .isEqualTo(KernelProtocol.FOPEN_DIRECT_IO);
   }
 
   @Test
@@ -419,7 +429,8 @@ final class WritableOperationsTest {
                   return node();
                 });
     try (KernelSession other =
-        new KernelSession(new WritableOperations(fileSystem, 1, -1, 24, new RequestLatencies()))) {
+        new KernelSession(
+            new WritableOperations(fileSystem, 1, true, -1, 24, new RequestLatencies()))) {
       other.ask(request);
       assertThat(other.ask(again).unique()).isNegative();
     }

@@ -108,6 +108,40 @@ final class WritableIT {
     }
   }
 
+  /** Newer kernels write it without their page cache, and must drop what the reader has mapped. */
+  @Test
+  void life_ofAFileThatAnotherProcessMaps_isSeenAtOnce() {
+    String program =
+        """
+        import mmap, os, struct, sys
+        records, last = 64, 20_000
+        file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        os.write(file, bytes(8 * records))
+        written = mmap.mmap(-1, 8)
+        reader = os.fork()
+        if reader == 0:
+            with open(sys.argv[1], "rb") as opened:
+                mapped = mmap.mmap(opened.fileno(), 8 * records, access=mmap.ACCESS_READ)
+            seen = 0
+            while seen < last:
+                seen = struct.unpack("=q", written)[0]
+                found = struct.unpack_from("=q", mapped, seen % records * 8)[0]
+                if found < seen:
+                    print(f"record {found} where {seen} was written")
+                    os._exit(1)
+            os._exit(0)
+        for number in range(1, last + 1):
+            record = struct.pack("=q", number)
+            os.pwrite(file, record, number % records * 8)
+            written[:] = record
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1]))
+        """;
+    try (MountedPmfs mount = mount()) {
+      Path file = mount.mountpoint().resolve("mapped");
+      Command.run("python3", "-c", program, file.toString()).expect(0);
+    }
+  }
+
   private List<Path> marks() {
     return Installation.files(pmfs.tier()).stream()
         .filter(file -> file.endsWith("not-at-the-source"))

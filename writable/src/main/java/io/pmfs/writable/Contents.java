@@ -377,6 +377,11 @@ final class Contents {
     calls.truncate(to, size);
   }
 
+  /** As Linux does before each write; what the source has is dropped when it is written there. */
+  void dropCapabilities(long number, Caller caller) throws FsException {
+    extended.dropCapabilities(number, caller);
+  }
+
   // ---- room
 
   /** Waits until there is room for a write; a file that fits nowhere else goes to the source. */

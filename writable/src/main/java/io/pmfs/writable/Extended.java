@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 /** Extended attributes: those of the source and what was changed. Safe for use by many threads. */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Extended {
+  private static final FileName CAPABILITIES = FileName.of("security.capability");
   private static final List<String> SPACES = List.of("user.", "trusted.", "security.");
 
   private final State state;
@@ -133,6 +134,13 @@ final class Extended {
       }
       update.result(caller.unique(), number);
       update.commit();
+    }
+  }
+
+  /** Takes the capabilities of a program that were set and are not at the source yet. */
+  void dropCapabilities(long number, Caller caller) throws FsException {
+    if (changed(number).containsKey(CAPABILITIES)) {
+      set(number, CAPABILITIES, null, 0, new Caller(0, caller.uid(), caller.gid(), caller.pid()));
     }
   }
 

@@ -29,6 +29,10 @@ final class OpenFiles {
   private static final int FLAG_BITS = 4;
   private static final int APPENDS = 1;
   private static final int WRITES = 2;
+
+  /** The kernel need not look for capabilities before it passes a write. */
+  private static final int ONLY_WRITES = 4;
+
   private static final long MAX_SIZE = Long.MAX_VALUE - 4096;
 
   private final State state;
@@ -170,7 +174,7 @@ final class OpenFiles {
     file.lock.writeLock().lock();
     try {
       contents.beginNew(file, inode);
-      return opened(inode, flags);
+      return opened(inode, flags, (flags & ACCESS_MODE) == OutputCalls.O_WRONLY);
     } finally {
       file.lock.writeLock().unlock();
       live.release(file);
@@ -178,11 +182,16 @@ final class OpenFiles {
   }
 
   private Opened opened(Inode inode, int flags) throws FsException {
+    return opened(inode, flags, false);
+  }
+
+  private Opened opened(Inode inode, int flags, boolean isOnlyWritten) throws FsException {
     int bits = (flags & OutputCalls.O_APPEND) != 0 ? APPENDS : 0;
     bits |= (flags & ACCESS_MODE) != 0 ? WRITES : 0;
+    bits |= isOnlyWritten ? ONLY_WRITES : 0;
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
     handles.put(handle, live.acquire(inode.number()));
-    return new Opened(nodes.shown(inode), handle);
+    return new Opened(nodes.shown(inode), handle, isOnlyWritten);
   }
 
   private boolean isFormer(long handle) {
@@ -304,6 +313,9 @@ final class OpenFiles {
         throw new FsException(Errno.EFBIG, "inode " + number);
       }
       Inode inode = contents.prepare(file, at, Long.MAX_VALUE);
+      if ((handle & ONLY_WRITES) != 0 && inode.is(Inode.XATTRS)) {
+        contents.dropCapabilities(number, caller);
+      }
       boolean grows = at == file.size;
       put(file, bytes, at);
       file.onlyGrew &= grows;

@@ -106,8 +106,9 @@ public interface WritableFileSystem extends AutoCloseable {
    *
    * @param handle for {@link #read} and the others; persists while the file is open, also for the
    *     next process of the mount
+   * @param isOnlyWritten whether the call made the file, and the handle cannot read
    */
-  record Opened(Node node, long handle) {}
+  record Opened(Node node, long handle, boolean isOnlyWritten) {}
 
   /** Opens a regular file, and empties it if the flags have O_TRUNC. */
   Opened open(long inode, int flags, Caller caller) throws FsException;

@@ -172,6 +172,10 @@ final class Driver implements AutoCloseable {
     return mount.create(parent(path), last(path), 0644, OutputCalls.O_RDWR, caller());
   }
 
+  Opened createOnlyWritten(String path) throws FsException {
+    return mount.create(parent(path), last(path), 0644, OutputCalls.O_WRONLY, caller());
+  }
+
   void write(Opened file, long offset, String text) throws FsException {
     mount.write(file.node().inode(), file.handle(), offset, bytes(text), false, false, caller());
   }

@@ -280,6 +280,21 @@ class WritableMountTest {
   }
 
   @Test
+  void write_withoutTheKernelsCheck_takesCapabilities() throws Exception {
+    Opened file = driver.createOnlyWritten("a");
+    long inode = file.node().inode();
+    FileName capability = Driver.name("security.capability");
+    driver.mount().setExtendedAttribute(inode, capability, new byte[20], 0, driver.caller());
+    driver
+        .mount()
+        .setExtendedAttribute(inode, Driver.name("user.a"), new byte[1], 0, driver.caller());
+
+    driver.write(file, 0, "other");
+
+    assertThat(driver.mount().extendedAttributes(inode)).containsOnlyKeys(Driver.name("user.a"));
+  }
+
+  @Test
   void setExtendedAttribute_outsideNameSpaces_isRefused() throws Exception {
     driver.put("a", "1");
     assertThatThrownBy(

@@ -102,6 +102,7 @@ public final class KernelProtocol {
   public static final int NOTIFY_RESEND = 7;
 
   // Flags in the answer to OPEN.
+  public static final int FOPEN_DIRECT_IO = 1;
   public static final int FOPEN_KEEP_CACHE = 1 << 1;
   public static final int FOPEN_CACHE_DIR = 1 << 3;
   public static final int FOPEN_NOFLUSH = 1 << 5;
