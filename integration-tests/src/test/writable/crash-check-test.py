@@ -113,6 +113,35 @@ class Orders(unittest.TestCase):
         self.assertGreater(made, 20)
         self.assertEqual(seen, made)
 
+    def names_changed_together(self):
+        """(history, states, k, paths) of operations that gave a file with several names new content."""
+        for seed in SEEDS:
+            h = history(seed)
+            for k, paths in sorted(h.together.items()):
+                if h.deltas[k - 1] and not paths & set(h.growing) and all(h.value_at(p, k - 1)[0] == "file" for p in paths):
+                    yield h, [h.state(i) for i in range(k)], k, sorted(paths)
+
+    def test_names_of_one_file_get_new_content_in_turn(self):
+        made = 0
+        for h, states, k, paths in self.names_changed_together():
+            made += 1
+            half = {**h.state(k), paths[-1]: h.value_at(paths[-1], k - 1)}
+            self.assertIsNone(judged(h, states + [half, h.state(k)], EXACT))
+        self.assertGreater(made, 10)
+
+    def test_names_of_one_file_that_stay_behind_are_seen(self):
+        made = 0
+        for h, states, k, paths in self.names_changed_together():
+            last = paths[-1]
+            if k + 1 > h.begun or not h.deltas[k - 1] or h.value_at(last, k + 1) != h.value_at(last, k) or h.value_at(last, k - 1) == h.value_at(last, k):
+                continue
+            made += 1
+            older = {**h.state(k), last: h.value_at(last, k - 1)}
+            self.assertIsNotNone(judged(h, states + [h.state(k), older], EXACT))
+            torn = {**h.state(k), last: h.value_of(h.contents[h.value_at(last, k)[2]][:-1] + b"?")}
+            self.assertIsNotNone(judged(h, states + [torn], EXACT))
+        self.assertGreater(made, 10)
+
     def test_shards_behind_their_index_are_seen(self):
         # Where the index was renamed, the shards still are those of the checkpoint before.
         made = 0

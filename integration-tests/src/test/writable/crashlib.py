@@ -51,6 +51,7 @@ class History:
         self.contents = {}  # digest -> bytes
         self.syncs = []  # (k, path): fsync of what is there then
         self.linked = set()  # paths of files that had several names
+        self.together = {}  # k -> paths of one file, whose content changed then
         self.growing = {}  # path -> [(k of begin, bytes after each write with its k)]
         self._paths = {"": DIRECTORY}  # path -> value, or ("file", number of the file)
         self._files = []  # number -> bytes
@@ -172,7 +173,10 @@ class History:
             self._files.append(b"")
         self._files[entry[1]] = content
         value = self.value_of(content)
-        return {p: value for p, e in self._paths.items() if e == entry}
+        changed = {p: value for p, e in self._paths.items() if e == entry}
+        if len(changed) > 1:
+            self.together[len(self.operations)] = set(changed)
+        return changed
 
     def _rename(self, old, new):
         moved = [p for p in self._paths if p == old or p.startswith(old + "/")]
@@ -286,13 +290,15 @@ class Order:
       - k never goes back, and never beyond what was begun;
       - a file that was written without being closed may show any prefix of what was written, not shorter than its
         value at k, whatever k is;
-      - names of a file with several names may have an older value each: they are replaced one after the other;
+      - names of a file with several names get new content one after the other: meanwhile each may have, whole, the
+        value of k or the one before, which is of a state since the last look at which all names of all files agreed;
       - what an operation that was given up did is open at the names it touches, until the next one there.
     """
 
     def __init__(self, history):
         self.history = history
         self.k = 0
+        self.agreed = 0  # the last state at which no name was behind another of its file
         self.counts = [0, 0, 0]
 
     def judge(self, look, rule):
@@ -301,6 +307,8 @@ class Order:
             k = self._first(look, strictness)
             if k is not None:
                 self.k = k
+                if not any(self._behind(p, look.get(p, ABSENT), k) for p in look if look[p] != self.history.value_at(p, k)):
+                    self.agreed = k
                 self.counts[strictness] += 1
                 return None
         return self._why(look, rule)
@@ -323,7 +331,7 @@ class Order:
         value = h.value_at(path, k)
         if self._prefix_of_growing(path, seen, value):
             return True
-        if path in h.linked and seen[0] == "file" and seen in h.values_between(path, 0, k):
+        if self._behind(path, seen, k):
             return True
         if self._open_end(path, k):
             return True
@@ -332,6 +340,14 @@ class Order:
             if ABSENT in later or (rule >= LOOSE and later):
                 return True
         return False
+
+    def _behind(self, path, seen, k):
+        """Whether a name has the value before the change that its file got last, and other names may have it already."""
+        h = self.history
+        moments = h.timeline.get(path, ((), ()))[0]
+        i = bisect.bisect_right(moments, k) - 1
+        return i >= 0 and moments[i] > self.agreed and path in h.together.get(moments[i], ()) and seen[0] == "file" \
+            and seen in h.values_between(path, self.agreed, moments[i] - 1)
 
     def _prefix_of_growing(self, path, seen, value):
         for _, writes in self.history.growing.get(path, ()):

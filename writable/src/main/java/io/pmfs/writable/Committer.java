@@ -49,7 +49,7 @@ final class Committer {
     this.waiting = waiting;
     this.contentStep = new ContentStep(step, copies);
     this.nameStep = new NameStep(step, copies);
-    this.renameStep = new RenameStep(step);
+    this.renameStep = new RenameStep(step, copies);
   }
 
   /** Changes made at the source since this process started. */
@@ -75,6 +75,7 @@ final class Committer {
   boolean step() throws FsException {
     step.begin(window);
     try {
+      copies.begin(state.committed());
       return stepOnce();
     } catch (FsException | RuntimeException | Error e) {
       step.closeDirectories();
@@ -100,11 +101,11 @@ final class Committer {
       if (left.kind() == Change.Kind.CONTENT
           && (change == null || left.sequence() != change.sequence())) {
         copies.discard(left);
-        copies.removeTemporary(left);
       }
     }
     syncJournal(done);
     Recording recording = change == null ? Recording.NOTHING : apply(change);
+    copies.settle(done);
     record(done, recording);
     made.addAndGet(done.size());
     window.subList(0, done.size()).clear();

@@ -5,8 +5,12 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.Step.Recording;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,12 +42,14 @@ final class ContentStep {
         && inode.drainedSize() <= change.size();
   }
 
-  /** Whether a former process brought a content to the source and did not record it. */
+  /** Whether a former process brought a content to one of its names and did not record it. */
   boolean isDone(Change change) throws FsException {
     Inode inode = state.find(change.inode());
     return inode != null
         && inode.hasHome()
-        && Step.isVersion(step.tree.statusAtHome(inode), change);
+        && (isAppended(change, inode)
+            ? Step.isVersion(step.tree.statusAtHome(inode), change)
+            : !look(change, inode).made.isEmpty());
   }
 
   Recording apply(Change change) throws FsException {
@@ -64,16 +70,15 @@ final class ContentStep {
 
   private Recording appear(Change change, long where, FileName name) throws FsException {
     try (SourceTree.Directory directory = step.open(where)) {
-      Copies.Copy copy = copies.take(change);
+      Copies.Copy copy = finish(copies.take(change), change);
       try (SourceTree.Directory from = step.open(copy.directory())) {
-        finish(from, copy, change);
         step.tree.beginMove();
         if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
+          copies.used(change);
           return appeared(change, directory, where, name);
         }
         Stat there = Step.find(directory, name);
         if (there != null && Step.isVersion(there, change)) {
-          copies.remove(copy);
           return appeared(change, directory, where, name);
         }
         FileName beside =
@@ -116,14 +121,12 @@ final class ContentStep {
   }
 
   /** A change of attributes that is made together with the content may be later than the copy. */
-  private void finish(SourceTree.Directory directory, Copies.Copy copy, Change change)
-      throws FsException {
+  private Copies.Copy finish(Copies.Copy copy, Change change) throws FsException {
     if (copy.attributes().equals(change.wanted())) {
-      return;
+      return copy;
     }
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      copies.setAttributes(directory, copy.name(), change.wanted(), acting);
-    }
+    copies.discard(change);
+    return copies.take(change);
   }
 
   // ---- a file that grew
@@ -136,8 +139,9 @@ final class ContentStep {
       }
       boolean isBegun = copies.isIntended(change);
       if (!isUntouched(there, inode, change, isBegun)) {
-        return keepBeside(change, inode, directory);
+        return keepBeside(change, inode);
       }
+      copies.discard(change);
       copies.intend(change, inode.homeParent());
       int file = openToWrite(change, directory, inode.homeName());
       if (file < 0) {
@@ -213,69 +217,188 @@ final class ContentStep {
 
   // ---- other content
 
-  private Recording replace(Change change, Inode inode) throws FsException {
-    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
-      FileName name = inode.homeName();
-      Stat there = Step.find(directory, name);
-      if (there == null) {
-        return appear(change, inode.homeParent(), name);
-      }
-      List<Homes.Home> homes = homes(inode);
-      if (Step.isVersion(there, change) && homes.size() == 1) {
-        copies.discard(change);
-        copies.removeTemporary(change);
-        return replaced(change, directory, name);
-      }
-      if (!isUntouched(there, inode, change, false) && !copies.isOverwriting(change)) {
-        return keepBeside(change, inode, directory);
-      }
-      if (there.attributes().linkCount() > 1 || homes.size() > 1) {
-        copies.discard(change);
-        return overwrite(change, inode, directory, there);
-      }
-      Copies.Copy copy;
-      try {
-        copy = copies.take(change);
-      } catch (FsException e) {
-        if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
-          throw e;
-        }
-        // The writer may change the file, but not its directory.
-        return overwrite(change, inode, directory, there);
-      }
-      try (SourceTree.Directory from = step.open(copy.directory())) {
-        copyExtended(directory, name, from, copy.name());
-        finish(from, copy, change);
-        step.tree.beginMove();
-        try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-          calls.rename(from.file(), copy.name(), directory.file(), name, 0);
-        }
-      }
-      return replaced(change, directory, name);
-    }
+  /** The names of a file at the source, by what is there now. */
+  private static final class Found {
+    /** Names with the version before. */
+    final List<Homes.Home> old = new ArrayList<>();
+
+    /** Names with the new version. */
+    final List<Homes.Home> made = new ArrayList<>();
+
+    /** Names that another program removed. */
+    final List<Homes.Home> gone = new ArrayList<>();
+
+    /** Names that another program gave to another file, or to other content. */
+    final List<Homes.Home> foreign = new ArrayList<>();
+
+    /** Whether the version before has names that the mount does not know. */
+    boolean hasOthers;
   }
 
-  private List<Homes.Home> homes(Inode inode) throws FsException {
+  private Found look(Change change, Inode inode) throws FsException {
+    Found found = new Found();
+    List<Homes.Home> homes;
     try (State.Held held = state.hold()) {
-      return step.homes.all(inode);
+      homes = step.homes.all(inode);
+    }
+    Map<Long, Integer> more = new HashMap<>();
+    for (Homes.Home home : homes) {
+      try (SourceTree.Directory directory = step.open(home.directory())) {
+        Stat there = Step.find(directory, home.name());
+        if (there == null) {
+          found.gone.add(home);
+        } else if (isMade(there, change, inode)) {
+          found.made.add(home);
+        } else if (isUntouched(there, inode, change, false) || copies.isOverwriting(change)) {
+          found.old.add(home);
+          more.merge(there.inode(), there.attributes().linkCount() - 1, (left, one) -> left - 1);
+        } else {
+          found.foreign.add(home);
+        }
+      }
+    }
+    found.hasOthers = more.values().stream().anyMatch(left -> left > 0);
+    return found;
+  }
+
+  /** Whether a former attempt has put the new version there: it is another file than before. */
+  private static boolean isMade(Stat there, Change change, Inode inode) {
+    Stat seen = inode.seen();
+    return Step.isVersion(there, change) && (seen == null || !seen.isSameFile(there));
+  }
+
+  /**
+   * Puts a complete copy in the place of a file: over each of its names in turn, so that each has
+   * the version before or the new one.
+   */
+  private Recording replace(Change change, Inode inode) throws FsException {
+    Found found = look(change, inode);
+    if (found.old.isEmpty() && found.made.isEmpty()) {
+      if (found.foreign.isEmpty()) {
+        return without(change, found.gone)
+            .and(appear(change, inode.homeParent(), inode.homeName()));
+      }
+      return keepBeside(
+          change, inode.withHome(found.foreign.get(0).directory(), found.foreign.get(0).name()));
+    }
+    if (!found.old.isEmpty() && (found.hasOthers || copies.isOverwriting(change))) {
+      return overwrite(change, found.old.get(0)).and(without(change, found.gone));
+    }
+    if (!found.made.isEmpty()) {
+      copies.discard(change);
+      step.tree.beginMove();
+    } else {
+      Homes.Home first = found.old.get(0);
+      if (!putOver(change, first)) {
+        return overwrite(change, first).and(without(change, found.gone));
+      }
+      found.made.add(found.old.remove(0));
+    }
+    Recording kept = Recording.NOTHING;
+    for (Homes.Home home : found.old) {
+      if (putOver(change, found.made.get(0), home)) {
+        found.made.add(home);
+      } else {
+        found.gone.add(home);
+        kept = kept.and(conflict(change, home, "the source does not let this name be replaced"));
+      }
+    }
+    for (Homes.Home home : found.foreign) {
+      found.gone.add(home);
+      kept =
+          kept.and(conflict(change, home, "another program changed it; its other names are new"));
+    }
+    return replaced(change, found.made).and(without(change, found.gone)).and(kept);
+  }
+
+  private Recording conflict(Change change, Homes.Home home, String reason) throws FsException {
+    return step.conflict(change.at(home.directory(), home.name()), reason);
+  }
+
+  /** Names that the file does not have at the source any more. */
+  private Recording without(Change change, List<Homes.Home> gone) {
+    return update -> {
+      for (Homes.Home home : gone) {
+        update.put(step.homes.remove(update, update.inode(change.inode()), home));
+        step.tree.forget(home.directory());
+      }
+    };
+  }
+
+  /**
+   * Renames a complete copy over a name.
+   *
+   * @return false if neither the writer nor the daemon may change the directory
+   */
+  private boolean putOver(Change change, Homes.Home home) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      Copies.Copy copy = finish(copies.take(change), change);
+      try (SourceTree.Directory from = step.open(copy.directory())) {
+        copyExtended(directory, home.name(), from, copy.name());
+        step.tree.beginMove();
+        rename(change, from, copy, directory, home);
+      }
+      step.sync(directory);
+      return true;
+    } catch (FsException e) {
+      return refused(change, e);
     }
   }
 
-  private Recording replaced(Change change, SourceTree.Directory directory, FileName name)
-      throws FsException {
-    step.sync(directory);
-    Stat stat = directory.status(name);
-    Inode inode = state.inode(change.inode());
-    return Step.seen(change.inode(), stat)
-        .and(update -> listed(inode, stat))
-        .and(drained(change))
-        .and(step.touched(directory, inode.homeParent(), change.sequence()));
+  /** Gives a name to the file that another name has already. */
+  private boolean putOver(Change change, Homes.Home made, Homes.Home home) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      Copies.Copy link = copies.link(change, made);
+      try (SourceTree.Directory from = step.open(link.directory())) {
+        rename(change, from, link, directory, home);
+      }
+      step.sync(directory);
+      return true;
+    } catch (FsException e) {
+      return refused(change, e);
+    }
   }
 
-  private void listed(Inode inode, Stat stat) {
-    Listing listing = step.tree.known(inode.homeParent());
+  private boolean refused(Change change, FsException e) throws FsException {
+    if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
+      throw e;
+    }
+    copies.removeTemporary(change);
+    return false;
+  }
+
+  private void rename(
+      Change change,
+      SourceTree.Directory from,
+      Copies.Copy copy,
+      SourceTree.Directory to,
+      Homes.Home home)
+      throws FsException {
+    copies.asWriter(
+        change, () -> calls.rename(from.file(), copy.name(), to.file(), home.name(), 0));
+    copies.used(change);
+  }
+
+  private Recording replaced(Change change, List<Homes.Home> homes) throws FsException {
+    Recording recording = drained(change);
+    Set<Long> directories = new HashSet<>();
+    for (Homes.Home home : homes) {
+      try (SourceTree.Directory directory = step.open(home.directory())) {
+        Stat stat = directory.status(home.name());
+        recording =
+            Step.seen(change.inode(), stat).and(update -> listed(home, stat)).and(recording);
+        if (directories.add(home.directory())) {
+          recording = recording.and(step.touched(directory, home.directory(), change.sequence()));
+        }
+      }
+    }
+    return recording;
+  }
+
+  private void listed(Homes.Home home, Stat stat) {
+    Listing listing = step.tree.known(home.directory());
     if (listing != null) {
-      listing.add(inode.homeName(), stat.inode(), stat.attributes().type());
+      listing.add(home.name(), stat.inode(), stat.attributes().type());
     }
   }
 
@@ -290,34 +413,38 @@ final class ContentStep {
     }
   }
 
-  /** Writes into a file that has other names, which would stay behind otherwise. */
-  private Recording overwrite(
-      Change change, Inode inode, SourceTree.Directory directory, Stat there) throws FsException {
-    copies.intendOverwrite(change, inode.homeParent());
-    int file = openToWrite(change, directory, inode.homeName());
-    if (file < 0) {
-      throw new FsException(Errno.EACCES, inode.homeName().toString());
+  /**
+   * Writes into a file in its place: it has names that the mount does not know and that would keep
+   * the version before, or its directory may not be changed. It is never shorter than the shorter
+   * of both versions.
+   */
+  private Recording overwrite(Change change, Homes.Home home) throws FsException {
+    copies.discard(change);
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      copies.intendOverwrite(change, home.directory());
+      int file = openToWrite(change, directory, home.name());
+      if (file < 0) {
+        throw new FsException(Errno.EACCES, home.name().toString());
+      }
+      try {
+        calls.truncate(file, copies.transferOver(change, file));
+        setTimes(directory, home.name(), change, directory.status(home.name()));
+        calls.sync(file, false);
+      } finally {
+        calls.close(file);
+      }
+      return Step.seen(change.inode(), directory.status(home.name())).and(drained(change));
     }
-    try {
-      calls.truncate(file, 0);
-      calls.truncate(file, copies.transfer(change, file, 0));
-      setTimes(directory, inode.homeName(), change, there);
-      calls.sync(file, false);
-    } finally {
-      calls.close(file);
-    }
-    return Step.seen(inode.number(), directory.status(inode.homeName())).and(drained(change));
   }
 
   // ---- conflicts
 
   /** Another program changed the file: this mount's content gets a name beside it. */
-  private Recording keepBeside(Change change, Inode inode, SourceTree.Directory directory)
-      throws FsException {
+  private Recording keepBeside(Change change, Inode inode) throws FsException {
     FileName name = inode.homeName();
-    Copies.Copy copy = copies.take(change);
-    try (SourceTree.Directory from = step.open(copy.directory())) {
-      finish(from, copy, change);
+    Copies.Copy copy = finish(copies.take(change), change);
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        SourceTree.Directory from = step.open(copy.directory())) {
       FileName beside =
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));

@@ -5,9 +5,11 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -38,6 +40,11 @@ final class Copies implements AutoCloseable {
   private final String mount;
   private final @Nullable ExecutorService threads;
   private final Map<Long, Future<Copy>> ahead = new ConcurrentHashMap<>();
+
+  /** Sequence numbers of changes whose temporary file may be there. */
+  private final Set<Long> present = ConcurrentHashMap.newKeySet();
+
+  private boolean isBegun; // Used by the committer only.
 
   /**
    * A complete copy under a temporary name.
@@ -110,7 +117,11 @@ final class Copies implements AutoCloseable {
       return copy(change, nearest(change));
     }
     try {
-      return begun.get();
+      Copy copy = begun.get();
+      if (isThere(copy.directory())) {
+        return copy;
+      }
+      return copy(change, nearest(change));
     } catch (ExecutionException | CancellationException e) {
       // It may have had to lie where the writer may not write; now its directory is there.
       log.debug("copying {} ahead: {}", change.name(), e.getMessage());
@@ -126,13 +137,15 @@ final class Copies implements AutoCloseable {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun != null) {
       try {
-        remove(begun.get());
+        begun.get();
       } catch (ExecutionException e) {
-        removeTemporary(change);
+        log.debug("copying {} ahead: {}", change.name(), e.getMessage());
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "copying " + change.name(), e);
       }
     }
+    removeTemporary(change);
   }
 
   /** The directory where the copy will be, or the nearest above it that the source has. */
@@ -155,8 +168,14 @@ final class Copies implements AutoCloseable {
     return WritableFileSystem.ROOT;
   }
 
+  /** A directory in which a copy was made may have been removed since. */
+  private boolean isThere(long directory) throws FsException {
+    Inode inode = state.find(directory);
+    return directory == WritableFileSystem.ROOT || (inode != null && inode.hasHome());
+  }
+
   /** Whether a name is that of a temporary file of this mount. */
-  boolean isOurs(FileName name) {
+  private boolean isOurs(FileName name) {
     return name.toString().startsWith(SourceTree.TEMPORARY + mount + "-");
   }
 
@@ -175,14 +194,26 @@ final class Copies implements AutoCloseable {
     try (SourceTree.Directory directory = tree.open(where)) {
       int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
       int file;
+      boolean isWriters = true;
       // Only while it is made: the tables and the data file are not the user's.
       try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
         file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
+      } catch (FsException e) {
+        if (change.isFirst() || e.errno() != Errno.EACCES) {
+          throw e;
+        }
+        // The writer may change the file, but not its directory.
+        file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
+        isWriters = false;
       }
       try {
         calls.truncate(file, transfer(change, file, 0));
         try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-          attributes(directory, name, change, acting);
+          if (!isWriters) {
+            acting.close();
+          }
+          // Not by its name: others may change the directory.
+          attributes(tree.opened(file), Inode.NO_NAME, change, acting);
         }
         calls.sync(file, false);
       } finally {
@@ -190,6 +221,35 @@ final class Copies implements AutoCloseable {
       }
       return new Copy(where, name, change.wanted());
     }
+  }
+
+  /** Gives a file at the source the temporary name of a change too. */
+  Copy link(Change change, Homes.Home home) throws FsException {
+    removeTemporary(change);
+    record(Map.of(change, home.directory()));
+    FileName name = name(change.sequence());
+    try (SourceTree.Directory directory = tree.open(home.directory())) {
+      asWriter(change, () -> calls.link(directory.file(), home.name(), directory.file(), name));
+      return new Copy(home.directory(), name, change.wanted());
+    }
+  }
+
+  /** A call at the source. */
+  interface Call {
+    void make() throws FsException;
+  }
+
+  /** Makes a call as the writer, who may change a file, but perhaps not its directory. */
+  void asWriter(Change change, Call call) throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      call.make();
+      return;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
+        throw e;
+      }
+    }
+    call.make();
   }
 
   /** Sets what an announced file has beside its data. */
@@ -254,6 +314,16 @@ final class Copies implements AutoCloseable {
    * @return where the content ends: before its size if the machine lost its end
    */
   long transfer(Change change, int to, long from) throws FsException {
+    return transfer(
+        change, from, (file, end) -> DataCopy.copy(calls, file, to, from, end, pace::take));
+  }
+
+  /** Copies an open data file up to an end. */
+  private interface Transfer {
+    void copy(int file, long end) throws FsException;
+  }
+
+  private long transfer(Change change, long from, Transfer transfer) throws FsException {
     if (change.generation() == 0 || from >= change.size()) {
       return change.size();
     }
@@ -264,11 +334,16 @@ final class Copies implements AutoCloseable {
     int file = local.openForReading(row.place(), change.inode(), change.generation());
     try {
       long end = Math.min(change.size(), calls.status(file, Inode.NO_NAME).attributes().size());
-      DataCopy.copy(calls, file, to, from, end, pace::take);
+      transfer.copy(file, end);
       return end;
     } finally {
       calls.close(file);
     }
+  }
+
+  /** The same into a file with other content; its holes become zeros. Returns the end. */
+  long transferOver(Change change, int to) throws FsException {
+    return transfer(change, 0, (file, end) -> DataCopy.copyOver(calls, file, to, end, pace::take));
   }
 
   // ---- what is about to be done
@@ -300,11 +375,15 @@ final class Copies implements AutoCloseable {
 
   // ---- temporary files
 
-  /** Remembers in which directories temporary files will be, so that none is left behind. */
+  /**
+   * Remembers in which directories temporary files will be, so that none is left behind: not even
+   * if the machine dies.
+   */
   private void record(Map<Change, Long> directories) throws FsException {
     if (directories.isEmpty()) {
       return;
     }
+    directories.keySet().forEach(change -> present.add(change.sequence()));
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       directories.forEach(
@@ -312,28 +391,96 @@ final class Copies implements AutoCloseable {
               update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory)));
       update.commit();
     }
+    state.sync();
+  }
+
+  /** Finds what former processes left, and removes what belongs to changes that the source has. */
+  void begin(long committed) throws FsException {
+    if (isBegun) {
+      return;
+    }
+    Map<Long, Long> former = new LinkedHashMap<>();
+    state.scan(
+        Tables.INTENTS,
+        new byte[0],
+        (key, value) -> {
+          former.put(Tables.first(key), Tables.first(value));
+          return true;
+        });
+    present.addAll(former.keySet());
+    for (Map.Entry<Long, Long> left : former.entrySet()) {
+      if (left.getKey() <= committed) {
+        remove(left.getValue(), left.getKey());
+        try (State.Held held = state.hold()) {
+          State.Update update = state.update();
+          update.delete(Tables.INTENTS, Tables.key(left.getKey()));
+          update.commit();
+        }
+      }
+    }
+    isBegun = true;
+  }
+
+  /** Removes what is left of changes that are made, before they are forgotten. */
+  void settle(List<Change> done) throws FsException {
+    for (Change change : done) {
+      removeTemporary(change);
+    }
   }
 
   /** Removes what a former attempt at a change left. */
   void removeTemporary(Change change) throws FsException {
-    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
+    byte[] intent =
+        present.contains(change.sequence())
+            ? state.get(Tables.INTENTS, Tables.key(change.sequence()))
+            : null;
     if (intent != null) {
-      remove(Tables.first(intent), name(change.sequence()));
+      remove(Tables.first(intent), change.sequence());
     }
   }
 
-  void remove(Copy copy) throws FsException {
-    remove(copy.directory(), copy.name());
+  /** A copy has its name now. */
+  void used(Change change) {
+    present.remove(change.sequence());
   }
 
-  private void remove(long where, FileName name) throws FsException {
+  private void remove(long where, long sequence) throws FsException {
     try (SourceTree.Directory directory = tree.open(where)) {
-      calls.unlink(directory.file(), name);
+      calls.unlink(directory.file(), name(sequence));
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
       }
     }
+    present.remove(sequence);
+  }
+
+  /**
+   * Removes temporary files from a directory that is to go.
+   *
+   * @return false if it has other names
+   */
+  boolean clear(long number) throws FsException {
+    boolean[] isForeign = {false};
+    List<FileName> temporaries = new ArrayList<>();
+    try (SourceTree.Directory inside = tree.open(number)) {
+      calls.list(
+          inside.file(),
+          (name, inode, type) -> {
+            if (isOurs(name)) {
+              temporaries.add(name);
+            } else {
+              isForeign[0] = true;
+            }
+          });
+      if (isForeign[0]) {
+        return false;
+      }
+      for (FileName name : temporaries) {
+        calls.unlink(inside.file(), name);
+      }
+    }
+    return true;
   }
 
   @Override

@@ -29,6 +29,49 @@ final class DataCopy {
     }
   }
 
+  /** Copies data to the beginning of a file that has other content. */
+  static void copyOver(OutputCalls calls, int from, int to, long end, Before before)
+      throws FsException {
+    long at = 0;
+    while (at < end) {
+      long data = next(calls, from, at, end, OutputCalls.SEEK_DATA);
+      clear(calls, to, at, data - at);
+      long hole = next(calls, from, data, end, OutputCalls.SEEK_HOLE);
+      copy(calls, from, to, data, hole, before);
+      at = hole;
+    }
+  }
+
+  /** Makes a hole, or writes zeros where the file system has none. */
+  private static void clear(OutputCalls calls, int file, long offset, long length)
+      throws FsException {
+    if (length == 0) {
+      return;
+    }
+    try {
+      int mode = OutputCalls.FALLOC_PUNCH_HOLE | OutputCalls.FALLOC_KEEP_SIZE;
+      calls.allocate(file, mode, offset, length);
+      return;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EOPNOTSUPP) {
+        throw e;
+      }
+    }
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      buffer.clear();
+      while (buffer.hasRemaining()) {
+        buffer.put((byte) 0);
+      }
+      for (long at = offset; at < offset + length; at += buffer.limit()) {
+        buffer.clear().limit((int) Math.min(buffer.capacity(), offset + length - at));
+        calls.write(file, buffer, at);
+      }
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
   private static long copyRange(
       OutputCalls calls, int from, int to, long data, long hole, ByteBuffer buffer, Before before)
       throws FsException {

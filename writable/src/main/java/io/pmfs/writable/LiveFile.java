@@ -1,6 +1,7 @@
 package io.pmfs.writable;
 
 import java.time.Instant;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,9 @@ final class LiveFile {
   final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
 
   int users; // GUARDED_BY(LiveFiles)
+
+  /** Handles of this process that may write. */
+  final AtomicInteger writers = new AtomicInteger();
 
   // GUARDED_BY(lock)
   int file = -1;

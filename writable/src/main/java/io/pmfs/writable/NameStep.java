@@ -330,7 +330,7 @@ final class NameStep {
   private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
       throws FsException {
     return rmdir(change, directory, name)
-        || (clearTemporaries(change.inode()) && rmdir(change, directory, name));
+        || (copies.clear(change.inode()) && rmdir(change, directory, name));
   }
 
   private boolean rmdir(Change change, SourceTree.Directory directory, FileName name)
@@ -344,30 +344,6 @@ final class NameStep {
       }
       return false;
     }
-  }
-
-  /** Copies that are not needed any more may be left in a directory. */
-  private boolean clearTemporaries(long number) throws FsException {
-    boolean[] isForeign = {false};
-    List<FileName> temporaries = new ArrayList<>();
-    try (SourceTree.Directory inside = step.tree.open(number)) {
-      calls.list(
-          inside.file(),
-          (name, inode, type) -> {
-            if (copies.isOurs(name)) {
-              temporaries.add(name);
-            } else {
-              isForeign[0] = true;
-            }
-          });
-      if (isForeign[0]) {
-        return false;
-      }
-      for (FileName name : temporaries) {
-        calls.unlink(inside.file(), name);
-      }
-    }
-    return true;
   }
 
   // ---- attributes

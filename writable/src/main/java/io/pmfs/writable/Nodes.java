@@ -29,6 +29,7 @@ final class Nodes {
   private static final int KEPT_HINTS = 20_000;
 
   private final State state;
+  private final Homes homes;
   private final SourceTree tree;
   private final LiveFiles live;
   private final Contents contents;
@@ -40,6 +41,7 @@ final class Nodes {
 
   Nodes(State state, SourceTree tree, LiveFiles live, Contents contents) {
     this.state = state;
+    this.homes = new Homes(state);
     this.tree = tree;
     this.live = live;
     this.contents = contents;
@@ -178,7 +180,7 @@ final class Nodes {
       Inode next =
           known == null
               ? Inode.found(number, stat, directory, name)
-              : refreshed(known, stat, directory, name);
+              : refreshed(update, known, stat, directory, name);
       if (!next.equals(known)) {
         update.put(next);
         dropStale(update, known, next);
@@ -229,7 +231,9 @@ final class Nodes {
     return number;
   }
 
-  private Inode refreshed(Inode known, Stat stat, long directory, FileName name) {
+  private Inode refreshed(
+      State.Update update, Inode known, Stat stat, long directory, FileName name)
+      throws FsException {
     Inode next = known;
     boolean isBusy = state.isBusy(known);
     Stat seen = known.seen();
@@ -237,8 +241,12 @@ final class Nodes {
       next = changedAtSource(next, stat);
     }
     boolean isThere = known.homeParent() == directory && known.homeName().equals(name);
-    if (!isThere && !isBusy && stat.attributes().linkCount() <= 1) {
-      next = next.withHome(directory, name).withPlace(directory, name);
+    boolean isOnly = stat.attributes().linkCount() <= 1;
+    if (!isThere && !isBusy && isOnly) {
+      next = homes.clear(update, next).withHome(directory, name).withPlace(directory, name);
+    }
+    if (!isThere && !isOnly && known.isRegular() && known.hasHome()) {
+      next = homes.add(update, next, new Homes.Home(directory, name));
     }
     return next;
   }

@@ -159,11 +159,11 @@ final class OpenFiles {
       file.lock.writeLock().lock();
       try {
         truncate(file, 0, caller.uid() != 0, caller);
+        return opened(state.inode(number), flags);
       } finally {
         file.lock.writeLock().unlock();
         live.release(file);
       }
-      inode = state.inode(number);
     }
     return opened(inode, flags);
   }
@@ -190,7 +190,11 @@ final class OpenFiles {
     bits |= (flags & ACCESS_MODE) != 0 ? WRITES : 0;
     bits |= isOnlyWritten ? ONLY_WRITES : 0;
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
-    handles.put(handle, live.acquire(inode.number()));
+    LiveFile file = live.acquire(inode.number());
+    handles.put(handle, file);
+    if ((bits & WRITES) != 0) {
+      file.writers.incrementAndGet();
+    }
     return new Opened(nodes.shown(inode), handle, isOnlyWritten);
   }
 
@@ -610,17 +614,29 @@ final class OpenFiles {
     untold.tell(number);
   }
 
+  /** The kernel says so some time after close(2), when others may be writing again. */
   void release(long number, long handle) throws FsException {
     LiveFile file = handles.remove(handle);
     try {
-      Inode inode = (handle & WRITES) != 0 ? state.find(number) : null;
-      if (inode != null) {
-        announce(number, owner(inode));
+      if ((handle & WRITES) != 0) {
+        if (file != null) {
+          file.writers.decrementAndGet();
+        }
+        announceLast(number);
       }
     } finally {
       if (file != null) {
         live.release(file);
       }
+    }
+  }
+
+  /** Tells the journal of what was written, unless it is still open for writing. */
+  private void announceLast(long number) throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
+      live.exclusively(
+          number, file -> file.writers.get() == 0 && contents.announce(file, owner(inode)));
     }
   }
 

@@ -11,11 +11,13 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class RenameStep {
   private final Step step;
+  private final Copies copies;
   private final State state;
   private final OutputCalls calls;
 
-  RenameStep(Step step) {
+  RenameStep(Step step, Copies copies) {
     this.step = step;
+    this.copies = copies;
     this.state = step.state;
     this.calls = step.calls;
   }
@@ -73,7 +75,13 @@ final class RenameStep {
       calls.unlink(directory.file(), from.name());
       return moved(change, inode, from, other, directory, to, toName);
     }
-    if (tryMove(change, from, other, directory, to, target)) {
+    boolean isMoved =
+        tryMove(change, from, other, directory, to, target)
+            || (other != null
+                && other.isDirectory()
+                && copies.clear(other.number())
+                && tryMove(change, from, other, directory, to, target));
+    if (isMoved) {
       return moved(change, inode, from, other, directory, to, toName);
     }
     FileName beside =

@@ -216,6 +216,11 @@ final class SourceTree implements AutoCloseable {
     }
   }
 
+  /** An open file as a directory of which the empty name is the file. */
+  Directory opened(int file) {
+    return new Directory(file, false);
+  }
+
   /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
   Directory open(long number) throws FsException {
     try {

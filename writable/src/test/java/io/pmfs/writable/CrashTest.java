@@ -33,6 +33,8 @@ class CrashTest {
     driver.append("d/a", "two");
     driver.mkdir("e");
     driver.link("d/a", "e/hard");
+    driver.link("d/a", "again");
+    driver.put("e/hard", "of three names");
     driver.put("tmp", "checkpoint 1");
     driver.rename("tmp", "final", 0);
     driver.put("tmp", "checkpoint 2");
