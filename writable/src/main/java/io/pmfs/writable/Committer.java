@@ -35,6 +35,7 @@ final class Committer {
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
+  private final Unsynced unsynced = new Unsynced();
   private long syncedTo;
 
   /** Whether the window has contents that could be copied ahead. */
@@ -103,7 +104,7 @@ final class Committer {
         copies.discard(left);
       }
     }
-    syncJournal(done);
+    syncBefore(done);
     Recording recording = change == null ? Recording.NOTHING : apply(change);
     copies.settle(done);
     record(done, recording);
@@ -112,13 +113,29 @@ final class Committer {
     return true;
   }
 
-  /** The source is never ahead of what a power cut leaves of the journal. */
-  private void syncJournal(List<Change> done) throws FsException {
-    if (lastOf(done).sequence() > syncedTo) {
+  /**
+   * The source is never ahead of what a power cut leaves of the journal; and of steps on the same
+   * file or name, only the last may be lost from the records.
+   */
+  private void syncBefore(List<Change> done) throws FsException {
+    boolean isSynced = lastOf(done).sequence() <= syncedTo;
+    for (Change change : done) {
+      isSynced = isSynced && !unsynced.concerns(change, isDirectory(change));
+    }
+    if (!isSynced) {
       long head = state.head();
       state.sync();
       syncedTo = head;
+      unsynced.clear();
     }
+    for (Change change : done) {
+      unsynced.add(change);
+    }
+  }
+
+  private boolean isDirectory(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    return inode != null && inode.isDirectory();
   }
 
   private void fillWindow() throws FsException {

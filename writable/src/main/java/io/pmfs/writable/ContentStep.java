@@ -70,15 +70,17 @@ final class ContentStep {
 
   private Recording appear(Change change, long where, FileName name) throws FsException {
     try (SourceTree.Directory directory = step.open(where)) {
+      Stat there = Step.find(directory, name);
+      if (there != null && Step.isVersion(there, change)) {
+        copies.discard(change);
+        agree(directory, name, change);
+        return appeared(change, directory, where, name);
+      }
       Copies.Copy copy = finish(copies.take(change), change);
       try (SourceTree.Directory from = step.open(copy.directory())) {
         step.tree.beginMove();
         if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
           copies.used(change);
-          return appeared(change, directory, where, name);
-        }
-        Stat there = Step.find(directory, name);
-        if (there != null && Step.isVersion(there, change)) {
           return appeared(change, directory, where, name);
         }
         FileName beside =
@@ -88,6 +90,14 @@ final class ContentStep {
             .and(step.aside(change.inode(), where))
             .and(step.conflict(change, "another program made it; kept as " + beside));
       }
+    }
+  }
+
+  /** Attributes may have changed since a former attempt brought the content. */
+  private void agree(SourceTree.Directory directory, FileName name, Change change)
+      throws FsException {
+    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      copies.setAttributes(directory, name, change.wanted(), acting);
     }
   }
 
@@ -148,8 +158,9 @@ final class ContentStep {
         return replace(change, inode);
       }
       try {
-        long end = copies.transfer(change, file, inode.drainedSize());
-        calls.truncate(file, end);
+        if (!Step.isVersion(there, change)) {
+          calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
+        }
         setTimes(directory, inode.homeName(), change, there);
         calls.sync(file, false);
       } finally {
@@ -286,6 +297,10 @@ final class ContentStep {
     }
     if (!found.made.isEmpty()) {
       copies.discard(change);
+      Homes.Home made = found.made.get(0);
+      try (SourceTree.Directory directory = step.open(made.directory())) {
+        agree(directory, made.name(), change);
+      }
       step.tree.beginMove();
     } else {
       Homes.Home first = found.old.get(0);

@@ -371,6 +371,7 @@ final class Copies implements AutoCloseable {
       update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, 1));
       update.commit();
     }
+    state.sync();
   }
 
   // ---- temporary files

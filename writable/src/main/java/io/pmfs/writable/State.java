@@ -48,6 +48,7 @@ final class State implements AutoCloseable {
   private long reserved; // GUARDED_BY(lock)
   private int openings; // GUARDED_BY(lock)
   private long wakeUps; // GUARDED_BY(lock)
+  private volatile Runnable afterSync = () -> {};
   private volatile long head;
   private volatile long committed;
 
@@ -305,6 +306,12 @@ final class State implements AutoCloseable {
     } catch (NamespaceException e) {
       throw failed(e);
     }
+    afterSync.run();
+  }
+
+  /** Runs something whenever the tables are on the disk, for tests of power cuts. */
+  void afterSyncs(Runnable then) {
+    afterSync = then;
   }
 
   /** Why nothing can be changed at the moment; null if it can. */

@@ -578,6 +578,11 @@ public final class WritableMount implements WritableFileSystem {
     return drain.attempt();
   }
 
+  /** Runs something whenever the tables are on the disk, for tests of power cuts. */
+  void afterSyncs(Runnable then) {
+    state.afterSyncs(then);
+  }
+
   /** Removes data files without use, for tests without threads. */
   void tidy() throws FsException {
     while (room.collect()) {

@@ -26,7 +26,7 @@ class CrashTest {
   }
 
   /** Every kind of change, with something else in between, so that none is left out. */
-  private static void makeChanges(Driver driver) throws FsException {
+  static void makeChanges(Driver driver) throws FsException {
     driver.mkdir("d");
     driver.put("d/a", "one");
     driver.symlink("d/a", "l");

@@ -2,6 +2,8 @@ package io.pmfs.writable;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
@@ -13,7 +15,9 @@ import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -23,6 +27,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Programs that use a writable mount by paths, and a process of it that can die. */
@@ -33,6 +38,7 @@ final class Driver implements AutoCloseable {
   private final int copiers;
   private final InstantSource clock;
   private final Path state;
+  private final Path synced;
   private final Path places;
   private WritableMount mount;
   private long unique = 2;
@@ -50,6 +56,7 @@ final class Driver implements AutoCloseable {
     this.copiers = copiers;
     this.clock = clock;
     state = directory.resolve("state");
+    synced = directory.resolve("synced");
     places = directory.resolve("outputs");
     mount = open(false);
   }
@@ -107,6 +114,36 @@ final class Driver implements AutoCloseable {
     bootId += " again";
     calls.loseFiles(places);
     remount();
+  }
+
+  /** From now on, {@link #cut} takes from the tables what was not synced. */
+  void keepSynced() {
+    copyTables(state, synced);
+    mount.afterSyncs(() -> copyTables(state, synced));
+  }
+
+  /** The machine loses its power, and what is in the tables but not on the disk. */
+  void cut() throws FsException {
+    bootId += " again";
+    session++;
+    mount.close();
+    calls.closeAll();
+    copyTables(synced, state);
+    mount = open(false);
+    keepSynced();
+  }
+
+  private static void copyTables(Path from, Path to) {
+    try (Stream<Path> files = Files.walk(from)) {
+      if (Files.exists(to)) {
+        MoreFiles.deleteRecursively(to, RecursiveDeleteOption.ALLOW_INSECURE);
+      }
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(from.relativize(file)));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   Caller caller() {

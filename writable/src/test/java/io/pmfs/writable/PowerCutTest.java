@@ -1,0 +1,70 @@
+package io.pmfs.writable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Promise: after a power cut no change is taken for another program's. The machine dies after each
+ * call that changes the source, and the tables lose all that was not synced.
+ */
+class PowerCutTest {
+  private static final int MAX_CALLS = 1000;
+
+  @TempDir Path directory;
+
+  private static void makeChanges(Driver driver) throws Exception {
+    driver.put("log", "1,");
+    driver.mkdir("m");
+    driver.append("log", "2,");
+    driver.rename("m", "n", 0);
+    driver.append("log", "3,");
+    driver.put("n/log", "other");
+    CrashTest.makeChanges(driver);
+    driver.append("log", "4");
+  }
+
+  /** Returns whether there were so many calls. */
+  private boolean cutAfter(int at) throws Exception {
+    int[] count = {0};
+    try (Driver driver = new Driver(directory.resolve("cut " + at))) {
+      driver.keepSynced();
+      makeChanges(driver);
+      Map<String, String> wanted = driver.tree();
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void after(String call, FileName name) {
+              if (count[0]++ == at) {
+                throw new FakeCalls.Death();
+              }
+            }
+          });
+      try {
+        driver.drainAll();
+      } catch (FakeCalls.Death e) {
+        driver.cut();
+      }
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().failures()).as("call %d", at).isEmpty();
+      assertThat(driver.sourceTree()).as("call %d", at).isEqualTo(wanted);
+      assertThat(driver.tree()).as("call %d", at).isEqualTo(wanted);
+      assertThat(driver.temporaries()).as("call %d", at).isEmpty();
+    }
+    return count[0] > at;
+  }
+
+  @Test
+  void cut_afterAnyCall_makesNoConflict() throws Exception {
+    int at = 0;
+    while (cutAfter(at)) {
+      at++;
+      assertThat(at).isLessThan(MAX_CALLS);
+    }
+    assertThat(at).isGreaterThan(100);
+  }
+}
