@@ -4,6 +4,7 @@ import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -163,13 +164,13 @@ final class StatusHeadline {
     return TimeSpan.format(Duration.ofSeconds(seconds));
   }
 
-  private static String room(List<StatusReport.TierReport> tiers) {
+  private static String room(List<TierReport> tiers) {
     return tiers.isEmpty()
         ? "no tier"
         : tiers.stream().map(StatusHeadline::room).collect(Collectors.joining(", "));
   }
 
-  private static String room(StatusReport.TierReport tier) {
+  private static String room(TierReport tier) {
     if (!tier.isUp()) {
       return tier.kind() + " failed";
     }

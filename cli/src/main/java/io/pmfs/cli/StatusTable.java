@@ -6,6 +6,7 @@ import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -130,10 +131,10 @@ final class StatusTable {
 
   private void tiers(StatusReport report) {
     int count = 0;
-    for (StatusReport.TierReport tier : report.tiers()) {
+    for (TierReport tier : report.tiers()) {
       count++;
       String dax =
-          tier.dax().equals(StatusReport.Dax.NONE)
+          tier.dax().equals(TierReport.Dax.NONE)
               ? ""
               : ", "
                   + (tier.dax().real()
@@ -156,7 +157,7 @@ final class StatusTable {
   }
 
   /** What compression saves, if anything. */
-  private static String content(StatusReport.TierReport tier) {
+  private static String content(TierReport tier) {
     if (tier.compression().equals("none") && tier.contentBytes() <= tier.usedBytes()) {
       return "";
     }
@@ -168,7 +169,7 @@ final class StatusTable {
   }
 
   /** Empty while the size of the copies is unknown: opening a tier counts them again. */
-  static String ratio(StatusReport.TierReport tier) {
+  static String ratio(TierReport tier) {
     return tier.usedBytes() <= 0
         ? ""
         : String.format(

@@ -6,6 +6,7 @@ import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -91,8 +92,8 @@ final class WatchBlock {
                     : String.format(Locale.ROOT, ", %,d errors so far", reads.errors())));
     add("", row("from", "", "share", "hits", "filled"));
     for (int i = 0; i < now.tiers().size(); i++) {
-      StatusReport.TierReport tier = now.tiers().get(i);
-      StatusReport.TierReport earlier =
+      TierReport tier = now.tiers().get(i);
+      TierReport earlier =
           before == null || i >= before.tiers().size() ? null : before.tiers().get(i);
       long bytes = since(tier.readBytes(), earlier == null ? 0 : earlier.readBytes());
       long hits = since(tier.hits(), earlier == null ? 0 : earlier.hits());
@@ -117,7 +118,7 @@ final class WatchBlock {
     return String.format(Locale.ROOT, "%12s%s %9s %10s  %s", rate, gap, share, hits, rest);
   }
 
-  private static String bar(StatusReport.TierReport tier) {
+  private static String bar(TierReport tier) {
     double filled =
         tier.capacityBytes() <= 0 ? 0 : tier.usedBytes() / (double) tier.capacityBytes();
     int full = (int) Math.round(Math.max(0, Math.min(1, filled)) * BAR);

@@ -6,6 +6,7 @@ import com.google.gson.Gson;
 import io.pmfs.daemon.FakeDataset;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -55,9 +56,9 @@ final class StatusTableTest {
     assertThat(StatusTable.of(List.of())).isEmpty();
   }
 
-  private static StatusReport.TierReport tier(long usedBytes, long contentBytes) {
-    StatusReport.Dax dax = StatusReport.Dax.NONE;
-    return new StatusReport.TierReport(
+  private static TierReport tier(long usedBytes, long contentBytes) {
+    TierReport.Dax dax = TierReport.Dax.NONE;
+    return new TierReport(
         "t",
         "ssd",
         "/t",

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.gson.JsonParser;
 import io.pmfs.daemon.FakeDataset;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Registry;
@@ -33,9 +34,9 @@ final class WatchTest {
   private static StatusReport report(long bytes, long hits, long pid) {
     StatusReport before = FakeDataset.report("/mnt/dataset", "/lustre/imagenet");
     StatusReport.Reads reads = new StatusReport.Reads(bytes / 1000, bytes, bytes, 0, 1, 0, 0, 0);
-    StatusReport.TierReport t = before.tiers().get(0);
-    StatusReport.TierReport tier =
-        new StatusReport.TierReport(
+    TierReport t = before.tiers().get(0);
+    TierReport tier =
+        new TierReport(
             t.name(),
             t.kind(),
             t.path(),

@@ -4,6 +4,7 @@ import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
@@ -16,7 +17,10 @@ import io.pmfs.settings.SourceSettings;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.shards.ShardException;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.WritableSettings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -31,37 +35,17 @@ final class OutputWiring {
   /** Requests that may wait at once; each has 2 MiB of direct memory (docs/decisions/0036). */
   private static final int WORKERS = 32;
 
+  /** The memory of RocksDB for the journal of a writable mount. */
+  private static final long OUTPUT_STATE_BYTES = 32L << 20;
+
   private final Surroundings surroundings;
   private final @Nullable Supervision supervision;
   private final long kernelFlags;
 
-  /** Opens what was not at the source when the last mount ended, and what changes from now on. */
-  interface Opener {
-    /**
-     * Opens the file system.
-     *
-     * @param isResumed whether the kernel's session goes on, so that it may send requests again
-     */
-    WritableFileSystem open(
-        Path source,
-        OutputDirectories directories,
-        SessionSettings session,
-        OutputSettings settings,
-        boolean isResumed)
-        throws FsException, MountFailure;
-  }
-
-  private final Opener opener;
-
-  OutputWiring(
-      Surroundings surroundings,
-      @Nullable Supervision supervision,
-      long kernelFlags,
-      Opener opener) {
+  OutputWiring(Surroundings surroundings, @Nullable Supervision supervision, long kernelFlags) {
     this.surroundings = surroundings;
     this.supervision = supervision;
     this.kernelFlags = kernelFlags;
-    this.opener = opener;
   }
 
   /** Makes the mount, and pushes what must be closed to {@code opened}. */
@@ -80,7 +64,7 @@ final class OutputWiring {
     requireSameSource(settings, source, directories);
     SessionSettings kept = session.of(source.sourceIdentity());
     WritableFileSystem fileSystem =
-        opener.open(settings.source().path(), directories, kept, outputs, isResumed);
+        fileSystem(settings.source().path(), directories, kept, outputs, isResumed);
     opened.push(fileSystem);
     begin(directories, kept);
     Bridge bridge =
@@ -141,10 +125,44 @@ final class OutputWiring {
     opened.push(directories);
     requireSameSource(settings, source, directories);
     WritableFileSystem fileSystem =
-        opener.open(settings.source().path(), directories, session, outputs, false);
+        fileSystem(settings.source().path(), directories, session, outputs, false);
     opened.push(fileSystem);
     opened.remove(directories);
     return new LeftParts(directories, fileSystem, opened);
+  }
+
+  /**
+   * Opens what was not at the source when the last mount ended, and what changes from now on.
+   *
+   * @param isResumed whether the kernel's session goes on, so that it may send requests again
+   */
+  private WritableFileSystem fileSystem(
+      Path source,
+      OutputDirectories directories,
+      SessionSettings session,
+      OutputSettings settings,
+      boolean isResumed)
+      throws FsException {
+    return WritableMount.open(
+        new WritableSettings(
+            source,
+            directories.state(),
+            directories.places().stream()
+                .map(
+                    place ->
+                        new Place(
+                            place.name(),
+                            place.directory(),
+                            place.capacityBytes(),
+                            place.keepFreeBytes()))
+                .toList(),
+            session.id(),
+            isResumed,
+            settings.drainBytesPerSecond(),
+            settings.syncsAtSource(),
+            surroundings.hostName(),
+            OUTPUT_STATE_BYTES),
+        new LinuxOutputCalls());
   }
 
   private static DatasetSource openSource(MountSettings settings, @Nullable SourceIdentity began)

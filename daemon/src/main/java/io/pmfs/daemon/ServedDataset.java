@@ -12,6 +12,7 @@ import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RecentRequests;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
@@ -173,9 +174,9 @@ final class ServedDataset implements MountedDataset {
   @Override
   public StatusReport status() {
     ReadOrigins origins = stager.readOrigins();
-    List<StatusReport.TierReport> tierReports =
+    List<TierReport> tierReports =
         IntStream.range(0, copies.tiers().size())
-            .mapToObj(i -> StatusReport.TierReport.of(i, origins, copies, stager))
+            .mapToObj(i -> TierReport.of(i, origins, copies, stager))
             .toList();
     StatusReport.Reads reads =
         StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());

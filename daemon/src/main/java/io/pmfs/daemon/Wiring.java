@@ -18,7 +18,6 @@ import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.mounting.SharedSession;
 import io.pmfs.fuse.system.LibC;
-import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.fuse.system.Priority;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.RocksNamespace;
@@ -26,7 +25,6 @@ import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.OutputSettings;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registry;
@@ -45,10 +43,6 @@ import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.Place;
-import io.pmfs.writable.WritableFileSystem;
-import io.pmfs.writable.WritableMount;
-import io.pmfs.writable.WritableSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,9 +72,6 @@ public final class Wiring implements MountOpener {
 
   /** About 200 bytes of heap for each file that waits to be fetched. */
   private static final int QUEUE_LENGTH = 100_000;
-
-  /** The memory of RocksDB for the journal of a writable mount. */
-  private static final long OUTPUT_STATE_BYTES = 32L << 20;
 
   /** Set by scripts/pmfs to the same number of bytes as -XX:MaxDirectMemorySize. */
   private static final String DIRECT_MEMORY = "pmfs.directMemoryBytes";
@@ -148,7 +139,7 @@ public final class Wiring implements MountOpener {
   }
 
   private OutputWiring outputWiring() {
-    return new OutputWiring(surroundings, supervision, kernelFlags, this::outputs);
+    return new OutputWiring(surroundings, supervision, kernelFlags);
   }
 
   /** Makes something of parts; pushes each of them when it is open. */
@@ -181,35 +172,6 @@ public final class Wiring implements MountOpener {
         opened.forEach(Wiring::closeQuietly);
       }
     }
-  }
-
-  private WritableFileSystem outputs(
-      Path source,
-      OutputDirectories directories,
-      SessionSettings session,
-      OutputSettings settings,
-      boolean isResumed)
-      throws FsException, MountFailure {
-    return WritableMount.open(
-        new WritableSettings(
-            source,
-            directories.state(),
-            directories.places().stream()
-                .map(
-                    place ->
-                        new Place(
-                            place.name(),
-                            place.directory(),
-                            place.capacityBytes(),
-                            place.keepFreeBytes()))
-                .toList(),
-            session.id(),
-            isResumed,
-            settings.drainBytesPerSecond(),
-            settings.syncsAtSource(),
-            surroundings.hostName(),
-            OUTPUT_STATE_BYTES),
-        new LinuxOutputCalls());
   }
 
   private ServedDataset open(

@@ -6,6 +6,7 @@ import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
@@ -137,13 +138,13 @@ public final class FakeDataset implements MountedDataset {
         "/local/pmfs/state",
         null,
         List.of(
-            new StatusReport.TierReport(
+            new TierReport(
                 "pm0",
                 "pm",
                 "/mnt/pmem0/pmfs",
                 "full",
                 "quota",
-                new StatusReport.Dax(false, "not DAX: ext4 on /dev/pmem0 mounted without dax"),
+                new TierReport.Dax(false, "not DAX: ext4 on /dev/pmem0 mounted without dax"),
                 200L << 30,
                 200L << 30,
                 1234567,
@@ -156,13 +157,13 @@ public final class FakeDataset implements MountedDataset {
                 1,
                 7,
                 0),
-            new StatusReport.TierReport(
+            new TierReport(
                 "ssd0",
                 "ssd",
                 "/local/pmfs",
                 "on",
                 "",
-                StatusReport.Dax.NONE,
+                TierReport.Dax.NONE,
                 1L << 40,
                 1536,
                 1,

@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
@@ -92,7 +92,7 @@ final class ThirdTierKindTest {
         new Wiring(surroundings, null, 0, line -> {}).open(settings, session)) {
       stageAll(dataset.tasks());
 
-      StatusReport.TierReport tier = dataset.status().tiers().get(0);
+      TierReport tier = dataset.status().tiers().get(0);
       assertThat(tier.name()).isEqualTo("mem:/ram");
       assertThat(tier.kind()).isEqualTo("mem");
       assertThat(tier.state()).isEqualTo("on");

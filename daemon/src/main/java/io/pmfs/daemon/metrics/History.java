@@ -2,6 +2,7 @@ package io.pmfs.daemon.metrics;
 
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
@@ -69,7 +70,7 @@ public final class History {
         clock.millis(),
         now.reads().requests(),
         now.reads().errors(),
-        now.tiers().stream().map(StatusReport.TierReport::readBytes).toList(),
+        now.tiers().stream().map(TierReport::readBytes).toList(),
         now.reads().fetched(),
         now.reads().fromSource(),
         cluster == null ? 0 : cluster.bytesFromPeers(),
@@ -79,7 +80,7 @@ public final class History {
   /** The samples of the past, and the present counts. */
   public Hour hour() {
     StatusReport now = status.get();
-    List<String> tiers = now.tiers().stream().map(StatusReport.TierReport::name).toList();
+    List<String> tiers = now.tiers().stream().map(TierReport::name).toList();
     List<Sample> all;
     synchronized (this) {
       all = new ArrayList<>(samples);

@@ -17,6 +17,7 @@ import io.pmfs.daemon.report.Figure;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TierReport;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Locale;
@@ -80,7 +81,7 @@ public final class Metrics implements AutoCloseable {
     for (int i = 0; i < first.tiers().size(); i++) {
       int index = i;
       figures(
-          StatusReport.TierReport.class,
+          TierReport.class,
           Tags.of("tier", first.tiers().get(i).name()),
           now -> now.status().tiers().get(index));
     }

@@ -45,7 +45,7 @@ public record Engagement(
    * @param recent the counts of the recent past
    */
   public static Engagement of(
-      List<StatusReport.TierReport> tiers,
+      List<TierReport> tiers,
       StatusReport.Reads reads,
       StatusReport.Staging staging,
       RecentReads.Counts recent) {
@@ -80,9 +80,7 @@ public record Engagement(
   }
 
   private static Engagement fromSource(
-      List<StatusReport.TierReport> tiers,
-      StatusReport.Staging staging,
-      RecentReads.Counts recent) {
+      List<TierReport> tiers, StatusReport.Staging staging, RecentReads.Counts recent) {
     if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
       return new Engagement(
           SOURCE_ONLY,
@@ -104,15 +102,14 @@ public record Engagement(
     return new Engagement(SOURCE_ONLY, whyNothingIsKept(tiers, staging));
   }
 
-  private static String whyNothingIsKept(
-      List<StatusReport.TierReport> tiers, StatusReport.Staging staging) {
+  private static String whyNothingIsKept(List<TierReport> tiers, StatusReport.Staging staging) {
     if (staging.skippedNoRoom() > 0) {
       return String.format(
               Locale.ROOT,
               "the tiers have no room (%,d files found none); give them more, or use --eviction lru",
               staging.skippedNoRoom())
           + tiers.stream()
-              .filter(StatusReport.TierReport::isFull)
+              .filter(TierReport::isFull)
               .map(tier -> "; " + tier.path() + ": " + tier.reason())
               .collect(Collectors.joining());
     }

@@ -65,9 +65,9 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
     static Counts of(StatusReport report, ClusterReport cluster) {
       return new Counts(
           cluster.share(),
-          report.tiers().stream().mapToLong(StatusReport.TierReport::copies).sum(),
-          report.tiers().stream().mapToLong(StatusReport.TierReport::usedBytes).sum(),
-          report.tiers().stream().mapToLong(StatusReport.TierReport::capacityBytes).sum(),
+          report.tiers().stream().mapToLong(TierReport::copies).sum(),
+          report.tiers().stream().mapToLong(TierReport::usedBytes).sum(),
+          report.tiers().stream().mapToLong(TierReport::capacityBytes).sum(),
           report.reads().bytes(),
           report.reads().fromTiers(),
           cluster.bytesFromPeers(),

@@ -41,7 +41,7 @@ public record RecentReport(
    * @param sinceLastRequest how long the source has not been asked; null if it never was
    */
   public static RecentReport of(
-      List<StatusReport.TierReport> tiers,
+      List<TierReport> tiers,
       RecentReads.Origins origins,
       long sourceOperations,
       @Nullable Duration sinceLastRequest) {

@@ -9,6 +9,7 @@ import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.protocol.RecordedLatencies;
@@ -128,8 +129,7 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         null,
         List.of(
-            StatusReport.TierReport.of(0, origins, copies, stager),
-            StatusReport.TierReport.of(1, origins, copies, stager)),
+            TierReport.of(0, origins, copies, stager), TierReport.of(1, origins, copies, stager)),
         StatusReport.Reads.of(fileSystem.readStatistics(), origins, 0),
         StatusReport.Staging.of(stager.status(), copies),
         StatusReport.SourceOperations.of(store.operations()),

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.daemon.report.TierReport;
 import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
 import java.util.List;
@@ -28,7 +29,7 @@ final class WebPageTest {
           Map.entry("s", StatusReport.class),
           Map.entry("then", StatusReport.class),
           Map.entry("reads", StatusReport.Reads.class),
-          Map.entry("t", StatusReport.TierReport.class),
+          Map.entry("t", TierReport.class),
           Map.entry("g", StatusReport.Staging.class),
           Map.entry("w", StatusReport.Waiting.class),
           Map.entry("c", ClusterReport.class),

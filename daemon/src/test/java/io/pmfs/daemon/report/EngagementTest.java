@@ -8,14 +8,14 @@ import org.junit.jupiter.api.Test;
 final class EngagementTest {
   private static final StatusReport.Staging IDLE = staging(0, 0, 0);
 
-  private static StatusReport.TierReport tier(String state) {
-    return new StatusReport.TierReport(
+  private static TierReport tier(String state) {
+    return new TierReport(
         "t",
         "ssd",
         "/local",
         state,
         state.equals("on") ? "" : "I/O error",
-        new StatusReport.Dax(false, ""),
+        new TierReport.Dax(false, ""),
         100,
         50,
         5,
@@ -39,9 +39,7 @@ final class EngagementTest {
   }
 
   private static Engagement engagement(
-      List<StatusReport.TierReport> tiers,
-      StatusReport.Staging staging,
-      RecentReads.Counts recent) {
+      List<TierReport> tiers, StatusReport.Staging staging, RecentReads.Counts recent) {
     Engagement engagement = Engagement.of(tiers, reads(recent.bytes()), staging, recent);
     assertThat(engagement.reason()).isNotBlank().doesNotContain("%,d", "%.1f", "%s");
     assertThat(engagement.isSourceOnly()).isEqualTo(engagement.state().equals("source-only"));
