@@ -435,7 +435,8 @@ final class WritableOperations implements RequestHandler {
       // The kernel asks this before a write and for chown(2) without a change. The write drops the
       // set-id bits itself; apart from writes only the owner may drop them.
       Node now = fileSystem.attributes(request.inode());
-      if (hasSetId(now.attributes().mode()) && now.attributes().uid() != caller.uid()) {
+      boolean hasBits = (now.attributes().mode() & (SET_USER_ID | SET_GROUP_ID)) != 0;
+      if (hasBits && now.attributes().uid() != caller.uid()) {
         return now;
       }
     }
@@ -456,8 +457,7 @@ final class WritableOperations implements RequestHandler {
 
   private void getxattr(KernelRequest request, KernelReply reply) throws FsException {
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
-    byte[] value =
-        name.equals(PROBE) ? null : fileSystem.extendedAttributes(request.inode()).get(name);
+    byte[] value = name.equals(PROBE) ? null : fileSystem.extendedAttribute(request.inode(), name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }

@@ -87,6 +87,8 @@ final class WritableOperationsTest {
       case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE, isOnlyWritten);
       case "parent" -> 99L;
       case "readSymbolicLink" -> FileName.of("target");
+      case "extendedAttribute" ->
+          arguments[1].toString().equals("user.a") ? new byte[] {1, 2} : null;
       case "extendedAttributes" -> Map.of(FileName.of("user.a"), new byte[] {1, 2});
       case "statistics" -> new StoreStatistics(4096, 4096, 10, 5, 4, 3, 2, 255);
       case "write" -> ((ByteBuffer) arguments[3]).remaining();
@@ -366,6 +368,9 @@ final class WritableOperationsTest {
     owner = 1001;
     assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
     mode = 0104755;
+    assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
+    assertThat(calls).hasSize(1);
+    mode = 0102745;
     assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
     assertThat(calls).hasSize(1);
   }

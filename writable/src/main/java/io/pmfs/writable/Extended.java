@@ -145,7 +145,7 @@ final class Extended {
   }
 
   /** Access control lists are not among them: the mount could not apply them. */
-  private static void checkName(String name) throws FsException {
+  static void checkName(String name) throws FsException {
     for (String space : SPACES) {
       if (name.equals(space)) {
         throw new FsException(Errno.EINVAL, name);

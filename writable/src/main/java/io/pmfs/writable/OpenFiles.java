@@ -99,7 +99,7 @@ final class OpenFiles {
                   update.result(caller.unique(), inode.number());
                   return inode;
                 });
-        return openedNew(created, flags);
+        return openedNew(created, flags, caller);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST || (flags & OutputCalls.O_EXCL) != 0) {
           throw e;
@@ -146,7 +146,7 @@ final class OpenFiles {
       update.commit();
       created = inode;
     }
-    return openedNew(created, flags);
+    return openedNew(created, flags, caller);
   }
 
   Opened open(long number, int flags, Caller caller) throws FsException {
@@ -159,6 +159,7 @@ final class OpenFiles {
       file.lock.writeLock().lock();
       try {
         truncate(file, 0, caller.uid() != 0, caller);
+        announceAtOnce(file, flags, caller);
         return opened(state.inode(number), flags);
       } finally {
         file.lock.writeLock().unlock();
@@ -168,12 +169,20 @@ final class OpenFiles {
     return opened(inode, flags);
   }
 
+  /** A file that was opened only to be read may be closed without a request. */
+  private void announceAtOnce(LiveFile file, int flags, Caller caller) throws FsException {
+    if ((flags & ACCESS_MODE) == OutputCalls.O_RDONLY && file.writers.get() == 0) {
+      contents.announce(file, caller);
+    }
+  }
+
   /** A file that this process has just made is empty: its data file need not be asked. */
-  private Opened openedNew(Inode inode, int flags) throws FsException {
+  private Opened openedNew(Inode inode, int flags, Caller caller) throws FsException {
     LiveFile file = live.acquire(inode.number());
     file.lock.writeLock().lock();
     try {
       contents.beginNew(file, inode);
+      announceAtOnce(file, flags, caller);
       return opened(inode, flags, (flags & ACCESS_MODE) == OutputCalls.O_WRONLY);
     } finally {
       file.lock.writeLock().unlock();
@@ -429,8 +438,8 @@ final class OpenFiles {
         number,
         file -> {
           truncate(file, size, wanted.clearSetId(), caller);
-          if (!isOpen && file.users == 1) {
-            // truncate(2): no close follows.
+          if (!isOpen && file.writers.get() == 0) {
+            // truncate(2): no close of a writer follows.
             contents.announce(file, caller);
           }
           return file;

@@ -169,6 +169,14 @@ public interface WritableFileSystem extends AutoCloseable {
   // ---- attributes
 
   /**
+   * One extended attribute, or null; EOPNOTSUPP if its name is in none of the name spaces that a
+   * mount has.
+   */
+  default byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
+    return extendedAttributes(inode).get(name);
+  }
+
+  /**
    * What {@link #setAttributes} changes; null stays as it is. Times are those of the call unless
    * given; a change of size by a handle that was opened for writing has that handle, else 0.
    */

@@ -329,6 +329,12 @@ public final class WritableMount implements WritableFileSystem {
   }
 
   @Override
+  public byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
+    Extended.checkName(name.toString());
+    return extendedAttributes(inode).get(name);
+  }
+
+  @Override
   public StoreStatistics statistics() throws FsException {
     return io(tree::statistics);
   }

@@ -147,6 +147,38 @@ class WritableMountTest {
   }
 
   @Test
+  void truncate_whileAReaderHasTheFile_reachesTheSource() throws Exception {
+    driver.put("a", "content");
+    Opened reader = driver.mount().open(driver.node("a").inode(), 0, driver.caller());
+    driver.truncate("a", 3);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 con");
+    driver.mount().release(reader.node().inode(), reader.handle());
+  }
+
+  @Test
+  void open_toReadWithTruncation_reachesTheSourceWithoutAFlush() throws Exception {
+    driver.put("a", "content");
+    Opened reader =
+        driver.mount().open(driver.node("a").inode(), OutputCalls.O_TRUNC, driver.caller());
+    driver.mount().release(reader.node().inode(), reader.handle());
+    Opened made = driver.mount().create(1, Driver.name("b"), 0644, 0, driver.caller());
+    driver.mount().release(made.node().inode(), made.handle());
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 ").containsEntry("b", "file 644 ");
+  }
+
+  @Test
+  void extendedAttribute_inAnUnknownNameSpace_isNotSupported() throws Exception {
+    driver.put("a", "");
+    long inode = driver.node("a").inode();
+    assertThatThrownBy(() -> driver.mount().extendedAttribute(inode, Driver.name("system.x")))
+        .isInstanceOfSatisfying(
+            FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EOPNOTSUPP));
+    assertThat(driver.mount().extendedAttribute(inode, Driver.name("user.x"))).isNull();
+  }
+
+  @Test
   void name_madeByOthers_isKept() throws Exception {
     driver.put("a", "ours");
     seed("a", "theirs");
