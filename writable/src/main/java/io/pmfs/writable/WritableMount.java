@@ -4,7 +4,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.metadata.TableStore;
-import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
@@ -15,8 +14,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.InstantSource;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -36,7 +33,6 @@ public final class WritableMount implements WritableFileSystem {
   /** Another one after each start of the machine (random(4)). */
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
-  private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
   private static final int ID_SIZE = 8;
   private static final int MILLIS = 1000;
@@ -46,8 +42,10 @@ public final class WritableMount implements WritableFileSystem {
   private final LocalFiles local;
   private final Nodes nodes;
   private final Names names;
+  private final Renames renames;
   private final LiveFiles live;
   private final Contents contents;
+  private final FileData data;
   private final OpenFiles openFiles;
   private final Rights rights;
   private final Extended extended;
@@ -58,6 +56,7 @@ public final class WritableMount implements WritableFileSystem {
   private final Conflicts conflicts;
   private final Room room;
   private final Drain drain;
+  private final Sessions sessions;
   private final boolean syncsAtSource;
 
   private WritableMount(
@@ -79,15 +78,17 @@ public final class WritableMount implements WritableFileSystem {
     room.use(live);
     nodes = new Nodes(state, tree, live, contents);
     names = new Names(state, nodes, tree, live, contents, clock);
+    renames = new Renames(state, names, nodes, tree, clock);
     rights = new Rights(state, nodes, live, local, contents, calls, clock);
-    openFiles =
-        new OpenFiles(state, nodes, names, live, contents, room, rights, untold, calls, clock);
+    data = new FileData(state, nodes, live, contents, rights, calls, clock);
+    openFiles = new OpenFiles(state, nodes, names, live, contents, room, data, untold, clock);
     Homes homes = new Homes(state);
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
     copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
     committer = new Committer(state, step, copies, room, extended, waiting);
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
+    sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain);
   }
 
   /**
@@ -120,7 +121,7 @@ public final class WritableMount implements WritableFileSystem {
             settings.memoryBytes());
     try {
       WritableMount mount = new WritableMount(new State(store), settings, calls, clock);
-      mount.begin(settings, bootId.getBytes(StandardCharsets.UTF_8));
+      mount.sessions.begin(settings, bootId.getBytes(StandardCharsets.UTF_8));
       return mount;
     } catch (FsException | RuntimeException e) {
       store.close();
@@ -140,109 +141,6 @@ public final class WritableMount implements WritableFileSystem {
       update.commit();
       return id;
     }
-  }
-
-  private void begin(WritableSettings settings, byte[] bootId) throws FsException {
-    room.begin();
-    forgetUnsynced(bootId);
-    if (state.beginSession(settings.session().toString(), settings.resumed())) {
-      endSession();
-    }
-    state.scan(
-        Tables.CONFLICTS,
-        new byte[0],
-        (key, value) -> {
-          Decoder in = new Decoder(value);
-          conflicts.restore(in.name().toString(), in.name().toString(), in.number() != 0);
-          return true;
-        });
-    long committed = state.committed();
-    if (state.head() > committed) {
-      log.info("{} changes wait for the source", state.head() - committed);
-    }
-    countWaiting(state.head());
-    long end = state.firstNumber();
-    finishStep();
-    drain.start();
-    DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
-  }
-
-  /** Trusts data files only for as long as the machine runs, except those that were synced. */
-  private void forgetUnsynced(byte[] bootId) throws FsException {
-    if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
-      return;
-    }
-    room.evictAll();
-    try (State.Held held = state.hold()) {
-      State.Update update = state.update();
-      update.put(Tables.FACTS, BOOT, bootId);
-      update.commit();
-    }
-  }
-
-  @Override
-  public void endSession() throws FsException {
-    run(
-        () -> {
-          for (long number : numbers(Tables.NAMELESS)) {
-            names.forget(number);
-          }
-          for (long number : numbers(Tables.WRITING)) {
-            drain.close(number);
-          }
-        });
-  }
-
-  /** A former process may have made a step at the source that the tables do not have yet. */
-  private void finishStep() {
-    try {
-      Change next = state.change(state.committed() + 1);
-      if (next != null && committer.isPerhapsMade(next)) {
-        drain.attempt();
-      }
-    } catch (FsException e) {
-      log.info("the source has not taken the next change yet: {}", e.getMessage());
-    }
-  }
-
-  private void countRoom(long end) {
-    try {
-      local.count(end, this::isKnownData);
-    } catch (FsException | RuntimeException e) {
-      log.warn("counting the room of data files: {}", e.getMessage());
-    }
-  }
-
-  /** Data files that may be removed are counted until they are. */
-  private boolean isKnownData(long number, long generation) throws FsException {
-    return state.data(number, generation) != null
-        || state.get(Tables.COPYING, Tables.key(number, generation)) != null
-        || room.isGarbage(number, generation);
-  }
-
-  private List<Long> numbers(TableStore.Table table) throws FsException {
-    List<Long> found = new ArrayList<>();
-    state.scan(
-        table,
-        new byte[0],
-        (key, value) -> {
-          found.add(Tables.first(key));
-          return true;
-        });
-    return found;
-  }
-
-  private void countWaiting(long head) throws FsException {
-    state.scan(
-        Tables.JOURNAL,
-        Tables.key(state.committed() + 1),
-        (key, value) -> {
-          Change change = Change.decode(Tables.first(key), value);
-          if (change.kind() == Change.Kind.CONTENT) {
-            waiting.add(change.size());
-          }
-          return change.sequence() < head;
-        });
   }
 
   // ---- reading
@@ -377,7 +275,7 @@ public final class WritableMount implements WritableFileSystem {
   public void rename(
       long directory, FileName name, long newDirectory, FileName newName, int flags, Caller caller)
       throws FsException {
-    run(() -> names.rename(directory, name, newDirectory, newName, flags, caller));
+    run(() -> renames.rename(directory, name, newDirectory, newName, flags, caller));
   }
 
   // ---- open files
@@ -402,7 +300,7 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void read(long inode, long handle, long offset, int size, ReadSink sink)
       throws FsException {
-    run(() -> openFiles.read(inode, offset, size, sink));
+    run(() -> data.read(inode, offset, size, sink));
   }
 
   @Override
@@ -415,7 +313,9 @@ public final class WritableMount implements WritableFileSystem {
       boolean clearSetId,
       Caller caller)
       throws FsException {
-    return io(() -> openFiles.write(inode, handle, offset, bytes, append, clearSetId, caller));
+    return io(
+        () ->
+            data.write(inode, openFiles.origin(handle), offset, bytes, append, clearSetId, caller));
   }
 
   @Override
@@ -465,7 +365,7 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
-    run(() -> openFiles.allocate(inode, mode, offset, length, caller));
+    run(() -> data.allocate(inode, mode, offset, length, caller));
   }
 
   @Override
@@ -480,12 +380,14 @@ public final class WritableMount implements WritableFileSystem {
       Caller caller)
       throws FsException {
     return io(
-        () -> openFiles.copyRange(inode, offset, toInode, toHandle, toOffset, length, caller));
+        () ->
+            data.copyRange(
+                inode, offset, toInode, openFiles.origin(toHandle), toOffset, length, caller));
   }
 
   @Override
   public long seek(long inode, long handle, long offset, int whence) throws FsException {
-    return io(() -> openFiles.seek(inode, offset, whence));
+    return io(() -> data.seek(inode, offset, whence));
   }
 
   // ---- attributes
@@ -493,7 +395,7 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public Node setAttributes(long inode, NewAttributes attributes, Caller caller)
       throws FsException {
-    return io(() -> openFiles.setAttributes(inode, attributes, caller));
+    return io(() -> data.setAttributes(inode, attributes, caller));
   }
 
   @Override
@@ -514,6 +416,11 @@ public final class WritableMount implements WritableFileSystem {
     } catch (FsException | NamespaceException e) {
       log.warn("forgetting inode {}: {}", inode, e.getMessage());
     }
+  }
+
+  @Override
+  public void endSession() throws FsException {
+    run(sessions::end);
   }
 
   // ---- the way to the source

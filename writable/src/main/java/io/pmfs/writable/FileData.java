@@ -1,0 +1,428 @@
+package io.pmfs.writable;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.time.InstantSource;
+
+/**
+ * What files contain: reads, writes and changes of size, by any handle. A handle of a former
+ * process may repeat what that process did. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class FileData {
+  private static final long MAX_SIZE = Long.MAX_VALUE - 4096;
+
+  private final State state;
+  private final Nodes nodes;
+  private final LiveFiles live;
+  private final Contents contents;
+  private final Rights rights;
+  private final OutputCalls calls;
+  private final InstantSource clock;
+
+  FileData(
+      State state,
+      Nodes nodes,
+      LiveFiles live,
+      Contents contents,
+      Rights rights,
+      OutputCalls calls,
+      InstantSource clock) {
+    this.state = state;
+    this.nodes = nodes;
+    this.live = live;
+    this.contents = contents;
+    this.rights = rights;
+    this.calls = calls;
+    this.clock = clock;
+  }
+
+  // ---- reading
+
+  void read(long number, long offset, int size, ReadSink sink) throws FsException {
+    LiveFile file = live.acquire(number);
+    try {
+      Inode inode = nodes.find(number);
+      if (!inode.isRegular()) {
+        throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "inode " + number);
+      }
+      if (!readIfReady(file, offset, size, sink)) {
+        file.lock.writeLock().lock();
+        try {
+          inode = state.inode(number);
+          prepareRead(file, inode);
+          readFrom(file, inode, offset, size, sink);
+        } finally {
+          file.lock.writeLock().unlock();
+        }
+      }
+    } finally {
+      live.release(file);
+    }
+  }
+
+  /** Reads if what is to be read is open already, beside other readers. */
+  private boolean readIfReady(LiveFile file, long offset, int size, ReadSink sink)
+      throws FsException {
+    file.lock.readLock().lock();
+    try {
+      Inode inode = state.inode(file.number);
+      if (!isReady(file, inode)) {
+        return false;
+      }
+      readFrom(file, inode, offset, size, sink);
+      return true;
+    } finally {
+      file.lock.readLock().unlock();
+    }
+  }
+
+  private static boolean isReady(LiveFile file, Inode inode) {
+    if (inode.generation() != 0) {
+      return file.generation == inode.generation()
+          && file.file >= 0
+          && (!inode.is(Inode.WRITING) || file.size >= 0);
+    }
+    Stat seen = inode.seen();
+    Stat open = file.sourceStat;
+    return file.generation == 0
+        && file.source >= 0
+        && open != null
+        && (seen == null || open.isSameFile(seen));
+  }
+
+  private void prepareRead(LiveFile file, Inode inode) throws FsException {
+    contents.load(file, inode);
+    if (inode.generation() == 0 && inode.hasHome()) {
+      contents.openSource(file, inode);
+    }
+  }
+
+  private void readFrom(LiveFile file, Inode inode, long offset, int size, ReadSink sink)
+      throws FsException {
+    long end = Contents.size(file, inode);
+    int wanted = (int) Math.min(size, Math.max(0, end - offset));
+    int from = inode.generation() != 0 ? file.file : file.source;
+    ByteBuffer buffer = sink.buffer(wanted);
+    int count = 0;
+    if (wanted > 0 && from >= 0) {
+      buffer.position(0).limit(wanted);
+      count = calls.read(from, buffer, offset);
+    }
+    buffer.position(0).limit(count);
+    sink.expect(count);
+    if (count > 0) {
+      try {
+        sink.accept(new ReadResult.Bytes(buffer));
+      } catch (IOException e) {
+        throw new FsException(Errno.EIO, "answering a read", e);
+      }
+    }
+  }
+
+  // ---- writing
+
+  int write(
+      long number,
+      OpenFiles.Origin origin,
+      long offset,
+      ByteBuffer bytes,
+      boolean append,
+      boolean clearSetId,
+      Caller caller)
+      throws FsException {
+    int length = bytes.remaining();
+    if (length == 0) {
+      return 0;
+    }
+    nodes.find(number);
+    LiveFile file = live.acquire(number);
+    file.lock.writeLock().lock();
+    try {
+      long at = offset;
+      if (append) {
+        Inode inode = state.inode(number);
+        contents.load(file, inode);
+        at = Contents.size(file, inode);
+        if (origin.isFormer() && isWritten(file, inode, offset, bytes, at)) {
+          return length; // A former process did it, and died before it could say so.
+        }
+      }
+      if (at < 0 || at > MAX_SIZE - length) {
+        throw new FsException(Errno.EFBIG, "inode " + number);
+      }
+      Inode inode = contents.prepare(file, at, Long.MAX_VALUE);
+      if (origin.isOnlyWritten() && inode.is(Inode.XATTRS)) {
+        contents.dropCapabilities(number, caller);
+      }
+      boolean grows = at == file.size;
+      put(file, bytes, at);
+      file.onlyGrew &= grows;
+      file.size = Math.max(file.size, at + length);
+      file.blocks = Math.max(file.blocks, 8 * ((file.countedBytes + length + 4095) / 4096));
+      Instant now = clock.instant();
+      file.modified = now;
+      file.changed = now;
+      contents.written(file, length);
+      if (clearSetId) {
+        rights.clearSetId(inode, caller);
+      }
+      return length;
+    } finally {
+      file.lock.writeLock().unlock();
+      live.release(file);
+    }
+  }
+
+  private void put(LiveFile file, ByteBuffer bytes, long offset) throws FsException {
+    contents.makeRoom(file, bytes.remaining());
+    int start = bytes.position();
+    while (true) {
+      try {
+        calls.write(file.file, bytes, offset);
+        return;
+      } catch (FsException e) {
+        if (!contents.makeRoomAfter(file, e)) {
+          throw e;
+        }
+        bytes.position(start);
+      }
+    }
+  }
+
+  private boolean isWritten(LiveFile file, Inode inode, long offset, ByteBuffer bytes, long size)
+      throws FsException {
+    int length = bytes.remaining();
+    if (inode.generation() == 0 || offset < 0 || offset + length != size) {
+      return false;
+    }
+    ByteBuffer there = ByteBuffer.allocateDirect(length);
+    int count = calls.read(file.file, there, offset);
+    return count == length && there.flip().equals(bytes);
+  }
+
+  /** Sets the size. The caller holds the file's lock. */
+  void truncate(LiveFile file, long size, boolean clearSetId, Caller caller) throws FsException {
+    if (size < 0 || size > MAX_SIZE) {
+      throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
+    }
+    Inode inode = state.inode(file.number);
+    contents.load(file, inode);
+    long before = Contents.size(file, inode);
+    Inode prepared = contents.prepare(file, Math.min(size, before), size);
+    if (size != before || file.size != size) {
+      calls.truncate(file.file, size);
+      file.size = size;
+      file.onlyGrew = false;
+      contents.recount(file);
+    }
+    Instant now = clock.instant();
+    file.modified = now;
+    file.changed = now;
+    if (clearSetId) {
+      rights.clearSetId(prepared, caller);
+    }
+    if (caller.unique() != 0) {
+      try (State.Held held = state.hold()) {
+        State.Update update = state.update();
+        update.result(caller.unique(), file.number);
+        update.commit();
+      }
+    }
+  }
+
+  /** Sets the size, if that is wanted, and then everything else. */
+  Node setAttributes(long number, NewAttributes wanted, Caller caller) throws FsException {
+    nodes.find(number);
+    Long size = wanted.size();
+    if (size != null) {
+      resize(number, size, wanted, caller);
+      boolean isAll =
+          wanted.mode() == null
+              && wanted.uid() == null
+              && wanted.gid() == null
+              && wanted.accessTime() == null
+              && wanted.modificationTime() == null;
+      if (isAll) {
+        return nodes.shown(state.inode(number));
+      }
+    }
+    return rights.change(number, wanted, caller);
+  }
+
+  private void resize(long number, long size, NewAttributes wanted, Caller caller)
+      throws FsException {
+    Inode inode = state.inode(number);
+    if (!inode.isRegular()) {
+      throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "inode " + number);
+    }
+    if (state.result(caller.unique()) != null) {
+      return;
+    }
+    boolean isOpen = wanted.handle() != 0;
+    live.exclusively(
+        number,
+        file -> {
+          truncate(file, size, wanted.clearSetId(), caller);
+          if (!isOpen && file.writers.get() == 0) {
+            // truncate(2): no close of a writer follows.
+            contents.announce(file, caller);
+          }
+          return file;
+        });
+  }
+
+  void allocate(long number, int mode, long offset, long length, Caller caller) throws FsException {
+    int known =
+        OutputCalls.FALLOC_KEEP_SIZE
+            | OutputCalls.FALLOC_PUNCH_HOLE
+            | OutputCalls.FALLOC_ZERO_RANGE;
+    boolean punches = (mode & OutputCalls.FALLOC_PUNCH_HOLE) != 0;
+    boolean zeroes = (mode & OutputCalls.FALLOC_ZERO_RANGE) != 0;
+    boolean keeps = (mode & OutputCalls.FALLOC_KEEP_SIZE) != 0;
+    if ((mode & ~known) != 0 || (punches && (zeroes || !keeps))) {
+      throw new FsException(Errno.EOPNOTSUPP, "fallocate mode " + mode);
+    }
+    if (offset < 0 || length <= 0) {
+      throw new FsException(Errno.EINVAL, "fallocate of " + length + " bytes");
+    }
+    if (offset > MAX_SIZE - length) {
+      throw new FsException(Errno.EFBIG, "fallocate up to " + (offset + length));
+    }
+    live.exclusively(
+        number,
+        file -> {
+          long low = punches || zeroes ? offset : Long.MAX_VALUE;
+          Inode inode = contents.prepare(file, Math.min(low, sizeOf(file)), Long.MAX_VALUE);
+          if (!punches) {
+            contents.makeRoom(file, length);
+          }
+          calls.allocate(file.file, mode, offset, length);
+          contents.recount(file);
+          if (!keeps && offset + length > file.size) {
+            file.size = offset + length;
+          }
+          file.onlyGrew = false;
+          Instant now = clock.instant();
+          file.modified = now;
+          file.changed = now;
+          if (caller.uid() != 0) {
+            rights.clearSetId(inode, caller);
+          }
+          return inode;
+        });
+  }
+
+  private long sizeOf(LiveFile file) throws FsException {
+    Inode inode = state.inode(file.number);
+    contents.load(file, inode);
+    return Contents.size(file, inode);
+  }
+
+  long copyRange(
+      long number,
+      long offset,
+      long toNumber,
+      OpenFiles.Origin origin,
+      long toOffset,
+      long length,
+      Caller caller)
+      throws FsException {
+    if (offset < 0 || toOffset < 0 || length < 0) {
+      throw new FsException(Errno.EINVAL, "copying " + length + " bytes");
+    }
+    if (number == toNumber && offset < toOffset + length && toOffset < offset + length) {
+      throw new FsException(Errno.EINVAL, "the ranges overlap");
+    }
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      return copyRange(number, offset, toNumber, origin, toOffset, length, buffer, caller);
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
+  private long copyRange(
+      long number,
+      long offset,
+      long toNumber,
+      OpenFiles.Origin origin,
+      long toOffset,
+      long length,
+      ByteBuffer buffer,
+      Caller caller)
+      throws FsException {
+    long done = 0;
+    Piece piece = new Piece(buffer);
+    while (done < length) {
+      int wanted = (int) Math.min(buffer.capacity(), length - done);
+      read(number, offset + done, wanted, piece);
+      int count = piece.filled();
+      if (count == 0) {
+        break;
+      }
+      write(toNumber, origin, toOffset + done, piece.bytes(), false, caller.uid() != 0, caller);
+      done += count;
+    }
+    return done;
+  }
+
+  /** Receives a piece of a file in a buffer. */
+  private static final class Piece implements ReadSink {
+    private final ByteBuffer buffer;
+    private int filled;
+
+    Piece(ByteBuffer buffer) {
+      this.buffer = buffer;
+    }
+
+    @Override
+    public void expect(int size) {
+      filled = size;
+    }
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      return buffer.clear();
+    }
+
+    @Override
+    public void accept(ReadResult piece) {
+      filled = piece.size();
+    }
+
+    int filled() {
+      return filled;
+    }
+
+    ByteBuffer bytes() {
+      return buffer.duplicate().position(0).limit(filled);
+    }
+  }
+
+  long seek(long number, long offset, int whence) throws FsException {
+    return live.exclusively(
+        number,
+        file -> {
+          Inode inode = nodes.find(number);
+          prepareRead(file, inode);
+          long size = Contents.size(file, inode);
+          if (offset < 0 || offset >= size) {
+            throw new FsException(Errno.ENXIO, "offset " + offset);
+          }
+          int from = inode.generation() != 0 ? file.file : file.source;
+          if (from < 0) {
+            return whence == OutputCalls.SEEK_HOLE ? offset : size;
+          }
+          return Math.min(size, calls.seek(from, offset, whence));
+        });
+  }
+}

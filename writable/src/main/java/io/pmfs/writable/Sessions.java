@@ -1,0 +1,151 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.TableStore;
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.FsException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The beginning and the end of the kernel's sessions with a writable mount. Used by one thread
+ * while nothing else uses the mount.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Sessions {
+  private static final Logger log = LoggerFactory.getLogger(Sessions.class);
+
+  private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
+
+  private final State state;
+  private final Names names;
+  private final Room room;
+  private final LocalFiles local;
+  private final Waiting waiting;
+  private final Conflicts conflicts;
+  private final Committer committer;
+  private final Drain drain;
+
+  Sessions(
+      State state,
+      Names names,
+      Room room,
+      LocalFiles local,
+      Waiting waiting,
+      Conflicts conflicts,
+      Committer committer,
+      Drain drain) {
+    this.state = state;
+    this.names = names;
+    this.room = room;
+    this.local = local;
+    this.waiting = waiting;
+    this.conflicts = conflicts;
+    this.committer = committer;
+    this.drain = drain;
+  }
+
+  /** Continues what a former process, or a former mount, left; then the source gets it. */
+  void begin(WritableSettings settings, byte[] bootId) throws FsException {
+    room.begin();
+    forgetUnsynced(bootId);
+    if (state.beginSession(settings.session().toString(), settings.resumed())) {
+      end();
+    }
+    state.scan(
+        Tables.CONFLICTS,
+        new byte[0],
+        (key, value) -> {
+          Decoder in = new Decoder(value);
+          conflicts.restore(in.name().toString(), in.name().toString(), in.number() != 0);
+          return true;
+        });
+    long committed = state.committed();
+    if (state.head() > committed) {
+      log.info("{} changes wait for the source", state.head() - committed);
+    }
+    countWaiting(state.head());
+    long end = state.firstNumber();
+    finishStep();
+    drain.start();
+    DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
+  }
+
+  /** Trusts data files only for as long as the machine runs, except those that were synced. */
+  private void forgetUnsynced(byte[] bootId) throws FsException {
+    if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
+      return;
+    }
+    room.evictAll();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.FACTS, BOOT, bootId);
+      update.commit();
+    }
+  }
+
+  /** Nothing is open any more: what was written counts as closed, what has no name goes. */
+  void end() throws FsException {
+    for (long number : numbers(Tables.NAMELESS)) {
+      names.forget(number);
+    }
+    for (long number : numbers(Tables.WRITING)) {
+      drain.close(number);
+    }
+  }
+
+  /** A former process may have made a step at the source that the tables do not have yet. */
+  private void finishStep() {
+    try {
+      Change next = state.change(state.committed() + 1);
+      if (next != null && committer.isPerhapsMade(next)) {
+        drain.attempt();
+      }
+    } catch (FsException e) {
+      log.info("the source has not taken the next change yet: {}", e.getMessage());
+    }
+  }
+
+  private void countRoom(long end) {
+    try {
+      local.count(end, this::isKnownData);
+    } catch (FsException | RuntimeException e) {
+      log.warn("counting the room of data files: {}", e.getMessage());
+    }
+  }
+
+  /** Data files that may be removed are counted until they are. */
+  private boolean isKnownData(long number, long generation) throws FsException {
+    return state.data(number, generation) != null
+        || state.get(Tables.COPYING, Tables.key(number, generation)) != null
+        || room.isGarbage(number, generation);
+  }
+
+  private List<Long> numbers(TableStore.Table table) throws FsException {
+    List<Long> found = new ArrayList<>();
+    state.scan(
+        table,
+        new byte[0],
+        (key, value) -> {
+          found.add(Tables.first(key));
+          return true;
+        });
+    return found;
+  }
+
+  private void countWaiting(long head) throws FsException {
+    state.scan(
+        Tables.JOURNAL,
+        Tables.key(state.committed() + 1),
+        (key, value) -> {
+          Change change = Change.decode(Tables.first(key), value);
+          if (change.kind() == Change.Kind.CONTENT) {
+            waiting.add(change.size());
+          }
+          return change.sequence() < head;
+        });
+  }
+}
