@@ -214,7 +214,7 @@ final class ContentStep {
     Attributes wanted = change.wanted();
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       if (((there.attributes().mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-        calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+        copies.setMode(directory, name, wanted, acting);
       }
       calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
     } catch (FsException e) {

@@ -31,6 +31,7 @@ final class Copies implements AutoCloseable {
 
   private static final int TEMPORARY_MODE = 0600;
   private static final int PERMISSIONS = 07777;
+  private static final int SET_GROUP_ID = 02000;
 
   private final State state;
   private final SourceTree tree;
@@ -291,6 +292,23 @@ final class Copies implements AutoCloseable {
     }
   }
 
+  /**
+   * Sets the mode. Linux drops the set-group-ID bit, without an error, for a user who is not in the
+   * group. A writer may be in more groups than its user, and the mount's kernel has allowed the
+   * bit: so the daemon sets it.
+   */
+  void setMode(
+      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+      throws FsException {
+    int mode = wanted.mode() & PERMISSIONS;
+    calls.chmod(directory.file(), name, mode);
+    if ((mode & SET_GROUP_ID) != 0
+        && (directory.status(name).attributes().mode() & SET_GROUP_ID) == 0) {
+      acting.close();
+      calls.chmod(directory.file(), name, mode);
+    }
+  }
+
   /** Sets owner, rights and times, in the order in which each leaves the others as they are. */
   void setAttributes(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
@@ -303,7 +321,7 @@ final class Copies implements AutoCloseable {
       there = directory.status(name).attributes();
     }
     if (((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+      setMode(directory, name, wanted, acting);
     }
     calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
   }

@@ -93,7 +93,9 @@ final class NameStep {
     }
     if (wanted.type() != FileType.SYMBOLIC_LINK
         && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      as(change, () -> calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS));
+      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        copies.setMode(directory, name, wanted, acting);
+      }
     }
   }
 
@@ -371,18 +373,25 @@ final class NameStep {
   private void setAttributesAs(
       SourceTree.Directory directory, FileName name, Change change, Stat there) throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      setAttributes(directory, name, change, there);
+      setAttributes(directory, name, change, there, acting);
       return;
     } catch (FsException e) {
       if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
         throw e;
       }
     }
-    setAttributes(directory, name, change, there);
+    try (OutputCalls.Acting daemon = () -> {}) {
+      setAttributes(directory, name, change, there, daemon);
+    }
   }
 
   private void setAttributes(
-      SourceTree.Directory directory, FileName name, Change change, Stat there) throws FsException {
+      SourceTree.Directory directory,
+      FileName name,
+      Change change,
+      Stat there,
+      OutputCalls.Acting acting)
+      throws FsException {
     Attributes wanted = change.wanted();
     int mask = change.flags();
     Attributes found = there.attributes();
@@ -392,7 +401,7 @@ final class NameStep {
     }
     boolean setsMode = (mask & (Change.MODE | Change.OWNER)) != 0;
     if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
-      calls.chmod(directory.file(), name, wanted.mode() & PERMISSIONS);
+      copies.setMode(directory, name, wanted, acting);
     }
     if ((mask & Change.TIMES) != 0) {
       calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());

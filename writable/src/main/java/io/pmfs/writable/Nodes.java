@@ -147,8 +147,9 @@ final class Nodes {
   /** The node of a name of the source; null if that must be looked up again. */
   private @Nullable Inode lookAndAdopt(long directory, FileName name, Listing listing)
       throws FsException {
+    long committed = state.committed();
     Stat stat = statusOf(directory, name, listing);
-    return stat == null ? null : adopt(directory, name, stat);
+    return stat == null ? null : adopt(directory, name, stat, committed);
   }
 
   private @Nullable Stat statusOf(long directory, FileName name, Listing listing)
@@ -167,9 +168,11 @@ final class Nodes {
   /**
    * The node of a file of the source.
    *
+   * @param committed the last change that the source had before it was looked at
    * @return null if the name was changed in the mount meanwhile
    */
-  private @Nullable Inode adopt(long directory, FileName name, Stat stat) throws FsException {
+  private @Nullable Inode adopt(long directory, FileName name, Stat stat, long committed)
+      throws FsException {
     try (State.Held held = state.hold()) {
       if (state.name(directory, name) != null) {
         return null;
@@ -180,7 +183,7 @@ final class Nodes {
       Inode next =
           known == null
               ? Inode.found(number, stat, directory, name)
-              : refreshed(update, known, stat, directory, name);
+              : refreshed(update, known, stat, directory, name, committed);
       if (!next.equals(known)) {
         update.put(next);
         dropStale(update, known, next);
@@ -232,10 +235,10 @@ final class Nodes {
   }
 
   private Inode refreshed(
-      State.Update update, Inode known, Stat stat, long directory, FileName name)
+      State.Update update, Inode known, Stat stat, long directory, FileName name, long committed)
       throws FsException {
     Inode next = known;
-    boolean isBusy = state.isBusy(known);
+    boolean isBusy = State.isBusy(known, committed);
     Stat seen = known.seen();
     if (!isBusy && (seen == null || !seen.isUnchanged(stat))) {
       next = changedAtSource(next, stat);
@@ -318,6 +321,7 @@ final class Nodes {
       return inode;
     }
     Stat stat;
+    long committed = state.committed();
     try {
       stat = tree.statusAtHome(inode);
     } catch (FsException e) {
@@ -331,7 +335,7 @@ final class Nodes {
       Stat seen = now.seen();
       boolean isElsewhere =
           now.homeParent() != inode.homeParent() || !now.homeName().equals(inode.homeName());
-      if (state.isBusy(now) || isElsewhere) {
+      if (State.isBusy(now, committed) || isElsewhere) {
         return now;
       }
       tree.markChecked(inode.number());

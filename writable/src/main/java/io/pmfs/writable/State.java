@@ -194,6 +194,14 @@ final class State implements AutoCloseable {
 
   /** Whether the source does not have all changes of a node, or others are being made. */
   boolean isBusy(Inode inode) {
+    return isBusy(inode, committed);
+  }
+
+  /**
+   * The same when the source had changes up to this one: what it showed of the node then may be
+   * older than the node.
+   */
+  static boolean isBusy(Inode inode, long committed) {
     return inode.change() > committed
         || inode.contentChange() > committed
         || inode.is(Inode.WRITING)

@@ -31,6 +31,9 @@ final class FakeCalls implements OutputCalls {
     default void before(String call, FileName name) throws FsException {}
 
     default void after(String call, FileName name) {}
+
+    /** A status was taken, and its caller does not have it yet. */
+    default void looked(FileName name) {}
   }
 
   static final class Node {
@@ -270,21 +273,24 @@ final class FakeCalls implements OutputCalls {
   @Override
   public synchronized Stat status(int directory, FileName name) throws FsException {
     Node node = child(directory, name);
-    return new Stat(
-        1,
-        node.number,
-        node.birth,
-        new Attributes(
-            node.mode,
-            node.links,
-            node.uid,
-            node.gid,
-            node.device,
-            node.content.length,
-            (node.content.length + 4095) / 4096 * 8L,
-            node.accessed,
-            node.modified,
-            node.changed));
+    Stat stat =
+        new Stat(
+            1,
+            node.number,
+            node.birth,
+            new Attributes(
+                node.mode,
+                node.links,
+                node.uid,
+                node.gid,
+                node.device,
+                node.content.length,
+                (node.content.length + 4095) / 4096 * 8L,
+                node.accessed,
+                node.modified,
+                node.changed));
+    watcher.looked(name);
+    return stat;
   }
 
   @Override
@@ -484,7 +490,9 @@ final class FakeCalls implements OutputCalls {
   public synchronized void chmod(int directory, FileName name, int mode) throws FsException {
     Node node = child(directory, name);
     before(node, "chmod", name);
-    node.mode = (node.mode & ~07777) | mode;
+    // As Linux does, without an error: the user, whose group has the same number, is not in it.
+    boolean isOutside = acting.get() != null && acting.get() != 0 && acting.get() != node.gid;
+    node.mode = (node.mode & ~07777) | (isOutside ? mode & ~02000 : mode);
     node.changed = now();
     after(node, "chmod", name);
   }

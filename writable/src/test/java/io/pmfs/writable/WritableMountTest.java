@@ -18,6 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class WritableMountTest {
   @TempDir Path directory;
@@ -176,6 +178,55 @@ class WritableMountTest {
         .isInstanceOfSatisfying(
             FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EOPNOTSUPP));
     assertThat(driver.mount().extendedAttribute(inode, Driver.name("user.x"))).isNull();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void attributes_changedAndDrainedDuringALook_stay(int look) throws Exception {
+    driver.put("a", "x");
+    driver.drainAll();
+    AtomicLong looks = new AtomicLong();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void looked(FileName name) {
+            if (name.toString().equals("a") && looks.incrementAndGet() == look) {
+              try {
+                driver.chmod("a", 0640);
+                driver.drainAll();
+              } catch (FsException e) {
+                throw new AssertionError(e);
+              }
+            }
+          }
+        });
+    assertThat(driver.node("a").attributes().mode() & 07777).isEqualTo(0640);
+    assertThat(looks.get()).isGreaterThanOrEqualTo(look);
+  }
+
+  @Test
+  void setGroupId_ofAUserWithMoreGroups_reachesTheSource() throws Exception {
+    driver.put("a", "x");
+    driver.mkdir("d");
+    for (String path : new String[] {"a", "d"}) {
+      long inode = driver.node(path).inode();
+      driver
+          .mount()
+          .setAttributes(
+              inode,
+              new WritableFileSystem.NewAttributes(null, 77, 88, null, null, null, 0, false),
+              driver.caller());
+      driver
+          .mount()
+          .setAttributes(
+              inode,
+              new WritableFileSystem.NewAttributes(02755, null, null, null, null, null, 0, false),
+              new Caller(driver.caller().unique(), 77, 77, 1));
+    }
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 2755 x")
+        .containsEntry("d", "dir 2755");
   }
 
   @Test
