@@ -45,29 +45,33 @@ final class Extended {
   }
 
   Map<FileName, byte[]> of(long number) throws FsException {
-    Inode inode = state.inode(number);
-    Map<FileName, byte[]> all = new LinkedHashMap<>();
-    if (inode.hasHome()) {
-      try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
-        all.putAll(calls.extendedAttributes(directory.file(), inode.homeName()));
-      } catch (FsException e) {
-        if (e.errno() != Errno.ENOENT) {
-          throw e;
-        }
-      }
-    }
-    if (inode.is(Inode.XATTRS)) {
-      rows(number)
-          .forEach(
-              (name, row) -> {
-                if (row.value() == null) {
-                  all.remove(name);
-                } else {
-                  all.put(name, row.value().bytes());
-                }
-              });
-    }
+    // Before the look at the source: what leaves the tables meanwhile is there then.
+    Map<FileName, Row> changed = state.inode(number).is(Inode.XATTRS) ? rows(number) : Map.of();
+    Map<FileName, byte[]> all = new LinkedHashMap<>(tree.still(() -> atSource(number)));
+    changed.forEach(
+        (name, row) -> {
+          if (row.value() == null) {
+            all.remove(name);
+          } else {
+            all.put(name, row.value().bytes());
+          }
+        });
     return all;
+  }
+
+  private Map<FileName, byte[]> atSource(long number) throws FsException {
+    Inode inode = state.inode(number);
+    if (!inode.hasHome()) {
+      return Map.of();
+    }
+    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+      return calls.extendedAttributes(directory.file(), inode.homeName());
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return Map.of();
+    }
   }
 
   private Map<FileName, Row> rows(long number) throws FsException {

@@ -523,7 +523,9 @@ final class FakeCalls implements OutputCalls {
   @Override
   public synchronized Map<FileName, byte[]> extendedAttributes(int directory, FileName name)
       throws FsException {
-    return new LinkedHashMap<>(child(directory, name).extended);
+    Map<FileName, byte[]> found = new LinkedHashMap<>(child(directory, name).extended);
+    watcher.looked(name);
+    return found;
   }
 
   @Override

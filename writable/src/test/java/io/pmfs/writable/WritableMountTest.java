@@ -205,6 +205,32 @@ class WritableMountTest {
   }
 
   @Test
+  void extendedAttribute_drainedDuringALook_isThere() throws Exception {
+    driver.put("a", "x");
+    driver.drainAll();
+    long inode = driver.node("a").inode();
+    driver
+        .mount()
+        .setExtendedAttribute(inode, Driver.name("user.x"), new byte[] {1}, 0, driver.caller());
+    AtomicLong looks = new AtomicLong();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void looked(FileName name) {
+            if (looks.incrementAndGet() == 1) {
+              try {
+                driver.drainAll();
+              } catch (FsException e) {
+                throw new AssertionError(e);
+              }
+            }
+          }
+        });
+    assertThat(driver.mount().extendedAttributes(inode)).containsKey(Driver.name("user.x"));
+    assertThat(looks.get()).isPositive();
+  }
+
+  @Test
   void setGroupId_ofAUserWithMoreGroups_reachesTheSource() throws Exception {
     driver.put("a", "x");
     driver.mkdir("d");
