@@ -287,8 +287,7 @@ final class WritableIT {
       assertThat(status.out() + status.err()).doesNotContain("refused by the source");
 
       Command.run("rm", state.resolve("fill").toString()).expect(0);
-      // The state is opened again some time after the disk has room.
-      pmfs.run("umount", "--timeout", "60s", mount.mountpoint().toString()).expect(0);
+      pmfs.run("umount", mount.mountpoint().toString()).expect(0);
       mount.ended();
     }
     assertThat(read(source.resolve("open"))).isEqualTo("open\n");

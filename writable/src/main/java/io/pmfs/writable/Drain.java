@@ -28,6 +28,10 @@ final class Drain implements AutoCloseable {
   private static final long IDLE_MILLIS = 1000;
   private static final long CLOSE_MILLIS = 5000;
   private static final long WAIT_MILLIS = 200;
+
+  /** Longer than the pause of {@link io.pmfs.metadata.TableStore} after a failure. */
+  private static final long REOPEN_MILLIS = 1500;
+
   private static final int TOLD = 100;
   private static final int SCANNED = 10_000;
 
@@ -249,16 +253,26 @@ final class Drain implements AutoCloseable {
     }
   }
 
+  private boolean tryCloseLeft() {
+    try {
+      closeLeft();
+      return true;
+    } catch (FsException e) {
+      log.debug("files that are not closed: {}", e.getMessage());
+      return false;
+    }
+  }
+
   // ---- waiting for the source
 
   boolean drain(long timeoutMillis) throws InterruptedException {
-    try {
-      closeLeft();
-    } catch (FsException e) {
-      log.debug("files that are not closed: {}", e.getMessage());
+    long begin = System.nanoTime();
+    if (!tryCloseLeft()) {
+      // A state that failed is opened again after a pause.
+      Thread.sleep(Math.max(0, Math.min(timeoutMillis, REOPEN_MILLIS)));
+      tryCloseLeft();
     }
     long until = state.head();
-    long begin = System.nanoTime();
     long refusedBefore = refusals.get();
     isHurried = true;
     while (state.committed() < until) {
@@ -351,6 +365,12 @@ final class Drain implements AutoCloseable {
           break;
         }
         paths.add(path(change));
+      }
+      for (long number : unclosed) {
+        Inode inode = state.find(number);
+        if (paths.size() < most && inode != null) {
+          paths.add(step.path(inode.parent(), inode.name()));
+        }
       }
       for (LiveFile file : live.all()) {
         try {

@@ -439,7 +439,7 @@ public final class WritableMount implements WritableFileSystem {
     return new DrainStatus(
         waiting.bytes(),
         waiting.files() + drain.unclosedCount(),
-        state.head() - state.committed(),
+        state.head() - state.committed() + drain.unclosedCount(),
         drain.oldestMillis() / MILLIS,
         pace.totalBytes(),
         committer.madeCount(),
