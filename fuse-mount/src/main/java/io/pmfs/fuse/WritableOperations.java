@@ -306,11 +306,10 @@ final class WritableOperations implements RequestHandler {
 
   /** Emptying a file drops the bits, also if the open itself did not. */
   private void clearSetId(long inode, long handle, KernelRequest request) throws FsException {
-    Caller caller = caller(request);
     fileSystem.setAttributes(
         inode,
         new WritableFileSystem.NewAttributes(null, null, null, 0L, null, null, handle, true),
-        new Caller(0, caller.uid(), caller.gid(), caller.pid()));
+        caller(request).unasked());
   }
 
   private void create(KernelRequest request, KernelReply reply) throws FsException {

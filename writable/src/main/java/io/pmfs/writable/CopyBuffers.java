@@ -4,21 +4,22 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.ArrayBlockingQueue;
 
 /** Direct memory for copying, kept for the next copy. Safe for use by many threads. */
-final class CopyBuffers {
-  static final int BYTES = 1 << 20;
+public final class CopyBuffers {
+  public static final int BYTES = 1 << 20;
   private static final int KEPT = 8;
 
   private static final ArrayBlockingQueue<ByteBuffer> FREE = new ArrayBlockingQueue<>(KEPT);
 
   private CopyBuffers() {}
 
-  static ByteBuffer take() {
+  /** A buffer of {@link #BYTES}. */
+  public static ByteBuffer take() {
     ByteBuffer free = FREE.poll();
     return free == null ? ByteBuffer.allocateDirect(BYTES) : free.clear();
   }
 
   /** Takes back a buffer; the caller uses it no more. */
-  static void give(ByteBuffer buffer) {
+  public static void give(ByteBuffer buffer) {
     FREE.offer(buffer);
   }
 }

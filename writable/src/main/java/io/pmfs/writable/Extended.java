@@ -144,7 +144,7 @@ final class Extended {
   /** Takes the capabilities of a program that were set and are not at the source yet. */
   void dropCapabilities(long number, Caller caller) throws FsException {
     if (changed(number).containsKey(CAPABILITIES)) {
-      set(number, CAPABILITIES, null, 0, new Caller(0, caller.uid(), caller.gid(), caller.pid()));
+      set(number, CAPABILITIES, null, 0, caller.unasked());
     }
   }
 

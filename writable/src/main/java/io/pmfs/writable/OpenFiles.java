@@ -38,8 +38,13 @@ final class OpenFiles {
   private final AtomicLong nextHandle;
   private final long firstHandle;
 
-  /** The files of this process's handles, each a use of the file. */
-  private final Map<Long, LiveFile> handles = new ConcurrentHashMap<>();
+  private final Writers writers = new Writers();
+
+  /** The handles of this process, each a use of a file. */
+  private final Map<Long, Handle> handles = new ConcurrentHashMap<>();
+
+  /** An open file, and the node that opened it. */
+  private record Handle(LiveFile file, int node) {}
 
   OpenFiles(
       State state,
@@ -72,7 +77,7 @@ final class OpenFiles {
     Nodes.checkName(name);
     Long before = state.result(caller.unique());
     if (before != null) {
-      return opened(state.inode(before), flags);
+      return opened(state.inode(before), flags, caller);
     }
     while (true) {
       try {
@@ -113,7 +118,7 @@ final class OpenFiles {
   Opened createUnnamed(long directory, int mode, int flags, Caller caller) throws FsException {
     Long before = state.result(caller.unique());
     if (before != null) {
-      return opened(state.inode(before), flags);
+      return opened(state.inode(before), flags, caller);
     }
     nodes.directory(directory);
     Inode created;
@@ -143,18 +148,22 @@ final class OpenFiles {
       throw new FsException(Errno.EISDIR, "inode " + number);
     }
     if ((flags & OutputCalls.O_TRUNC) != 0 && state.result(caller.unique()) == null) {
+      writers.await(number, caller.node());
       LiveFile file = live.acquire(number);
       file.lock.writeLock().lock();
       try {
         data.truncate(file, 0, caller.uid() != 0, caller);
         announceAtOnce(file, flags, caller);
-        return opened(state.inode(number), flags);
+        return opened(state.inode(number), flags, caller);
       } finally {
         file.lock.writeLock().unlock();
         live.release(file);
       }
     }
-    return opened(inode, flags);
+    if ((flags & ACCESS_MODE) != 0) {
+      writers.await(number, caller.node());
+    }
+    return opened(inode, flags, caller);
   }
 
   /** A file that was opened only to be read may be closed without a request. */
@@ -171,28 +180,37 @@ final class OpenFiles {
     try {
       contents.beginNew(file, inode);
       announceAtOnce(file, flags, caller);
-      return opened(inode, flags, (flags & ACCESS_MODE) == OutputCalls.O_WRONLY);
+      return opened(inode, flags, (flags & ACCESS_MODE) == OutputCalls.O_WRONLY, caller);
     } finally {
       file.lock.writeLock().unlock();
       live.release(file);
     }
   }
 
-  private Opened opened(Inode inode, int flags) throws FsException {
-    return opened(inode, flags, false);
+  private Opened opened(Inode inode, int flags, Caller caller) throws FsException {
+    return opened(inode, flags, false, caller);
   }
 
-  private Opened opened(Inode inode, int flags, boolean isOnlyWritten) throws FsException {
+  private Opened opened(Inode inode, int flags, boolean isOnlyWritten, Caller caller)
+      throws FsException {
     int bits = (flags & OutputCalls.O_APPEND) != 0 ? APPENDS : 0;
     bits |= (flags & ACCESS_MODE) != 0 ? WRITES : 0;
     bits |= isOnlyWritten ? ONLY_WRITES : 0;
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
-    LiveFile file = live.acquire(inode.number());
-    handles.put(handle, file);
-    if ((bits & WRITES) != 0) {
+    keep(inode.number(), handle, caller.node());
+    return new Opened(nodes.shown(inode), handle, isOnlyWritten);
+  }
+
+  private void keep(long number, long handle, int node) throws FsException {
+    boolean isWriter = (handle & WRITES) != 0;
+    if (isWriter) {
+      writers.begin(number, node);
+    }
+    LiveFile file = live.acquire(number);
+    handles.put(handle, new Handle(file, node));
+    if (isWriter) {
       file.writers.incrementAndGet();
     }
-    return new Opened(nodes.shown(inode), handle, isOnlyWritten);
   }
 
   /**
@@ -240,11 +258,13 @@ final class OpenFiles {
 
   /** The kernel says so some time after close(2), when others may be writing again. */
   void release(long number, long handle) throws FsException {
-    LiveFile file = handles.remove(handle);
+    Handle open = handles.remove(handle);
+    LiveFile file = open == null ? null : open.file();
     try {
       if ((handle & WRITES) != 0) {
-        if (file != null) {
-          file.writers.decrementAndGet();
+        if (open != null) {
+          writers.end(number, open.node());
+          open.file().writers.decrementAndGet();
         }
         announceLast(number);
       }
@@ -267,5 +287,36 @@ final class OpenFiles {
   /** Who a change is made as that no process asked for. */
   static Caller owner(Inode inode) {
     return new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
+  }
+
+  // ---- other nodes
+
+  /**
+   * A file is changed by a handle. One that this process does not know was given by a former one,
+   * or was open on a node that had been away.
+   */
+  void use(long number, long handle, Caller caller) throws FsException {
+    if ((handle & WRITES) == 0 || handles.containsKey(handle)) {
+      writers.check(number, caller.node());
+    } else {
+      nodes.find(number);
+      keep(number, handle, caller.node());
+    }
+  }
+
+  /** Whether any node has a file open. */
+  boolean isOpen(long number) {
+    return handles.values().stream().anyMatch(handle -> handle.file().number == number);
+  }
+
+  /** Another node has nothing open any more, in whatever way it ended. */
+  void releaseAll(int node) throws FsException {
+    for (Map.Entry<Long, Handle> one : handles.entrySet()) {
+      if (one.getValue().node() == node) {
+        long number = one.getValue().file().number;
+        release(number, one.getKey());
+        names.forget(number);
+      }
+    }
   }
 }

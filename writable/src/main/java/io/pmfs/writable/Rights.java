@@ -51,7 +51,7 @@ final class Rights {
       change(
           inode.number(),
           new NewAttributes(mode & PERMISSIONS, null, null, null, null, null, 0, false),
-          new Caller(0, caller.uid(), caller.gid(), caller.pid()));
+          caller.unasked());
     }
   }
 

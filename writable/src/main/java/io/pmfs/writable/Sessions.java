@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -17,6 +18,11 @@ import org.slf4j.LoggerFactory;
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Sessions {
   private static final Logger log = LoggerFactory.getLogger(Sessions.class);
+
+  private static final byte[] NODES = "nodes".getBytes(StandardCharsets.US_ASCII);
+
+  /** The number of a node takes the upper bits of a request's number. */
+  private static final int MOST_NODES = Short.MAX_VALUE;
 
   private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
 
@@ -94,6 +100,24 @@ final class Sessions {
     }
     for (long number : numbers(Tables.WRITING)) {
       drain.close(number);
+    }
+  }
+
+  /** The number of another node's session, which persists. */
+  int join(UUID session) throws FsException {
+    try (State.Held held = state.hold()) {
+      byte[] key = ("node " + session).getBytes(StandardCharsets.US_ASCII);
+      byte[] there = state.get(Tables.FACTS, key);
+      if (there != null) {
+        return (int) Tables.first(there);
+      }
+      byte[] last = state.get(Tables.FACTS, NODES);
+      long next = (last == null ? 0 : Tables.first(last)) % MOST_NODES + 1;
+      State.Update update = state.update();
+      update.put(Tables.FACTS, NODES, Tables.key(next));
+      update.put(Tables.FACTS, key, Tables.key(next));
+      update.commit();
+      return (int) next;
     }
   }
 

@@ -8,6 +8,7 @@ import io.pmfs.metadata.TableStore;
 import io.pmfs.metadata.TableStore.Table;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -111,14 +112,16 @@ final class State implements AutoCloseable {
             return true;
           });
       Update update = update();
-      if (goesOn) {
-        former = new HashMap<>(results);
-        recorded.addAll(results.keySet());
-      } else {
+      if (!goesOn) {
         for (long unique : results.keySet()) {
-          update.delete(Tables.RESULTS, Tables.key(unique));
+          if (Caller.isHere(unique)) {
+            update.delete(Tables.RESULTS, Tables.key(unique));
+          }
         }
+        results.keySet().removeIf(Caller::isHere);
       }
+      former = new HashMap<>(results);
+      recorded.addAll(results.keySet());
       update.put(Tables.FACTS, SESSION, now);
       update.commit();
       return !goesOn;

@@ -30,8 +30,35 @@ public interface WritableFileSystem extends AutoCloseable {
    *
    * @param unique the request's number without the mark of a request that was sent again; 0 if the
    *     change has none
+   * @param node on which node of a cluster its process is; 0 for this one
    */
-  record Caller(long unique, int uid, int gid, int pid) {}
+  record Caller(long unique, int uid, int gid, int pid, int node) {
+    private static final int NODE_SHIFT = 48;
+
+    /** A process of this node. */
+    public Caller(long unique, int uid, int gid, int pid) {
+      this(unique, uid, gid, pid, 0);
+    }
+
+    /** The same process of another node, whose kernel numbers requests as this node's does. */
+    public Caller on(int other) {
+      return new Caller(
+          unique == 0 ? 0 : unique | (long) other << NODE_SHIFT, uid, gid, NO_PROCESS, other);
+    }
+
+    /** The same process, with a change that no request asked for. */
+    public Caller unasked() {
+      return new Caller(0, uid, gid, pid, node);
+    }
+
+    /** Whether a request with this number came from this node. */
+    static boolean isHere(long unique) {
+      return unique >>> NODE_SHIFT == 0;
+    }
+  }
+
+  /** Instead of a process that cannot be looked at. */
+  int NO_PROCESS = -1;
 
   /** A file, directory or other node, and what stat(2) says of it. */
   record Node(long inode, Attributes attributes) {}

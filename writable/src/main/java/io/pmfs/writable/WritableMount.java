@@ -314,8 +314,11 @@ public final class WritableMount implements WritableFileSystem {
       Caller caller)
       throws FsException {
     return io(
-        () ->
-            data.write(inode, openFiles.origin(handle), offset, bytes, append, clearSetId, caller));
+        () -> {
+          openFiles.use(inode, handle, caller);
+          return data.write(
+              inode, openFiles.origin(handle), offset, bytes, append, clearSetId, caller);
+        });
   }
 
   @Override
@@ -365,7 +368,11 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
-    run(() -> data.allocate(inode, mode, offset, length, caller));
+    run(
+        () -> {
+          openFiles.use(inode, handle, caller);
+          data.allocate(inode, mode, offset, length, caller);
+        });
   }
 
   @Override
@@ -380,9 +387,11 @@ public final class WritableMount implements WritableFileSystem {
       Caller caller)
       throws FsException {
     return io(
-        () ->
-            data.copyRange(
-                inode, offset, toInode, openFiles.origin(toHandle), toOffset, length, caller));
+        () -> {
+          openFiles.use(toInode, toHandle, caller);
+          return data.copyRange(
+              inode, offset, toInode, openFiles.origin(toHandle), toOffset, length, caller);
+        });
   }
 
   @Override
@@ -395,7 +404,13 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public Node setAttributes(long inode, NewAttributes attributes, Caller caller)
       throws FsException {
-    return io(() -> data.setAttributes(inode, attributes, caller));
+    return io(
+        () -> {
+          if (attributes.size() != null) {
+            openFiles.use(inode, attributes.handle(), caller);
+          }
+          return data.setAttributes(inode, attributes, caller);
+        });
   }
 
   @Override
@@ -412,7 +427,9 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void forget(long inode, long lookups) {
     try {
-      names.forget(inode);
+      if (!openFiles.isOpen(inode)) { // by another node: this kernel has closed it
+        names.forget(inode);
+      }
     } catch (FsException | NamespaceException e) {
       log.warn("forgetting inode {}: {}", inode, e.getMessage());
     }
@@ -421,6 +438,22 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void endSession() throws FsException {
     run(sessions::end);
+  }
+
+  // ---- other nodes of a cluster
+
+  /**
+   * A session of another node's kernel begins or goes on.
+   *
+   * @return its number, for {@link Caller#on}
+   */
+  public int join(UUID session) throws FsException {
+    return io(() -> sessions.join(session));
+  }
+
+  /** Nothing is open any more on another node, in whatever way it ended. */
+  public void leave(int node) throws FsException {
+    run(() -> openFiles.releaseAll(node));
   }
 
   // ---- the way to the source

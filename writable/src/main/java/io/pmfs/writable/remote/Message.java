@@ -1,0 +1,258 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Requests to the owner of a writable mount, and its answers (docs/formats.md, Peers). Each method
+ * of {@link WritableFileSystem} is a request with its arguments; a listing or a read is answered
+ * with what its consumer would get.
+ */
+final class Message {
+  /** What an answer begins with. */
+  enum Kind {
+    RESULT(0),
+    FAILURE(1),
+    /** The owner does not know the node, or no longer: it joins, and asks again. */
+    NOT_JOINED(2),
+    /** The owner has another version of pmfs. */
+    OTHER_VERSION(3);
+
+    final int number;
+
+    Kind(int number) {
+      this.number = number;
+    }
+
+    static Kind of(int number) throws IOException {
+      for (Kind kind : values()) {
+        if (kind.number == number) {
+          return kind;
+        }
+      }
+      throw new IOException("an answer of an unknown kind");
+    }
+  }
+
+  /** Entries in the answer to one listing. */
+  static final int LISTED = 1024;
+
+  static final Map<String, Method> METHODS = methods();
+
+  private static final int VERSION = Wire.fingerprint(WritableFileSystem.class);
+  private static final int HEAD_BYTES = 256;
+  private static final Type ENTRIES = Wire.list(WritableFileSystem.Entry.class);
+  private static final Type NUMBERS = Wire.list(Long.class);
+
+  private Message() {}
+
+  private static Map<String, Method> methods() {
+    Map<String, Method> methods = new HashMap<>();
+    for (Method method : WritableFileSystem.class.getMethods()) {
+      if (methods.put(method.getName(), method) != null) {
+        throw new IllegalStateException("two requests are called " + method.getName());
+      }
+    }
+    return methods;
+  }
+
+  /** The type of the answer to a request. */
+  static Type result(Method method) {
+    List<Class<?>> types = Arrays.asList(method.getParameterTypes());
+    if (types.contains(EntryConsumer.class)) {
+      return ENTRIES;
+    }
+    return types.contains(ReadSink.class) ? byte[].class : method.getGenericReturnType();
+  }
+
+  private static boolean isSent(Type type) {
+    return type != EntryConsumer.class && type != ReadSink.class;
+  }
+
+  // ---- requests
+
+  /** The body of a request; {@link #from} says which node asks. */
+  static byte[] request(Method method, Object[] arguments) {
+    Type[] types = method.getGenericParameterTypes();
+    int content = 0;
+    for (Object argument : arguments) {
+      content += argument instanceof ByteBuffer buffer ? buffer.remaining() : 0;
+    }
+    return written(
+        HEAD_BYTES + content,
+        out -> {
+          out.writeInt(VERSION);
+          out.writeInt(0);
+          for (int i = 0; i < types.length; i++) {
+            if (isSent(types[i])) {
+              Wire.put(out, types[i], arguments[i]);
+            }
+          }
+        });
+  }
+
+  /** Sets the node that asks. */
+  static void from(int node, byte[] request) {
+    ByteBuffer.wrap(request).putInt(Integer.BYTES, node);
+  }
+
+  /** The body of a request to join. */
+  static byte[] join(UUID member, UUID session) {
+    return written(
+        HEAD_BYTES,
+        out -> {
+          out.writeInt(VERSION);
+          out.writeInt(0);
+          Wire.put(out, UUID.class, member);
+          Wire.put(out, UUID.class, session);
+        });
+  }
+
+  /** The body of a request with inode numbers. */
+  static byte[] numbers(List<Long> numbers) {
+    return written(
+        HEAD_BYTES,
+        out -> {
+          out.writeInt(VERSION);
+          out.writeInt(0);
+          Wire.put(out, NUMBERS, numbers);
+        });
+  }
+
+  /** A request as it arrived. */
+  static final class Request {
+    private final DataInputStream in;
+    final boolean isOurVersion;
+    final int node;
+
+    Request(byte[] body) throws IOException {
+      in = new DataInputStream(new ByteArrayInputStream(body));
+      isOurVersion = in.readInt() == VERSION;
+      node = in.readInt();
+    }
+
+    UUID id() throws IOException {
+      return (UUID) value(UUID.class);
+    }
+
+    @SuppressWarnings("unchecked") // as written by numbers()
+    List<Long> numbers() throws IOException {
+      return (List<Long>) value(NUMBERS);
+    }
+
+    private Object value(Type type) throws IOException {
+      Object value = Wire.get(in, type);
+      if (value == null) {
+        throw new IOException("a missing value");
+      }
+      return value;
+    }
+
+    /** The arguments of a method; null for those that are not sent. */
+    @Nullable Object[] arguments(Method method) throws IOException {
+      Type[] types = method.getGenericParameterTypes();
+      @Nullable Object[] arguments = new Object[types.length];
+      for (int i = 0; i < types.length; i++) {
+        arguments[i] = isSent(types[i]) ? Wire.get(in, types[i]) : null;
+      }
+      return arguments;
+    }
+  }
+
+  // ---- answers
+
+  static byte[] answer(Type type, @Nullable Object value) {
+    int content = value instanceof byte[] bytes ? bytes.length : 0;
+    return answer(HEAD_BYTES + content, Kind.RESULT, out -> Wire.put(out, type, value));
+  }
+
+  static byte[] failure(FsException failure) {
+    return answer(HEAD_BYTES, Kind.FAILURE, out -> Wire.put(out, FsException.class, failure));
+  }
+
+  static byte[] answer(Kind kind) {
+    return answer(HEAD_BYTES, kind, out -> {});
+  }
+
+  private static byte[] answer(int size, Kind kind, Writing writing) {
+    byte[] bytes =
+        written(
+            size,
+            out -> {
+              out.writeInt(0);
+              out.writeByte(kind.number);
+              writing.to(out);
+            });
+    ByteBuffer.wrap(bytes).putInt(0, sum(bytes));
+    return bytes;
+  }
+
+  private static int sum(byte[] answer) {
+    CRC32C sum = new CRC32C();
+    sum.update(answer, Integer.BYTES, answer.length - Integer.BYTES);
+    return (int) sum.getValue();
+  }
+
+  /** An answer as it arrived. */
+  static final class Answer {
+    private final DataInputStream in;
+    final Kind kind;
+
+    /**
+     * Reads the beginning.
+     *
+     * @throws IOException if the bytes are not what the owner sent
+     */
+    Answer(byte[] bytes) throws IOException {
+      in = new DataInputStream(new ByteArrayInputStream(bytes));
+      if (bytes.length <= Integer.BYTES || in.readInt() != sum(bytes)) {
+        throw new IOException("an answer that does not match its checksum");
+      }
+      kind = Kind.of(in.readByte());
+    }
+
+    @Nullable Object value(Type type) throws IOException {
+      return Wire.get(in, type);
+    }
+
+    FsException failure() throws IOException {
+      if (Wire.get(in, FsException.class) instanceof FsException failure) {
+        return failure;
+      }
+      throw new IOException("a failure without a reason");
+    }
+  }
+
+  // ---- bytes
+
+  private interface Writing {
+    void to(DataOutputStream out) throws IOException;
+  }
+
+  private static byte[] written(int size, Writing writing) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(size);
+    try {
+      writing.to(new DataOutputStream(bytes));
+    } catch (IOException e) {
+      throw new IllegalStateException("writing to memory", e);
+    }
+    return bytes.toByteArray();
+  }
+}

@@ -1,0 +1,297 @@
+package io.pmfs.writable.remote;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.CopyBuffers;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import io.pmfs.writable.WritableMount;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers the other nodes of a writable mount from this node's, which owns all names. A change that
+ * a node asks for again, because it had no answer, is made once. Safe for use by many threads.
+ */
+public final class OwnerServer {
+  private static final Logger log = LoggerFactory.getLogger(OwnerServer.class);
+
+  /** Longer than a daemon takes to be replaced. */
+  private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private static final int ANSWERS = 16_384;
+  private static final Duration KEPT = Duration.ofMinutes(5);
+
+  private final WritableMount mount;
+  private final LongSupplier nanoTime;
+  private final Cache<Long, CompletableFuture<byte[]>> answers =
+      CacheBuilder.newBuilder().maximumSize(ANSWERS).expireAfterWrite(KEPT).build();
+  private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
+
+  /** A node that is here; away since a moment, or present if that is 0. */
+  private record Joined(int node, long awaySince) {}
+
+  public OwnerServer(WritableMount mount) {
+    this(mount, System::nanoTime);
+  }
+
+  /** With another clock, for tests. */
+  public OwnerServer(WritableMount mount, LongSupplier nanoTime) {
+    this.mount = mount;
+    this.nanoTime = nanoTime;
+  }
+
+  /**
+   * Answers a request.
+   *
+   * @throws IllegalArgumentException with a one-line message, if it is malformed
+   */
+  public byte[] answer(String name, byte[] body) {
+    try {
+      Message.Request request = new Message.Request(body);
+      if (!request.isOurVersion) {
+        return Message.answer(Message.Kind.OTHER_VERSION);
+      }
+      if (name.equals("join")) {
+        return join(request.id(), request.id());
+      }
+      if (!isJoined(request.node)) {
+        return Message.answer(Message.Kind.NOT_JOINED);
+      }
+      return switch (name) {
+        case "endSession" -> ended(request.node);
+        case "forget" -> forgotten(request.numbers());
+        default -> answer(name, request);
+      };
+    } catch (IOException e) {
+      throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
+    }
+  }
+
+  // ---- who is here
+
+  private byte[] join(UUID member, UUID session) {
+    try {
+      int node = mount.join(session);
+      Joined before;
+      synchronized (this) {
+        before = joined.put(member, new Joined(node, 0));
+      }
+      if (before != null && before.node() != node) {
+        mount.leave(before.node());
+      }
+      return Message.answer(int.class, node);
+    } catch (FsException e) {
+      return Message.failure(e);
+    }
+  }
+
+  private synchronized boolean isJoined(int node) {
+    return joined.values().stream().anyMatch(one -> one.node() == node);
+  }
+
+  /** The nodes that have joined. */
+  public synchronized int count() {
+    return joined.size();
+  }
+
+  /** The members of the cluster at present: what the others had open is closed after a while. */
+  public void present(Set<UUID> members) {
+    List<Integer> gone = new ArrayList<>();
+    long now = nanoTime.getAsLong();
+    synchronized (this) {
+      joined.replaceAll((member, one) -> seen(one, members.contains(member), now));
+      joined
+          .values()
+          .removeIf(
+              one -> {
+                boolean isGone = one.awaySince() != 0 && now - one.awaySince() > AWAY_NANOS;
+                if (isGone) {
+                  gone.add(one.node());
+                }
+                return isGone;
+              });
+    }
+    for (int node : gone) {
+      ended(node);
+    }
+  }
+
+  private static Joined seen(Joined one, boolean isPresent, long now) {
+    if (isPresent) {
+      return new Joined(one.node(), 0);
+    }
+    return one.awaySince() != 0 ? one : new Joined(one.node(), now == 0 ? 1 : now);
+  }
+
+  private byte[] ended(int node) {
+    try {
+      mount.leave(node);
+      synchronized (this) {
+        joined.values().removeIf(one -> one.node() == node);
+      }
+      return Message.answer(void.class, null);
+    } catch (FsException e) {
+      log.warn("closing the files of node {}: {}", node, e.getMessage());
+      return Message.failure(e);
+    }
+  }
+
+  private byte[] forgotten(List<Long> inodes) {
+    for (long inode : inodes) {
+      mount.forget(inode, 1);
+    }
+    return Message.answer(void.class, null);
+  }
+
+  // ---- requests to the file system
+
+  private byte[] answer(String name, Message.Request request) throws IOException {
+    Method method = Message.METHODS.get(name);
+    if (method == null || name.equals("close")) {
+      throw new IllegalArgumentException(name + ": no such request");
+    }
+    @Nullable Object[] arguments = request.arguments(method);
+    long unique = 0;
+    for (int i = 0; i < arguments.length; i++) {
+      if (arguments[i] instanceof Caller caller) {
+        Caller there = caller.on(request.node);
+        arguments[i] = there;
+        unique = there.unique();
+      }
+    }
+    return unique == 0 ? perform(method, arguments) : performOnce(unique, method, arguments);
+  }
+
+  /** The same answer for a request that a node repeats, also while it is being answered. */
+  private byte[] performOnce(long unique, Method method, @Nullable Object[] arguments) {
+    CompletableFuture<byte[]> own = new CompletableFuture<>();
+    CompletableFuture<byte[]> before = answers.asMap().putIfAbsent(unique, own);
+    if (before != null) {
+      return before.join();
+    }
+    try {
+      own.complete(perform(method, arguments));
+    } finally {
+      own.completeExceptionally(new IllegalStateException("the request failed"));
+    }
+    return own.join();
+  }
+
+  private byte[] perform(Method method, @Nullable Object[] arguments) {
+    Collected collected = new Collected();
+    Class<?>[] types = method.getParameterTypes();
+    try {
+      for (int i = 0; i < types.length; i++) {
+        if (types[i] == EntryConsumer.class || types[i] == ReadSink.class) {
+          arguments[i] = collected;
+        } else if (arguments[i] instanceof ByteBuffer bytes) {
+          arguments[i] = collected.direct(bytes);
+        } else if (arguments[i] == null && !isNullable(method, i)) {
+          throw new IllegalArgumentException(method.getName() + ": a missing argument");
+        }
+      }
+      Object result = method.invoke(mount, arguments);
+      List<Class<?>> all = List.of(types);
+      Object sent =
+          all.contains(EntryConsumer.class)
+              ? collected.entries
+              : all.contains(ReadSink.class) ? collected.bytes() : result;
+      return Message.answer(Message.result(method), sent);
+    } catch (InvocationTargetException e) {
+      return failed(method, e.getCause());
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e);
+    } finally {
+      collected.end();
+    }
+  }
+
+  private static boolean isNullable(Method method, int parameter) {
+    return method.getAnnotatedParameterTypes()[parameter].isAnnotationPresent(Nullable.class);
+  }
+
+  private static byte[] failed(Method method, @Nullable Throwable cause) {
+    if (cause instanceof FsException failure) {
+      return Message.failure(failure);
+    }
+    if (cause instanceof InterruptedException) {
+      Thread.currentThread().interrupt();
+    } else {
+      log.error("cannot answer a node's {}", method.getName(), cause);
+    }
+    return Message.failure(new FsException(Errno.EIO, "the owner failed; see its log"));
+  }
+
+  /** What a listing or a read gives. */
+  private static final class Collected implements ReadSink, EntryConsumer {
+    final List<Entry> entries = new ArrayList<>();
+    private final List<byte[]> pieces = new ArrayList<>();
+    private @Nullable ByteBuffer buffer;
+
+    @Override
+    public boolean accept(Entry entry) {
+      return entries.size() < Message.LISTED && entries.add(entry);
+    }
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      ByteBuffer taken = buffer;
+      if (taken == null) {
+        taken = CopyBuffers.take();
+        buffer = taken;
+      }
+      return taken.clear();
+    }
+
+    @Override
+    public void accept(ReadResult piece) throws IOException {
+      byte[] bytes = new byte[piece.size()];
+      piece.copyTo(ByteBuffer.wrap(bytes));
+      pieces.add(bytes);
+    }
+
+    /** The same bytes where system calls take them. */
+    ByteBuffer direct(ByteBuffer bytes) {
+      if (bytes.remaining() > CopyBuffers.BYTES) {
+        throw new IllegalArgumentException("more than " + CopyBuffers.BYTES + " bytes");
+      }
+      return buffer(bytes.remaining()).put(bytes).flip();
+    }
+
+    void end() {
+      if (buffer != null) {
+        CopyBuffers.give(buffer);
+      }
+    }
+
+    byte[] bytes() {
+      if (pieces.size() == 1) {
+        return pieces.get(0);
+      }
+      ByteBuffer all = ByteBuffer.allocate(pieces.stream().mapToInt(one -> one.length).sum());
+      pieces.forEach(all::put);
+      return all.array();
+    }
+  }
+}

@@ -1,0 +1,353 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A writable mount that another node owns: each operation is a request to that node. While it does
+ * not answer, operations wait as long as its daemon may take to be replaced, and fail with EIO
+ * after that. Safe for use by many threads.
+ */
+public final class RemoteFileSystem implements InvocationHandler {
+  private static final Logger log = LoggerFactory.getLogger(RemoteFileSystem.class);
+
+  private static final long PATIENCE_MILLIS = 30_000;
+  private static final long FIRST_PAUSE_MILLIS = 20;
+  private static final long LONGEST_PAUSE_MILLIS = 500;
+  private static final long LOOK_MILLIS = 1000;
+
+  /** A wait for the source is asked for again after this long, lest it outlives this node. */
+  private static final long DRAIN_MILLIS = 20_000;
+
+  private static final int KEPT_LATER = 100_000;
+
+  private final OwnerLink link;
+  private final UUID member;
+  private final UUID session;
+  private final long patienceMillis;
+  private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
+  private final Thread looking;
+  private volatile int node;
+  private volatile long lostSince;
+  private volatile boolean closed;
+  private volatile @Nullable String failure;
+  private volatile DrainStatus status = new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of());
+
+  /** What the owner is told when there is time: a last close, or a forgotten inode if 0. */
+  private record Closing(long inode, long handle) {}
+
+  private RemoteFileSystem(OwnerLink link, UUID member, UUID session, long patienceMillis) {
+    this.link = link;
+    this.member = member;
+    this.session = session;
+    this.patienceMillis = patienceMillis;
+    this.looking = DaemonThread.of("pmfs-owner", this::look);
+  }
+
+  /**
+   * Joins the owner.
+   *
+   * @param member this node's id, which persists
+   * @param session differs for each session of the kernel
+   * @throws FsException if the owner cannot be reached, or has another version of pmfs
+   */
+  public static WritableFileSystem join(OwnerLink link, UUID member, UUID session)
+      throws FsException {
+    return join(link, member, session, PATIENCE_MILLIS);
+  }
+
+  /** With another time until operations fail, for tests. */
+  public static WritableFileSystem join(
+      OwnerLink link, UUID member, UUID session, long patienceMillis) throws FsException {
+    RemoteFileSystem remote = new RemoteFileSystem(link, member, session, patienceMillis);
+    remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
+    remote.looking.start();
+    return (WritableFileSystem)
+        Proxy.newProxyInstance(
+            RemoteFileSystem.class.getClassLoader(),
+            new Class<?>[] {WritableFileSystem.class},
+            remote);
+  }
+
+  @Override
+  public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] given)
+      throws FsException, InterruptedException {
+    Object[] arguments = given == null ? new Object[0] : given;
+    switch (method.getName()) {
+      case "read" -> {
+        byte[] bytes = (byte[]) Objects.requireNonNull(ask(method, arguments));
+        pass(bytes, (ReadSink) arguments[arguments.length - 1]);
+        return null;
+      }
+      case "list" -> {
+        list(method, arguments);
+        return null;
+      }
+      case "release" -> {
+        tellLater(new Closing((long) arguments[0], (long) arguments[1]));
+        return null;
+      }
+      case "forget" -> {
+        tellLater(new Closing((long) arguments[0], 0));
+        return null;
+      }
+      case "drainStatus" -> {
+        return status;
+      }
+      case "stateFailure" -> {
+        return failure;
+      }
+      case "drain" -> {
+        return drain((long) arguments[0]);
+      }
+      case "waiting" -> {
+        return waiting(method, arguments);
+      }
+      case "endSession" -> {
+        tellAll();
+        return ask("endSession");
+      }
+      case "close" -> {
+        closed = true;
+        looking.interrupt();
+        return null;
+      }
+      case "toString" -> {
+        return "the writable mount of " + link.owner();
+      }
+      case "hashCode" -> {
+        return System.identityHashCode(proxy);
+      }
+      case "equals" -> {
+        return proxy == arguments[0];
+      }
+      default -> {
+        return ask(method, arguments);
+      }
+    }
+  }
+
+  // ---- operations with consumers
+
+  private static void pass(byte[] bytes, ReadSink sink) throws FsException {
+    ByteBuffer buffer = sink.buffer(bytes.length);
+    buffer.position(0).limit(bytes.length);
+    buffer.put(bytes).position(0);
+    sink.expect(bytes.length);
+    if (bytes.length > 0) {
+      try {
+        sink.accept(new ReadResult.Bytes(buffer));
+      } catch (IOException e) {
+        throw new FsException(Errno.EIO, "answering a read", e);
+      }
+    }
+  }
+
+  private void list(Method method, Object[] arguments) throws FsException {
+    EntryConsumer consumer = (EntryConsumer) arguments[2];
+    long position = (long) arguments[1];
+    while (true) {
+      Object answer = ask(method, new Object[] {arguments[0], position, consumer});
+      List<?> entries = (List<?>) Objects.requireNonNull(answer);
+      for (Object one : entries) {
+        Entry entry = (Entry) one;
+        if (!consumer.accept(entry)) {
+          return;
+        }
+        position = entry.position();
+      }
+      if (entries.size() < Message.LISTED) {
+        return;
+      }
+    }
+  }
+
+  /** Waits until what was closed before the call, or a moment later, is at the source. */
+  private boolean drain(long timeoutMillis) throws InterruptedException {
+    long begin = System.nanoTime();
+    try {
+      tellAll();
+      while (true) {
+        long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
+        long part = Math.max(0, Math.min(left, DRAIN_MILLIS));
+        long start = System.nanoTime();
+        boolean isDone = (boolean) Objects.requireNonNull(ask("drain", part));
+        boolean isOver = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start) >= part;
+        if (isDone || !isOver || part == left) {
+          refreshStatus();
+          return isDone;
+        }
+      }
+    } catch (FsException e) {
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
+      log.warn("waiting for the source: {}", e.getMessage());
+      return false;
+    }
+  }
+
+  private Object waiting(Method method, Object[] arguments) {
+    try {
+      return Objects.requireNonNull(ask(method, arguments));
+    } catch (FsException e) {
+      return List.of();
+    }
+  }
+
+  // ---- what the owner is told later
+
+  /** The kernel does not wait for it: it is told at once if that is possible, else soon. */
+  private void tellLater(Closing closing) {
+    if (closing.handle() != 0 && later.isEmpty() && lostSince == 0) {
+      try {
+        ask("release", closing.inode(), closing.handle());
+        return;
+      } catch (FsException e) {
+        log.debug("closing inode {}: {}", closing.inode(), e.getMessage());
+      }
+    }
+    if (!later.offer(closing)) {
+      log.debug("inode {} is closed by the end of the session", closing.inode());
+    }
+  }
+
+  private void tellAll() throws FsException {
+    while (true) {
+      Closing next = later.peek();
+      if (next == null) {
+        return;
+      }
+      if (next.handle() != 0) {
+        ask("release", next.inode(), next.handle());
+        later.remove(next);
+      } else {
+        List<Closing> forgotten =
+            later.stream().takeWhile(one -> one.handle() == 0).limit(Message.LISTED).toList();
+        byte[] body = Message.numbers(forgotten.stream().map(Closing::inode).toList());
+        ask("forget", body, void.class);
+        forgotten.forEach(later::remove);
+      }
+    }
+  }
+
+  private void look() {
+    while (!closed) {
+      try {
+        Thread.sleep(LOOK_MILLIS);
+        refreshStatus();
+        tellAll();
+      } catch (FsException e) {
+        log.debug("{}", e.getMessage());
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  private void refreshStatus() {
+    try {
+      status = (DrainStatus) Objects.requireNonNull(ask("drainStatus"));
+      failure = (String) ask("stateFailure");
+    } catch (FsException e) {
+      failure = e.getMessage();
+    }
+  }
+
+  // ---- asking
+
+  private @Nullable Object ask(String name, Object... arguments) throws FsException {
+    Method method = Objects.requireNonNull(Message.METHODS.get(name));
+    return ask(method, arguments);
+  }
+
+  private @Nullable Object ask(Method method, Object[] arguments) throws FsException {
+    return ask(method.getName(), Message.request(method, arguments), Message.result(method));
+  }
+
+  private @Nullable Object ask(String name, byte[] body, java.lang.reflect.Type result)
+      throws FsException {
+    long pause = FIRST_PAUSE_MILLIS;
+    while (true) {
+      try {
+        int asking = node;
+        Message.from(asking, body);
+        Message.Answer answer = new Message.Answer(link.ask(name, body));
+        lostSince = 0;
+        switch (answer.kind) {
+          case RESULT -> {
+            return answer.value(result);
+          }
+          case FAILURE -> throw answer.failure();
+          case NOT_JOINED -> join(asking);
+          case OTHER_VERSION ->
+              throw new FsException(
+                  Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
+        }
+      } catch (IOException e) {
+        if (!isPatient() || !sleep(pause)) {
+          throw new FsException(Errno.EIO, lost(e), e);
+        }
+        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
+      }
+    }
+  }
+
+  private String lost(IOException e) {
+    return "%s, which owns this mount's names, does not answer: %s"
+        .formatted(link.owner(), e.getMessage());
+  }
+
+  private boolean isPatient() {
+    long now = System.nanoTime();
+    long since = lostSince;
+    if (since == 0) {
+      lostSince = now == 0 ? 1 : now;
+      return !closed;
+    }
+    return !closed && now - since < TimeUnit.MILLISECONDS.toNanos(patienceMillis);
+  }
+
+  private static boolean sleep(long millis) {
+    try {
+      Thread.sleep(millis);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private synchronized void join(int before) throws FsException, IOException {
+    if (node != before) {
+      return; // Another thread has joined meanwhile.
+    }
+    Message.Answer answer = new Message.Answer(link.ask("join", Message.join(member, session)));
+    switch (answer.kind) {
+      case RESULT -> node = (int) Objects.requireNonNull(answer.value(int.class));
+      case FAILURE -> throw answer.failure();
+      default -> throw new IOException("the owner did not understand");
+    }
+  }
+}

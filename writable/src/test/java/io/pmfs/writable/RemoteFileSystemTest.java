@@ -1,0 +1,352 @@
+package io.pmfs.writable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.remote.OwnerLink;
+import io.pmfs.writable.remote.OwnerServer;
+import io.pmfs.writable.remote.RemoteFileSystem;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RemoteFileSystemTest {
+  private static final FileName A = FileName.of("a");
+  private static final long ROOT = WritableFileSystem.ROOT;
+  private static final UUID MEMBER = new UUID(1, 2);
+
+  @TempDir Path directory;
+
+  private Driver owner;
+  private Link link;
+  private WritableFileSystem remote;
+  private long unique;
+
+  /** The way to the owner in the same process, which loses answers and requests. */
+  private static final class Link implements OwnerLink {
+    private OwnerServer server;
+    int lostAnswers;
+    boolean isCut;
+    final List<String> asked = new ArrayList<>();
+
+    Link(OwnerServer server) {
+      this.server = server;
+    }
+
+    @Override
+    public byte[] ask(String name, byte[] body) throws IOException {
+      if (isCut) {
+        throw new IOException("no route");
+      }
+      asked.add(name);
+      byte[] answer = server.answer(name, body.clone());
+      if (lostAnswers > 0) {
+        lostAnswers--;
+        throw new IOException("the answer was lost");
+      }
+      return answer;
+    }
+
+    @Override
+    public String owner() {
+      return "node1";
+    }
+  }
+
+  @BeforeEach
+  void open() throws Exception {
+    owner = new Driver(directory);
+    link = new Link(new OwnerServer(owner.mount()));
+    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 9));
+  }
+
+  @AfterEach
+  void close() {
+    remote.close();
+    owner.close();
+  }
+
+  private Caller caller() {
+    unique += 2;
+    return new Caller(unique, 0, 0, 1);
+  }
+
+  private Opened create(FileName name) throws FsException {
+    return remote.create(ROOT, name, 0644, OutputCalls.O_RDWR, caller());
+  }
+
+  private void write(Opened file, long offset, String text) throws FsException {
+    remote.write(
+        file.node().inode(), file.handle(), offset, Driver.bytes(text), false, false, caller());
+  }
+
+  private void close(Opened file) throws FsException {
+    remote.flush(file.node().inode(), file.handle(), caller());
+    remote.release(file.node().inode(), file.handle());
+  }
+
+  private void put(FileName name, String text) throws FsException {
+    Opened file = create(name);
+    write(file, 0, text);
+    close(file);
+  }
+
+  private static final class Text implements ReadSink {
+    private final ByteBuffer buffer = ByteBuffer.allocate(100);
+    private int size;
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      return buffer.clear();
+    }
+
+    @Override
+    public void accept(ReadResult piece) {
+      size = piece.size();
+    }
+
+    @Override
+    public String toString() {
+      return new String(buffer.array(), 0, size, StandardCharsets.ISO_8859_1);
+    }
+  }
+
+  private String read(long inode) throws FsException {
+    Text text = new Text();
+    remote.read(inode, 0, 0, 100, text);
+    return text.toString();
+  }
+
+  private static void assertErrno(Errno errno, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            FsException.class, failure -> assertThat(failure.errno()).isEqualTo(errno));
+  }
+
+  @Test
+  void file_thatWasClosed_isSeenByBothAndReachesTheSource() throws Exception {
+    put(A, "one");
+    assertThat(owner.read("a")).isEqualTo("one");
+    assertThat(read(owner.node("a").inode())).isEqualTo("one");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 one");
+  }
+
+  @Test
+  void names_areTheOwners() throws Exception {
+    Node made = remote.mkdir(ROOT, FileName.of("d"), 0750, caller());
+    assertThat(owner.node("d").inode()).isEqualTo(made.inode());
+    owner.put("d/x", "text");
+    Node found = Objects.requireNonNull(remote.lookup(made.inode(), FileName.of("x")));
+    assertThat(found.attributes().size()).isEqualTo(4);
+    remote.rename(made.inode(), FileName.of("x"), ROOT, A, 0, caller());
+    assertThat(owner.tree()).isEqualTo(Map.of("a", "file 644 text", "d", "dir 750"));
+    assertThat(remote.lookup(made.inode(), FileName.of("x"))).isNull();
+  }
+
+  @Test
+  void failure_hasTheOwnersErrno() {
+    assertErrno(Errno.ENOENT, () -> remote.unlink(ROOT, A, caller()));
+    assertErrno(Errno.ENOTDIR, () -> remote.lookup(create(A).node().inode(), A));
+  }
+
+  @Test
+  void listing_ofMoreThanOneAnswer_hasEachNameOnce() throws Exception {
+    for (int i = 0; i < 2500; i++) {
+      owner.mkdir("d" + i);
+    }
+    List<String> names = new ArrayList<>();
+    remote.list(ROOT, 0, entry -> names.add(entry.name().toString()));
+    assertThat(names).doesNotHaveDuplicates().hasSize(2500);
+    List<Long> positions = new ArrayList<>();
+    remote.list(ROOT, 0, entry -> positions.size() < 3 && positions.add(entry.position()));
+    List<String> rest = new ArrayList<>();
+    remote.list(ROOT, positions.get(2), entry -> rest.add(entry.name().toString()));
+    assertThat(rest).isEqualTo(names.subList(3, 2500));
+  }
+
+  @Test
+  void attributes_extendedAttributesAndNulls_travel() throws Exception {
+    put(A, "text");
+    long inode = owner.node("a").inode();
+    remote.setAttributes(
+        inode, new NewAttributes(0600, null, 7, null, null, null, 0, false), caller());
+    assertThat(owner.node("a").attributes().gid()).isEqualTo(7);
+    FileName name = FileName.of("user.x");
+    assertThat(remote.extendedAttribute(inode, name)).isNull();
+    remote.setExtendedAttribute(inode, name, new byte[] {1, 0, -1}, 0, caller());
+    assertThat(remote.extendedAttribute(inode, name)).containsExactly(1, 0, -1);
+    assertThat(remote.extendedAttributes(inode)).containsOnlyKeys(name);
+    assertThat(remote.statistics()).isEqualTo(owner.mount().statistics());
+  }
+
+  @Test
+  void change_whoseAnswerIsLost_isMadeOnce() throws Exception {
+    link.lostAnswers = 1;
+    Opened file = remote.create(ROOT, A, 0644, OutputCalls.O_EXCL | OutputCalls.O_RDWR, caller());
+    link.lostAnswers = 1;
+    remote.write(file.node().inode(), file.handle(), 0, Driver.bytes("one"), true, false, caller());
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("one");
+    link.lostAnswers = 1;
+    remote.unlink(ROOT, A, caller());
+    assertThat(owner.tree()).isEmpty();
+  }
+
+  @Test
+  void change_thatADeadOwnerHadMade_isMadeOnce() throws Exception {
+    link.lostAnswers = Integer.MAX_VALUE;
+    Thread maker =
+        new Thread(
+            () -> {
+              try {
+                remote.mkdir(ROOT, A, 0755, caller());
+                link.asked.add("made");
+              } catch (FsException e) {
+                link.asked.add(String.valueOf(e.getMessage()));
+              }
+            });
+    maker.start();
+    while (owner.find("a") == null) {
+      Thread.onSpinWait();
+    }
+    link.isCut = true;
+    owner.restart();
+    link.server = new OwnerServer(owner.mount());
+    link.lostAnswers = 0;
+    link.isCut = false;
+    maker.join(20_000);
+    assertThat(link.asked).contains("made");
+    assertThat(owner.tree()).containsOnlyKeys("a");
+  }
+
+  @Test
+  void writer_onAnotherNode_isRefusedUntilTheFirstHasClosed() throws Exception {
+    Opened file = create(A);
+    write(file, 0, "remote");
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    assertErrno(Errno.EBUSY, () -> owner.truncate("a", 0));
+    remote.flush(file.node().inode(), file.handle(), caller());
+    assertThat(owner.read("a")).isEqualTo("remote");
+    remote.release(file.node().inode(), file.handle());
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("remote!");
+  }
+
+  @Test
+  void writer_ofANodeThatIsGone_isClosedAfterAWhile() throws Exception {
+    long[] now = {1};
+    OwnerServer server = server(now);
+    Opened file = create(A);
+    write(file, 0, "what came");
+    server.present(Set.of());
+    now[0] += 29_000_000_000L;
+    server.present(Set.of());
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    now[0] += 2_000_000_000L;
+    server.present(Set.of());
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("what came!");
+    // The node comes back, and its program writes on.
+    write(file, 0, "W");
+    assertThat(owner.read("a")).isEqualTo("What came!");
+  }
+
+  @Test
+  void writer_ofANodeThatWasGoneForAMoment_goesOn() throws Exception {
+    long[] now = {1};
+    OwnerServer server = server(now);
+    Opened file = create(A);
+    server.present(Set.of());
+    now[0] += 20_000_000_000L;
+    server.present(Set.of(MEMBER));
+    now[0] += 20_000_000_000L;
+    server.present(Set.of(MEMBER));
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    close(file);
+  }
+
+  private OwnerServer server(long[] now) {
+    OwnerServer server = new OwnerServer(owner.mount(), () -> now[0]);
+    link.server = server;
+    return server;
+  }
+
+  @Test
+  void writer_thatTheRestartedOwnerDoesNotKnow_isKnownAfterItsNextWrite() throws Exception {
+    Opened file = create(A);
+    write(file, 0, "one");
+    owner.restart();
+    link.server = new OwnerServer(owner.mount());
+    write(file, 3, "two");
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    close(file);
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("onetwo!");
+  }
+
+  @Test
+  void unnamed_fileOfOneNode_livesUntilAllHaveClosedIt() throws Exception {
+    put(A, "text");
+    Opened file = remote.open(owner.node("a").inode(), OutputCalls.O_RDONLY, caller());
+    owner.unlink("a");
+    owner.mount().forget(file.node().inode(), 1);
+    assertThat(read(file.node().inode())).isEqualTo("text");
+    remote.release(file.node().inode(), file.handle());
+    remote.forget(file.node().inode(), 1);
+    remote.endSession();
+    owner.drainAll();
+    assertErrno(Errno.ESTALE, () -> owner.mount().attributes(file.node().inode()));
+  }
+
+  @Test
+  void ownerThatDoesNotAnswer_givesEioAfterAWhile() throws Exception {
+    remote.close();
+    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 10), 100);
+    link.isCut = true;
+    assertErrno(Errno.EIO, () -> remote.mkdir(ROOT, A, 0755, caller()));
+    link.isCut = false;
+    remote.mkdir(ROOT, A, 0755, caller());
+    assertThat(owner.tree()).containsOnlyKeys("a");
+  }
+
+  @Test
+  void drain_waitsForTheOwnersSource() throws Exception {
+    put(A, "text");
+    assertThat(remote.drain(0)).isFalse();
+    assertThat(remote.waiting(10)).containsExactly("a");
+    owner.drainAll();
+    assertThat(remote.drain(1000)).isTrue();
+    assertThat(remote.drainStatus().waitingChanges()).isZero();
+  }
+
+  @Test
+  void request_thatIsMalformed_isRefused() {
+    byte[] none = {};
+    assertThatThrownBy(() -> link.server.answer("mkdir", none))
+        .isInstanceOf(IllegalArgumentException.class);
+    byte[] other = new byte[100];
+    assertThat(link.server.answer("mkdir", other)[4]).isEqualTo((byte) 3);
+  }
+}
