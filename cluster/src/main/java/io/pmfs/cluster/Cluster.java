@@ -121,9 +121,7 @@ public final class Cluster implements Peers, AutoCloseable {
       Duration patience)
       throws IOException, InterruptedException {
     String host = settings.group().address().getHostAddress();
-    long instance =
-        (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
-            | (UUID.randomUUID().getLeastSignificantBits() & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
+    long instance = newInstance();
     PeerServer listening =
         new PeerServer(
             host,
@@ -148,6 +146,12 @@ public final class Cluster implements Peers, AutoCloseable {
     membership = joined;
     joined.onChange(view -> change(joined, stager));
     change(joined, stager);
+  }
+
+  /** A number that is larger at each start of a node. */
+  static long newInstance() {
+    return (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
+        | (UUID.randomUUID().getLeastSignificantBits() & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
   }
 
   private boolean asksElsewhere(FileName path) {

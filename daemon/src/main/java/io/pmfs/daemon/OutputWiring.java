@@ -5,6 +5,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.system.LinuxOutputCalls;
+import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
@@ -63,9 +64,26 @@ final class OutputWiring {
     opened.push(directories);
     requireSameSource(settings, source, directories);
     SessionSettings kept = session.of(source.sourceIdentity());
-    WritableFileSystem fileSystem =
-        fileSystem(settings.source().path(), directories, kept, outputs, isResumed);
-    opened.push(fileSystem);
+    ClusterOptions options = settings.cluster();
+    OutputNode node =
+        options == null
+            ? null
+            : OutputNode.of(options, nameOf(settings), directories, surroundings);
+    WritableFileSystem fileSystem;
+    if (node == null || node.isOwner()) {
+      WritableMount mount =
+          fileSystem(settings.source().path(), directories, kept, outputs, isResumed);
+      opened.push(mount);
+      fileSystem = mount;
+      if (node != null) {
+        opened.push(node);
+        node.answer(mount);
+      }
+    } else {
+      opened.push(node);
+      fileSystem = node.join(kept.id(), isResumed);
+      opened.push(fileSystem);
+    }
     begin(directories, kept);
     Bridge bridge =
         KernelBridge.ofWritable(
@@ -75,7 +93,7 @@ final class OutputWiring {
                 settings.source().path().toString(),
                 settings.bridge().allowOther(),
                 true,
-                KERNEL_TIMEOUT),
+                node == null ? KERNEL_TIMEOUT : Duration.ZERO),
             WORKERS,
             supervision == null ? null : supervision.session(),
             kernelFlags);
@@ -91,6 +109,7 @@ final class OutputWiring {
                 session,
                 source,
                 directories,
+                node == null ? null : node.cluster(),
                 fileSystem,
                 bridge,
                 requests,
@@ -136,7 +155,7 @@ final class OutputWiring {
    *
    * @param isResumed whether the kernel's session goes on, so that it may send requests again
    */
-  private WritableFileSystem fileSystem(
+  private WritableMount fileSystem(
       Path source,
       OutputDirectories directories,
       SessionSettings session,

@@ -1,5 +1,7 @@
 package io.pmfs.daemon;
 
+import io.pmfs.cluster.OutputCluster;
+import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -56,6 +58,7 @@ final class ServedOutputs implements MountedDataset {
       SessionSettings session,
       DatasetSource source,
       OutputDirectories directories,
+      @Nullable OutputCluster cluster,
       WritableFileSystem outputs,
       Bridge bridge,
       RequestLog requests,
@@ -116,8 +119,14 @@ final class ServedOutputs implements MountedDataset {
             StatusReport.AccessLog.of(parts.requests()),
             StatusReport.Waiting.of(parts.requests()),
             parts.source().absence(),
+            cluster(),
             isAtMountpoint()),
         OutputsReport.of(parts.outputs().drainStatus()));
+  }
+
+  private @Nullable ClusterReport cluster() {
+    OutputCluster cluster = parts.cluster();
+    return cluster == null ? null : ClusterReport.of(cluster.status());
   }
 
   private Path state() {

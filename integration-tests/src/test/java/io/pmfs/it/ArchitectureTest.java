@@ -54,7 +54,7 @@ final class ArchitectureTest {
       cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable fs stage tier metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable fs stage tier metadata
       daemon.metrics  -> daemon.report daemon.http
       daemon.report   -> daemon.requests settings cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
       daemon.requests -> fuse.protocol tier metadata
@@ -69,6 +69,7 @@ final class ArchitectureTest {
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
       fuse.system     -> writable tier metadata
+      writable.remote -> writable tier metadata
       writable        -> tier metadata
       fs              -> stage tier metadata
       stage           -> tier metadata compression

@@ -1,6 +1,7 @@
 package io.pmfs.settings;
 
 import io.pmfs.cluster.Cluster;
+import io.pmfs.cluster.OutputCluster;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.ClusterSettings;
 import io.pmfs.cluster.members.LocalAddress;
@@ -139,14 +140,39 @@ public record ClusterOptions(
 
   /** Opens this node's part of the cluster for a dataset, whose state is in a directory. */
   public Cluster open(String dataset, Path state, String hostName) throws MountFailure {
+    return opening(
+        dataset,
+        (group, certificates) ->
+            new Cluster(
+                new Cluster.Settings(
+                    group, hostName, replicas, remoteCopies, timeouts, certificates),
+                state));
+  }
+
+  /**
+   * Opens this node's part of a writable mount on several nodes, of which the first of the list is
+   * the owner.
+   */
+  public OutputCluster openOutputs(String mount, Path state, String hostName) throws MountFailure {
+    return opening(
+        mount,
+        (group, certificates) ->
+            new OutputCluster(
+                new OutputCluster.Settings(group, hostName, nodes.get(0), timeouts, certificates),
+                state));
+  }
+
+  private interface Opening<T> {
+    T open(ClusterSettings group, @Nullable PeerTls certificates) throws IOException;
+  }
+
+  private <T> T opening(String shared, Opening<T> opening) throws MountFailure {
     InetAddress here = ownAddress();
     try {
-      ClusterSettings group =
-          new ClusterSettings(name + "/" + dataset, here, nodes, directory, commonSecret());
       PeerTls certificates = tls.isEmpty() ? null : new PeerTls(tls.get(0), tls.get(1), tls.get(2));
-      return new Cluster(
-          new Cluster.Settings(group, hostName, replicas, remoteCopies, timeouts, certificates),
-          state);
+      return opening.open(
+          new ClusterSettings(name + "/" + shared, here, nodes, directory, commonSecret()),
+          certificates);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, "--cluster " + name + ": " + e.getMessage(), e);
     } catch (IOException e) {

@@ -22,6 +22,7 @@ public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
               MountOption.BRIDGE, List.of("auto", "kernel"),
               MountOption.READ_MODE, List.of("auto", "page-cache"),
               MountOption.EVICTION, List.of("none"),
+              MountOption.REPLICAS, List.of("1"),
               MountOption.PASSTHROUGH_CAPABILITY, List.of("false")));
 
   /** Null for a mount that can only be read. */
@@ -37,8 +38,10 @@ public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
             "leave it out, or give " + entry.getValue().get(0));
       }
     }
-    if (values.has(MountOption.CLUSTER)) {
-      throw refusal(MountOption.CLUSTER.commandLineName(), "leave it out: nodes do not share it");
+    if (values.has(MountOption.CLUSTER) && values.has(MountOption.CLUSTER_DIR)) {
+      throw refusal(
+          MountOption.CLUSTER_DIR.commandLineName(),
+          "give --nodes: the first of them writes to the source");
     }
     for (TierSpec tier : CopySettings.tiers(values)) {
       if (tier.compression() != null) {

@@ -78,7 +78,7 @@ class RemoteFileSystemTest {
   void open() throws Exception {
     owner = new Driver(directory);
     link = new Link(new OwnerServer(owner.mount()));
-    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 9));
+    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 9), false);
   }
 
   @AfterEach
@@ -323,7 +323,7 @@ class RemoteFileSystemTest {
   @Test
   void ownerThatDoesNotAnswer_givesEioAfterAWhile() throws Exception {
     remote.close();
-    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 10), 100);
+    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 10), false, 100);
     link.isCut = true;
     assertErrno(Errno.EIO, () -> remote.mkdir(ROOT, A, 0755, caller()));
     link.isCut = false;

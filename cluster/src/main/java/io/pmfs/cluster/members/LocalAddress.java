@@ -4,6 +4,7 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -34,6 +35,26 @@ public final class LocalAddress {
    */
   public static InetAddress choose(@Nullable String given, List<String> nodes) {
     return choose(given, nodes, new ThisMachine());
+  }
+
+  /** Whether a host is this machine, by its name or by its addresses. */
+  public static boolean isHere(String host) {
+    Machine machine = new ThisMachine();
+    return isSameHost(host, machine.hostName())
+        || named(host, machine.addresses(), machine).isPresent();
+  }
+
+  /** Whether a member is on a host, by its address or by its name. */
+  public static boolean isOn(Member member, String host) {
+    if (isSameHost(host, member.name()) || host.equals(member.host())) {
+      return true;
+    }
+    try {
+      return Arrays.asList(InetAddress.getAllByName(host))
+          .contains(InetAddress.getByName(member.host()));
+    } catch (UnknownHostException e) {
+      return false;
+    }
   }
 
   static InetAddress choose(@Nullable String given, List<String> nodes, Machine machine) {

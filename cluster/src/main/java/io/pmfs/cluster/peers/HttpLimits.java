@@ -20,6 +20,9 @@ final class HttpLimits {
 
   static final int MAX_CONTROL_BYTES = 1 << 20;
 
+  /** A write of 1 MiB, or an extended attribute and its name. */
+  static final int MAX_OUTPUTS_BYTES = 2 << 20;
+
   /**
    * A directory's frame is sent when it has this many bytes; also the largest piece of a request's
    * body.

@@ -154,6 +154,16 @@ public final class HttpPeerClient implements PeerClient {
     return answer.toString(UTF_8);
   }
 
+  /**
+   * Sends a request to a peer's {@link OutputRequests}.
+   *
+   * @param name of the request
+   */
+  public byte[] outputs(Member peer, String name, byte[] body) throws PeerException {
+    ByteBuf answer = small(peer, HttpMethod.POST, "/v1/outputs/" + name, body);
+    return ByteBufUtil.getBytes(answer, 0, answer.readableBytes(), false);
+  }
+
   @Override
   public void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
       throws PeerException {

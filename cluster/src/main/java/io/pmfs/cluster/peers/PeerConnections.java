@@ -49,7 +49,9 @@ final class PeerConnections {
      */
     DATA,
     /** Content of copies only: a request on such a connection waits for no other node. */
-    COPIES
+    COPIES,
+    /** Changes of a writable mount. */
+    OUTPUTS
   }
 
   /**

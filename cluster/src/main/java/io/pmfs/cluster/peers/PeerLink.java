@@ -137,12 +137,7 @@ public final class PeerLink {
       byte[] body,
       PeerExchange.Reader reader)
       throws PeerException {
-    PeerConnections.Use use =
-        !target.startsWith("/v1/data")
-            ? PeerConnections.Use.NAMES
-            : headers.contains(HttpHeaderNames.CACHE_CONTROL)
-                ? PeerConnections.Use.COPIES
-                : PeerConnections.Use.DATA;
+    PeerConnections.Use use = use(target, headers);
     connections.enter(use, this::isWorthWaiting);
     try {
       Channel used = connections.reuse();
@@ -160,6 +155,18 @@ public final class PeerLink {
     } finally {
       connections.leave(use);
     }
+  }
+
+  private static PeerConnections.Use use(String target, HttpHeaders headers) {
+    if (target.startsWith("/v1/outputs")) {
+      return PeerConnections.Use.OUTPUTS;
+    }
+    if (!target.startsWith("/v1/data")) {
+      return PeerConnections.Use.NAMES;
+    }
+    return headers.contains(HttpHeaderNames.CACHE_CONTROL)
+        ? PeerConnections.Use.COPIES
+        : PeerConnections.Use.DATA;
   }
 
   private void finish(

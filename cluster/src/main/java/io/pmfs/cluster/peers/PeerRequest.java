@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request whose head is well-formed.
  *
- * @param path the file's path; empty for a batch and for control
- * @param target the request's target below /v1/, for control
+ * @param path the file's path; empty for a batch, for control and for outputs
+ * @param target the request's target below /v1/, for control and outputs
  * @param expected the requested version; null for any
  * @param range the Range header; null for the whole file
  * @param node the node that asks, if it keeps copies of what it reads; only a hint, since it is not
@@ -45,7 +45,8 @@ record PeerRequest(
     STATUS,
     LINK,
     XATTR,
-    CONTROL;
+    CONTROL,
+    OUTPUTS;
 
     boolean isData() {
       return this == DATA || this == BATCH;
@@ -56,6 +57,7 @@ record PeerRequest(
       return switch (this) {
         case BATCH -> HttpLimits.MAX_BATCH_REQUEST_BYTES;
         case CONTROL -> HttpLimits.MAX_CONTROL_BYTES;
+        case OUTPUTS -> HttpLimits.MAX_OUTPUTS_BYTES;
         default -> 0;
       };
     }
@@ -72,8 +74,8 @@ record PeerRequest(
     String name = slash < 0 ? rest : rest.substring(0, slash);
     Resource resource = resource(name.replaceFirst("\\?.*", ""), method, slash >= 0);
     HttpHeaders headers = request.headers();
-    boolean isControl = resource == Resource.CONTROL;
-    String path = slash < 0 || isControl ? "" : rest.substring(slash + 1);
+    boolean hasFile = resource != Resource.CONTROL && resource != Resource.OUTPUTS;
+    String path = slash < 0 || !hasFile ? "" : rest.substring(slash + 1);
     return new PeerRequest(
         resource,
         method,
@@ -91,6 +93,9 @@ record PeerRequest(
     }
     if (name.equals("data") && method.equals(HttpMethod.POST) && !hasPath) {
       return Resource.BATCH;
+    }
+    if (name.equals("outputs") && method.equals(HttpMethod.POST) && hasPath) {
+      return Resource.OUTPUTS;
     }
     Resource resource =
         switch (name) {

@@ -40,6 +40,7 @@ final class PeerResponder {
 
   private final PeerService service;
   private final NodeRequests control;
+  private final OutputRequests outputs;
   private final Executor helpers;
   private final boolean sendfile;
 
@@ -52,11 +53,13 @@ final class PeerResponder {
   PeerResponder(
       PeerService service,
       NodeRequests control,
+      OutputRequests outputs,
       PeerLimits limits,
       Executor helpers,
       boolean sendfile) {
     this.service = service;
     this.control = control;
+    this.outputs = outputs;
     this.helpers = helpers;
     this.sendfile = sendfile;
     this.memory = new AnswerMemory(limits.memoryMiB());
@@ -80,6 +83,7 @@ final class PeerResponder {
         case XATTR ->
             small(answer, service.extendedAttributes(request.path()), PeerResponder::putAttributes);
         case CONTROL -> control(request, body, answer);
+        case OUTPUTS -> outputs(request, body, answer);
       }
     } catch (FsException e) {
       fail(answer, () -> Refusal.of(e));
@@ -136,6 +140,17 @@ final class PeerResponder {
         HttpResponseStatus.valueOf(result.status()),
         headers,
         Unpooled.wrappedBuffer(result.json().getBytes(UTF_8)));
+  }
+
+  private void outputs(PeerRequest request, byte[] body, PeerAnswer answer) throws Refusal {
+    String name = request.target().substring(request.target().indexOf('/') + 1);
+    byte[] result;
+    try {
+      result = outputs.answer(name, body);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
+    }
+    small(answer, result, ByteBuf::writeBytes);
   }
 
   private void batch(PeerRequest request, byte[] body, PeerAnswer answer) throws Refusal {

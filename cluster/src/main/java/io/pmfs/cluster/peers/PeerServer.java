@@ -94,7 +94,22 @@ public final class PeerServer implements AutoCloseable {
       PeerService service,
       NodeRequests control)
       throws IOException {
-    this(host, port, key, tls, instance, limits, service, control, InstantSource.system());
+    this(host, port, key, tls, instance, limits, service, control, OutputRequests.NONE);
+  }
+
+  /** The same for a node that may own a writable mount. */
+  public PeerServer(
+      String host,
+      int port,
+      byte[] key,
+      @Nullable PeerTls tls,
+      long instance,
+      PeerLimits limits,
+      PeerService service,
+      NodeRequests control,
+      OutputRequests outputs)
+      throws IOException {
+    this(host, port, key, tls, instance, limits, service, control, outputs, InstantSource.system());
   }
 
   PeerServer(
@@ -106,6 +121,7 @@ public final class PeerServer implements AutoCloseable {
       PeerLimits limits,
       PeerService service,
       NodeRequests control,
+      OutputRequests outputs,
       InstantSource clock)
       throws IOException {
     InetAddress local = InetAddress.getByName(host);
@@ -120,7 +136,7 @@ public final class PeerServer implements AutoCloseable {
     // requests wait for no other node.
     int copyWorkers = Math.max(1, limits.dataWorkers() / COPY_WORKERS_PART);
     this.copies = workers("copies", copyWorkers, limits.queued());
-    this.responder = new PeerResponder(service, control, limits, data, tls == null);
+    this.responder = new PeerResponder(service, control, outputs, limits, data, tls == null);
     try {
       this.address = listen(new InetSocketAddress(local, port));
     } catch (IOException e) {

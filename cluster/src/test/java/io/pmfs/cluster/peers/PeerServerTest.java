@@ -93,6 +93,7 @@ final class PeerServerTest {
         limits,
         service,
         NodeRequests.NONE,
+        OutputRequests.NONE,
         () -> Instant.ofEpochMilli(now.get()));
   }
 

@@ -203,7 +203,7 @@ public record StatusReport(
         Reads.NONE,
         Staging.NONE,
         SourceOperations.NONE,
-        null,
+        mount.cluster(),
         null,
         null,
         null,
@@ -228,6 +228,7 @@ public record StatusReport(
       @Nullable AccessLog accessLog,
       Waiting waiting,
       @Nullable String sourceAbsence,
+      @Nullable ClusterReport cluster,
       boolean isAtMountpoint) {}
 
   /** Reads by applications that reached the daemon. */

@@ -70,18 +70,22 @@ public final class RemoteFileSystem implements InvocationHandler {
    *
    * @param member this node's id, which persists
    * @param session differs for each session of the kernel
+   * @param isResumed whether a former process served the same session: then the owner may be away
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
-  public static WritableFileSystem join(OwnerLink link, UUID member, UUID session)
-      throws FsException {
-    return join(link, member, session, PATIENCE_MILLIS);
+  public static WritableFileSystem join(
+      OwnerLink link, UUID member, UUID session, boolean isResumed) throws FsException {
+    return join(link, member, session, isResumed, PATIENCE_MILLIS);
   }
 
   /** With another time until operations fail, for tests. */
   public static WritableFileSystem join(
-      OwnerLink link, UUID member, UUID session, long patienceMillis) throws FsException {
+      OwnerLink link, UUID member, UUID session, boolean isResumed, long patienceMillis)
+      throws FsException {
     RemoteFileSystem remote = new RemoteFileSystem(link, member, session, patienceMillis);
-    remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
+    if (!isResumed) {
+      remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
+    }
     remote.looking.start();
     return (WritableFileSystem)
         Proxy.newProxyInstance(

@@ -1,0 +1,224 @@
+package io.pmfs.cluster;
+
+import io.pmfs.cluster.members.ClusterSettings;
+import io.pmfs.cluster.members.InfinispanMembership;
+import io.pmfs.cluster.members.LocalAddress;
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.Membership;
+import io.pmfs.cluster.members.NodeId;
+import io.pmfs.cluster.peers.HttpPeerClient;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.OutputRequests;
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.PeerLimits;
+import io.pmfs.cluster.peers.PeerServer;
+import io.pmfs.cluster.peers.PeerServerStatistics;
+import io.pmfs.cluster.peers.PeerTimeouts;
+import io.pmfs.cluster.peers.PeerTls;
+import io.pmfs.stage.RemoteCopies;
+import io.pmfs.tier.DaemonThread;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.Semaphore;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node's part in a writable mount on several nodes: one of them, the owner, has all names and
+ * answers the others. Safe for use by many threads.
+ */
+public final class OutputCluster implements AutoCloseable {
+  private static final long LOOK_MILLIS = 1000;
+
+  private static final int LARGE_BYTES = 64 << 10;
+
+  /** Requests with content that are on their way at once: the owner keeps them in memory. */
+  private static final int LARGE_AT_ONCE = 4;
+
+  /**
+   * The settings of a node's part.
+   *
+   * @param group how its nodes find each other
+   * @param nodeName this node's name, for people
+   * @param owner the host of the owner
+   * @param tls for requests between peers; null for plain HTTP
+   */
+  public record Settings(
+      ClusterSettings group,
+      String nodeName,
+      String owner,
+      PeerTimeouts timeouts,
+      @Nullable PeerTls tls) {}
+
+  private final Settings settings;
+  private final UUID id;
+  private final byte[] key;
+  private final HttpPeerClient client;
+  private final Semaphore large = new Semaphore(LARGE_AT_ONCE, true);
+  private final boolean isOwner;
+  private volatile @Nullable PeerServer server;
+  private volatile @Nullable Membership membership;
+  private volatile @Nullable Member owner;
+  private volatile boolean closed;
+
+  /**
+   * Prepares a node.
+   *
+   * @param state the directory that keeps the node's id
+   */
+  public OutputCluster(Settings settings, Path state) {
+    this.settings = settings;
+    this.id = NodeId.of(state, settings.nodeName());
+    this.key = settings.group().secret().requestKey().getEncoded();
+    this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts(), peer -> false, null);
+    this.isOwner = LocalAddress.isHere(settings.owner());
+  }
+
+  /** Whether this node is the owner. */
+  public boolean isOwner() {
+    return isOwner;
+  }
+
+  /** This node's id, which persists. */
+  public UUID id() {
+    return id;
+  }
+
+  /** The owner, for messages. */
+  public String owner() {
+    return settings.owner();
+  }
+
+  /**
+   * Starts to answer peers, and joins the cluster.
+   *
+   * @param outputs answers the others, if this node is the owner
+   * @param control answers requests about the node itself
+   * @param present is told the ids of the members that are there, each second
+   * @param patience how long to wait until this node has joined the group; joining continues in the
+   *     background
+   * @throws IOException if this node cannot listen
+   * @throws IllegalArgumentException with a one-line message, if the settings can never work
+   */
+  public void open(
+      OutputRequests outputs, NodeRequests control, Consumer<Set<UUID>> present, Duration patience)
+      throws IOException, InterruptedException {
+    String host = settings.group().address().getHostAddress();
+    long instance = Cluster.newInstance();
+    PeerServer listening =
+        new PeerServer(
+            host,
+            0,
+            key,
+            settings.tls(),
+            instance,
+            PeerLimits.DEFAULTS,
+            new NoDataset(),
+            control,
+            outputs);
+    server = listening;
+    Member self =
+        new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
+    Membership joined = InfinispanMembership.join(settings.group(), self, patience);
+    membership = joined;
+    joined.onChange(view -> change(view.members()));
+    change(joined.view().members());
+    DaemonThread.start("pmfs-outputs-members", () -> look(present));
+  }
+
+  private void change(List<Member> members) {
+    client.keepOnly(ids(members));
+    owner = members.stream().filter(this::isOwner).findFirst().orElse(null);
+  }
+
+  private void look(Consumer<Set<UUID>> present) {
+    try {
+      while (!closed) {
+        present.accept(ids(members()));
+        Thread.sleep(LOOK_MILLIS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Set<UUID> ids(List<Member> members) {
+    return members.stream().map(Member::id).collect(Collectors.toSet());
+  }
+
+  private List<Member> members() {
+    Membership joined = membership;
+    return joined == null ? List.of() : joined.view().members();
+  }
+
+  private boolean isSelf(Member member) {
+    return member.id().equals(id);
+  }
+
+  private boolean isOwner(Member member) {
+    return LocalAddress.isOn(member, settings.owner());
+  }
+
+  public ClusterStatus status() {
+    PeerServer answering = server;
+    return new ClusterStatus(
+        settings.group().name(),
+        members().stream().map(this::status).toList(),
+        1,
+        RemoteCopies.NEVER.word(),
+        0,
+        0,
+        0,
+        answering == null ? PeerServerStatistics.NONE : answering.statistics());
+  }
+
+  private ClusterStatus.MemberStatus status(Member member) {
+    return new ClusterStatus.MemberStatus(
+        member, isSelf(member), isOwner(member) ? 1 : 0, false, client.statistics(member));
+  }
+
+  /**
+   * Asks the owner, once.
+   *
+   * @throws IOException if there is no answer; the owner may have the request nevertheless
+   */
+  public byte[] ask(String name, byte[] body) throws IOException {
+    Member asked = owner;
+    if (asked == null) {
+      throw new IOException("it has no mount yet, or cannot be reached");
+    }
+    boolean isLarge = body.length > LARGE_BYTES;
+    if (isLarge) {
+      large.acquireUninterruptibly();
+    }
+    try {
+      return client.outputs(asked, name, body);
+    } catch (PeerException e) {
+      throw new IOException(e.getMessage(), e);
+    } finally {
+      if (isLarge) {
+        large.release();
+      }
+    }
+  }
+
+  /** Leaves the cluster, then stops answering peers. Idempotent. */
+  @Override
+  public void close() {
+    closed = true;
+    Membership joined = membership;
+    if (joined != null) {
+      joined.close();
+    }
+    PeerServer listening = server;
+    if (listening != null) {
+      listening.close();
+    }
+    client.close();
+  }
+}

@@ -1,0 +1,101 @@
+package io.pmfs.daemon;
+
+import io.pmfs.cluster.OutputCluster;
+import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.OutputRequests;
+import io.pmfs.settings.ClusterOptions;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.OutputDirectories;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.remote.OwnerLink;
+import io.pmfs.writable.remote.OwnerServer;
+import io.pmfs.writable.remote.RemoteFileSystem;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Consumer;
+
+/** This node's part in a writable mount on several nodes: the owner, or one that asks it. */
+final class OutputNode implements AutoCloseable {
+  private static final Duration JOIN = Duration.ofSeconds(10);
+
+  private final OutputCluster cluster;
+
+  private OutputNode(OutputCluster cluster) {
+    this.cluster = cluster;
+  }
+
+  static OutputNode of(
+      ClusterOptions options,
+      String mount,
+      OutputDirectories directories,
+      Surroundings surroundings)
+      throws MountFailure {
+    return new OutputNode(options.openOutputs(mount, directories.state(), surroundings.hostName()));
+  }
+
+  OutputCluster cluster() {
+    return cluster;
+  }
+
+  boolean isOwner() {
+    return cluster.isOwner();
+  }
+
+  /** Answers the other nodes from this node's mount. */
+  void answer(WritableMount mount) throws MountFailure {
+    OwnerServer server = new OwnerServer(mount);
+    open(server::answer, server::present);
+  }
+
+  /**
+   * Joins the owner.
+   *
+   * @param isResumed whether programs use the mount already: then it waits for the owner
+   */
+  WritableFileSystem join(UUID session, boolean isResumed) throws MountFailure {
+    open(OutputRequests.NONE, members -> {});
+    try {
+      return RemoteFileSystem.join(new Link(cluster), cluster.id(), session, isResumed);
+    } catch (FsException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "--cluster: %s; mount there first, or at the same time".formatted(Reason.of(e)),
+          e);
+    }
+  }
+
+  private void open(OutputRequests requests, Consumer<Set<UUID>> present) throws MountFailure {
+    try {
+      cluster.open(requests, NodeRequests.NONE, present, JOIN);
+    } catch (IOException | IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.FAILED, "--cluster: " + Reason.of(e), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, "--cluster: interrupted", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    cluster.close();
+  }
+
+  private record Link(OutputCluster cluster) implements OwnerLink {
+    @Override
+    public byte[] ask(String name, byte[] body) throws IOException {
+      return cluster.ask(name, body);
+    }
+
+    @Override
+    public String owner() {
+      return cluster.owner();
+    }
+  }
+}
