@@ -9,10 +9,12 @@ import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import io.pmfs.writable.WritableFileSystem.Node;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
@@ -32,7 +34,12 @@ import org.slf4j.LoggerFactory;
 public final class RemoteFileSystem implements InvocationHandler {
   private static final Logger log = LoggerFactory.getLogger(RemoteFileSystem.class);
 
-  private static final long PATIENCE_MILLIS = 30_000;
+  /**
+   * Longer than a daemon takes to be replaced, and shorter than the supervisor of this node lets a
+   * daemon be silent: a change that waits locks its directory, and with the root all paths.
+   */
+  private static final long PATIENCE_MILLIS = 12_000;
+
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 500;
   private static final long LOOK_MILLIS = 1000;
@@ -41,6 +48,9 @@ public final class RemoteFileSystem implements InvocationHandler {
   private static final long DRAIN_MILLIS = 20_000;
 
   private static final int KEPT_LATER = 100_000;
+
+  /** What commands wait for an owner that does not answer. */
+  private static final long COMMAND_MILLIS = 2000;
 
   private final OwnerLink link;
   private final UUID member;
@@ -52,6 +62,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   private volatile long lostSince;
   private volatile boolean closed;
   private volatile @Nullable String failure;
+  private volatile @Nullable Node root;
   private volatile DrainStatus status = new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of());
 
   /** What the owner is told when there is time: a last close, or a forgotten inode if 0. */
@@ -146,9 +157,32 @@ public final class RemoteFileSystem implements InvocationHandler {
       case "equals" -> {
         return proxy == arguments[0];
       }
+      case "attributes" -> {
+        return (long) arguments[0] == WritableFileSystem.ROOT ? root() : ask(method, arguments);
+      }
       default -> {
         return ask(method, arguments);
       }
+    }
+  }
+
+  /**
+   * The last known while the owner does not answer: each path, the heartbeat's too, begins here.
+   */
+  private Node root() throws FsException {
+    Node known = root;
+    try {
+      Node now =
+          (Node)
+              Objects.requireNonNull(
+                  ask(known == null ? patienceMillis : 0, "attributes", WritableFileSystem.ROOT));
+      root = now;
+      return now;
+    } catch (FsException e) {
+      if (known == null) {
+        throw e;
+      }
+      return known;
     }
   }
 
@@ -196,7 +230,8 @@ public final class RemoteFileSystem implements InvocationHandler {
         long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         long part = Math.max(0, Math.min(left, DRAIN_MILLIS));
         long start = System.nanoTime();
-        boolean isDone = (boolean) Objects.requireNonNull(ask("drain", part));
+        Object answer = ask(COMMAND_MILLIS, "drain", part);
+        boolean isDone = (boolean) Objects.requireNonNull(answer);
         boolean isOver = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start) >= part;
         if (isDone || !isOver || part == left) {
           refreshStatus();
@@ -208,13 +243,14 @@ public final class RemoteFileSystem implements InvocationHandler {
         throw new InterruptedException();
       }
       log.warn("waiting for the source: {}", e.getMessage());
+      refreshStatus();
       return false;
     }
   }
 
   private Object waiting(Method method, Object[] arguments) {
     try {
-      return Objects.requireNonNull(ask(method, arguments));
+      return Objects.requireNonNull(ask(COMMAND_MILLIS, method.getName(), arguments));
     } catch (FsException e) {
       return List.of();
     }
@@ -250,7 +286,7 @@ public final class RemoteFileSystem implements InvocationHandler {
         List<Closing> forgotten =
             later.stream().takeWhile(one -> one.handle() == 0).limit(Message.LISTED).toList();
         byte[] body = Message.numbers(forgotten.stream().map(Closing::inode).toList());
-        ask("forget", body, void.class);
+        ask(patienceMillis, "forget", body, void.class);
         forgotten.forEach(later::remove);
       }
     }
@@ -261,7 +297,9 @@ public final class RemoteFileSystem implements InvocationHandler {
       try {
         Thread.sleep(LOOK_MILLIS);
         refreshStatus();
-        tellAll();
+        if (lostSince == 0) {
+          tellAll();
+        }
       } catch (FsException e) {
         log.debug("{}", e.getMessage());
       } catch (InterruptedException e) {
@@ -272,27 +310,54 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private void refreshStatus() {
     try {
-      status = (DrainStatus) Objects.requireNonNull(ask("drainStatus"));
-      failure = (String) ask("stateFailure");
+      status = (DrainStatus) Objects.requireNonNull(ask(0, "drainStatus"));
+      failure = (String) ask(0, "stateFailure");
     } catch (FsException e) {
       failure = e.getMessage();
+      status = lost(status, e);
     }
+  }
+
+  /** What was known last, and why no more is known. */
+  private static DrainStatus lost(DrainStatus last, FsException failure) {
+    return new DrainStatus(
+        last.dirtyBytes(),
+        last.dirtyFiles(),
+        last.waitingChanges(),
+        last.oldestAgeSeconds(),
+        last.drainedBytes(),
+        last.drainedChanges(),
+        0,
+        last.localBytes(),
+        last.conflicts(),
+        1,
+        List.of(new DrainStatus.Failure("/", String.valueOf(failure.getMessage()), failure)));
   }
 
   // ---- asking
 
   private @Nullable Object ask(String name, Object... arguments) throws FsException {
-    Method method = Objects.requireNonNull(Message.METHODS.get(name));
-    return ask(method, arguments);
+    return ask(patienceMillis, name, arguments);
   }
 
   private @Nullable Object ask(Method method, Object[] arguments) throws FsException {
-    return ask(method.getName(), Message.request(method, arguments), Message.result(method));
+    return ask(patienceMillis, method.getName(), arguments);
   }
 
-  private @Nullable Object ask(String name, byte[] body, java.lang.reflect.Type result)
+  private @Nullable Object ask(long patience, String name, Object... arguments) throws FsException {
+    Method method = Objects.requireNonNull(Message.METHODS.get(name));
+    return ask(patience, name, Message.request(method, arguments), Message.result(method));
+  }
+
+  /**
+   * Asks the owner.
+   *
+   * @param patience for how many milliseconds the owner may have been away
+   */
+  private @Nullable Object ask(long patience, String name, byte[] body, Type result)
       throws FsException {
     long pause = FIRST_PAUSE_MILLIS;
+    long begin = System.nanoTime();
     while (true) {
       try {
         int asking = node;
@@ -310,7 +375,7 @@ public final class RemoteFileSystem implements InvocationHandler {
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
         }
       } catch (IOException e) {
-        if (!isPatient() || !sleep(pause)) {
+        if (awayMillis(begin) >= patience || closed || !sleep(pause)) {
           throw new FsException(Errno.EIO, lost(e), e);
         }
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
@@ -318,19 +383,19 @@ public final class RemoteFileSystem implements InvocationHandler {
     }
   }
 
+  /** For how long the owner has not answered, if not even a request that began then. */
+  private long awayMillis(long begin) {
+    long since = lostSince;
+    if (since == 0) {
+      since = begin == 0 ? 1 : begin;
+      lostSince = since;
+    }
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
+  }
+
   private String lost(IOException e) {
     return "%s, which owns this mount's names, does not answer: %s"
         .formatted(link.owner(), e.getMessage());
-  }
-
-  private boolean isPatient() {
-    long now = System.nanoTime();
-    long since = lostSince;
-    if (since == 0) {
-      lostSince = now == 0 ? 1 : now;
-      return !closed;
-    }
-    return !closed && now - since < TimeUnit.MILLISECONDS.toNanos(patienceMillis);
   }
 
   private static boolean sleep(long millis) {

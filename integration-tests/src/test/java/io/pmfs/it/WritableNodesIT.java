@@ -1,0 +1,244 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Writable mounts of one directory on several nodes: docs/semantics.md, section 13. */
+final class WritableNodesIT {
+  private static final Duration SOON = Duration.ofSeconds(60);
+
+  private Nodes nodes;
+  private final Scratch scratch = new Scratch();
+  private Path source;
+  private Path secret;
+
+  @BeforeEach
+  void make() throws IOException {
+    Nodes.require();
+    Machine.requireFuse();
+    nodes = new Nodes(2);
+    source = scratch.directory("source");
+    Files.writeString(source.resolve("old"), "as it was\n");
+    secret = scratch.root().resolve("secret");
+    ClusterBed.writeSecret(secret, "a secret of these nodes, and of no others", "rw-------");
+  }
+
+  @AfterEach
+  void remove() {
+    if (nodes != null) {
+      nodes.close();
+    }
+    scratch.close();
+  }
+
+  private Node owner() {
+    return nodes.all().get(0);
+  }
+
+  private Node other() {
+    return nodes.all().get(1);
+  }
+
+  private String[] options(String... more) {
+    String addresses = owner().address() + "," + other().address();
+    List<String> options =
+        new ArrayList<>(
+            List.of(
+                "--writable",
+                "--allow-other",
+                "--cluster",
+                "outputs",
+                "--nodes",
+                addresses,
+                "--cluster-secret-file",
+                secret.toString()));
+    options.addAll(List.of(more));
+    return options.toArray(String[]::new);
+  }
+
+  private void mountBoth(String... more) {
+    CompletableFuture<?> first =
+        CompletableFuture.runAsync(() -> owner().mount(source, options(more)));
+    other().mount(source, options(more));
+    first.join();
+  }
+
+  private static Path at(Node node, String path) {
+    return node.mounted().mountpoint().resolve(path);
+  }
+
+  private static Command shell(Node node, String script) {
+    return Command.run(
+        "sh", "-euc", "cd -- \"$1\"; " + script, "-", node.mounted().mountpoint().toString());
+  }
+
+  private static void drain(Node node) {
+    node.pmfs().run("drain", node.mounted().mountpoint().toString()).expect(0);
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String tree(Path root) {
+    return Command.run(
+            "sh",
+            "-euc",
+            "cd -- \"$1\"; find . -mindepth 1 -printf '%P %y %m %U:%G %l %s\\n' | sort;"
+                + " find . -type f -print0 | sort -z | xargs -0 -r sha256sum",
+            "-",
+            root.toString())
+        .expect(0)
+        .out();
+  }
+
+  @Test
+  void changes_ofOneNode_areSeenByTheOtherAndReachTheSource() {
+    mountBoth();
+    assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
+    for (int i = 0; i < 20; i++) {
+      Node writer = nodes.all().get(i % 2);
+      Node reader = nodes.all().get((i + 1) % 2);
+      shell(writer, "mkdir d%d; echo text %d >d%d/f; echo %d >>log".formatted(i, i, i, i))
+          .expect(0);
+      assertThat(read(at(reader, "d" + i + "/f"))).isEqualTo("text " + i + "\n");
+      assertThat(read(at(reader, "log"))).endsWith(i + "\n").hasLineCount(i + 1);
+      shell(writer, "mv d%d/f d%d/g; ln -s g d%d/l; chmod 600 d%d/g".formatted(i, i, i, i))
+          .expect(0);
+      assertThat(at(reader, "d" + i + "/f")).doesNotExist();
+      assertThat(read(at(reader, "d" + i + "/l"))).isEqualTo("text " + i + "\n");
+      shell(reader, "rm d%d/l; test -f d%d/g".formatted(i, i)).expect(0);
+      assertThat(at(writer, "d" + i + "/l")).doesNotExist();
+    }
+    shell(other(), "dd if=/dev/urandom of=large bs=1M count=30 conv=fsync status=none").expect(0);
+    assertThat(tree(owner().mounted().mountpoint()))
+        .isEqualTo(tree(other().mounted().mountpoint()));
+    drain(other());
+    assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
+  }
+
+  @Test
+  void file_thatAnotherNodeHasOpenForWriting_isBusy() {
+    mountBoth();
+    for (Node first : nodes.all()) {
+      Node second = first == owner() ? other() : owner();
+      Path file = at(first, "log");
+      Process holder =
+          first.start(
+              ProcessBuilder.Redirect.DISCARD,
+              "sh",
+              "-c",
+              "exec 3>>\"$1\"; echo x >&3; exec sleep 100",
+              "-",
+              file.toString());
+      Await.until("written", SOON, () -> file.toFile().length() > 0);
+      Command refused = shell(second, "echo y >>log");
+      assertThat(refused.exit()).isNotZero();
+      assertThat(refused.err()).contains("busy");
+      shell(second, "cat log").expect(0);
+      holder.destroyForcibly();
+      shell(second, "echo y >>log").expect(0);
+      shell(first, "grep -q y log; rm log").expect(0);
+    }
+  }
+
+  /** Each line is written, closed and expected by the other node, whatever dies. */
+  @Test
+  void daemons_thatAreKilledInTurn_loseNothingAndRepeatNothing() throws Exception {
+    mountBoth();
+    AtomicBoolean ends = new AtomicBoolean();
+    List<CompletableFuture<Integer>> writers = new ArrayList<>();
+    for (Node node : nodes.all()) {
+      String own = node == owner() ? "o" : "n";
+      writers.add(
+          CompletableFuture.supplyAsync(
+              () -> {
+                int count = 0;
+                while (!ends.get()) {
+                  shell(
+                          node,
+                          "mkdir %s%d; echo %d >%s%d/new; mv %s%d/new %s%d/file; echo %d >>%slog"
+                              .formatted(
+                                  own, count, count, own, count, own, count, own, count, count,
+                                  own))
+                      .expect(0);
+                  count++;
+                }
+                return count;
+              }));
+    }
+    for (int round = 0; round < 4; round++) {
+      Thread.sleep(1500);
+      nodes.all().get(round % 2).mounted().killDaemon();
+    }
+    Thread.sleep(3000);
+    ends.set(true);
+    List<Integer> counts = List.of(writers.get(0).get(), writers.get(1).get());
+    drain(owner());
+    for (Node node : nodes.all()) {
+      String own = node == owner() ? "o" : "n";
+      int count = counts.get(node == owner() ? 0 : 1);
+      assertThat(count).isGreaterThan(10);
+      StringBuilder log = new StringBuilder();
+      for (int i = 0; i < count; i++) {
+        log.append(i).append('\n');
+        assertThat(read(source.resolve(own + i + "/file"))).isEqualTo(i + "\n");
+      }
+      assertThat(read(source.resolve(own + "log"))).isEqualTo(log.toString());
+    }
+    assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
+  }
+
+  @Test
+  void node_thatIsCutOff_failsToChangeAndLosesItsTurn() {
+    mountBoth();
+    Path file = at(other(), "log");
+    Process holder =
+        other()
+            .start(
+                ProcessBuilder.Redirect.DISCARD,
+                "sh",
+                "-c",
+                "exec 3>>\"$1\"; echo x >&3; exec sleep 300",
+                "-",
+                file.toString());
+    Await.until("written", SOON, () -> file.toFile().length() > 0);
+    other().cut();
+    Command refused = shell(other(), "mkdir none");
+    assertThat(refused.exit()).isNotZero();
+    assertThat(refused.err()).contains("Input/output error");
+    other().pmfs().run("status", other().mounted().mountpoint().toString()).expect(4);
+    Await.until("free", Duration.ofSeconds(90), () -> shell(owner(), "echo y >>log").exit() == 0);
+    other().mend();
+    Await.until("reached", SOON, () -> shell(other(), "mkdir some").exit() == 0);
+    assertThat(read(file)).isEqualTo("x\ny\n");
+    holder.destroyForcibly();
+    drain(other());
+    assertThat(source.resolve("some")).isDirectory();
+    assertThat(source.resolve("none")).doesNotExist();
+  }
+
+  @Test
+  void mount_withoutTheOwner_saysWhereToMountFirst() {
+    Installation pmfs = other().pmfs();
+    Command refused = pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), options()));
+    assertThat(refused.exit()).isEqualTo(1);
+    assertThat(refused.err()).contains(owner().address()).contains("mount there first");
+  }
+}
