@@ -60,7 +60,7 @@ final class OutputSettingsTest {
     "bridge, jnr",
     "read-mode, passthrough",
     "eviction, lru",
-    "cluster, training",
+    "replicas, 2",
     "tier, ssd:/local:80%:zstd"
   })
   void option_thatCannotGoWithIt_isRefusedWithARemedy(String key, String value) {
@@ -75,6 +75,26 @@ final class OutputSettingsTest {
             e -> {
               assertThat(e.exitStatus()).isEqualTo(ExitStatus.USAGE);
               assertThat(e.line()).startsWith("--writable: not with ").contains(key).contains(";");
+            });
+  }
+
+  @Test
+  void clusterWithoutAList_hasNoOwnerAndIsRefused() {
+    assertThatThrownBy(
+            () ->
+                world.settings(
+                    Map.of(
+                        MountOption.WRITABLE,
+                        List.of("true"),
+                        MountOption.CLUSTER,
+                        List.of("training"),
+                        MountOption.CLUSTER_DIR,
+                        List.of("/shared/cluster"))))
+        .isInstanceOfSatisfying(
+            MountFailure.class,
+            e -> {
+              assertThat(e.exitStatus()).isEqualTo(ExitStatus.USAGE);
+              assertThat(e.line()).contains("--cluster-dir").contains("--nodes");
             });
   }
 }
