@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Writable mounts of one directory on several nodes: docs/semantics.md, section 13. */
 final class WritableNodesIT {
@@ -206,6 +207,10 @@ final class WritableNodesIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void node_thatIsCutOff_failsToChangeAndLosesItsTurn() {
     mountBoth();
     Path file = at(other(), "log");
