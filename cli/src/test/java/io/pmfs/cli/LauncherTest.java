@@ -193,6 +193,16 @@ final class LauncherTest {
   }
 
   @Test
+  void mount_daemonFailsBeforeTheLauncherGoesOn_passesItsErrorAndStatusOn() throws Exception {
+    fakeJava("echo half; echo 'pmfs: why' >&2; exit 5");
+    Path slow = temporary.resolve("slow");
+    Files.writeString(slow, "trap '[[ $BASH_COMMAND != pid=* ]] || sleep 0.5' DEBUG\n");
+
+    assertThat(run(List.of("BASH_ENV=" + slow), "mount", "/a", "/b"))
+        .isEqualTo(new Result(5, "half\n", "pmfs: why\n"));
+  }
+
+  @Test
   void mount_doneWithoutDaemon_isZero() throws Exception {
     fakeJava("echo 'pmfs: already mounted'");
 
