@@ -16,15 +16,24 @@ SECTOR_BYTES = 512
 FILE_SYSTEM_BYTES, BYTES_FOR_A_FILE = 256 << 20, 8192
 
 
-@contextlib.contextmanager
 def own_device(work, files, size):
     """A new ext4 on a loop device of its own, with room for so many files of so many bytes: its directory and the device's name."""
-    image, directory = work / "source.img", work / "source"
-    with open(image, "wb") as file:
+    return made_on(new_image(work / "source.img", files, size), work / "source")
+
+
+def new_image(path, files, size):
+    """An image with room for that."""
+    with open(path, "wb") as file:
         file.truncate(int((size + files * BYTES_FOR_A_FILE) * 1.2) + FILE_SYSTEM_BYTES)
-    run("mkfs.ext4", "-q", "-F", image)
-    directory.mkdir()
-    # Direct I/O keeps the image's blocks out of the page cache, so that only the throttled device answers.
+    return path
+
+
+@contextlib.contextmanager
+def made_on(image, directory):
+    """A new ext4 in the image, mounted at the directory: the directory and the loop device's name."""
+    run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", image)
+    directory.mkdir(exist_ok=True)
+    # Direct I/O keeps the image's blocks out of the page cache, so that only the device answers.
     device = run("losetup", "--find", "--show", "--direct-io=on", image).strip()
     try:
         run("mount", "-o", "noatime", device, directory)
@@ -36,6 +45,8 @@ def own_device(work, files, size):
     finally:
         with machine.uninterrupted():
             machine.clean_up("losetup", "--detach", device)
+            # A daemon that is still ending keeps both; the image must not be written any more.
+            await_condition(60, f"{device}: detached", lambda: not Path(f"/sys/block/{Path(device).name}/loop").exists())
 
 
 @contextlib.contextmanager
