@@ -51,6 +51,7 @@ final class Drain implements AutoCloseable {
   private final AtomicLong refusals = new AtomicLong();
   private final Set<Long> unclosed = ConcurrentHashMap.newKeySet();
   private volatile boolean isHurried;
+  private @Nullable Due due;
 
   Drain(
       State state,
@@ -125,12 +126,34 @@ final class Drain implements AutoCloseable {
   /** Makes the next step at the source; returns false if there is none. */
   boolean step() throws FsException {
     boolean isDone = committer.step();
+    callIfDone();
     Failure before = refused;
     if (before != null && isDone) {
       log.info("the source accepts changes again, after {}", before.reason());
       refused = null;
     }
     return isDone;
+  }
+
+  /** What is done once the source has the changes up to one. */
+  interface Task {
+    void run() throws FsException;
+  }
+
+  private record Due(long sequence, Task task) {}
+
+  /** Runs a task once the source has the changes up to one: at once, or in a step. */
+  void whenDone(long sequence, Task task) throws FsException {
+    due = new Due(sequence, task);
+    callIfDone();
+  }
+
+  private void callIfDone() throws FsException {
+    Due task = due;
+    if (task != null && state.committed() >= task.sequence()) {
+      task.task().run();
+      due = null;
+    }
   }
 
   private void refuse(Exception e, long pause) {

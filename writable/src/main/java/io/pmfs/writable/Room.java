@@ -156,6 +156,7 @@ final class Room {
    * have was perhaps never synced, and the source's was.
    */
   void evictAll() throws FsException {
+    cleanFrom = 0;
     boolean isMore = true;
     while (isMore) {
       isMore = evict();
@@ -170,14 +171,16 @@ final class Room {
         return; // In use: it stays until it is written again.
       }
       try (State.Held held = state.hold()) {
+        Inode inode = state.find(item.number());
+        if (inode != null && inode.generation() != item.generation()) {
+          inode = null;
+        }
+        if (inode != null && state.isBusy(inode)) {
+          return; // The content may be at the source already, and never wait again.
+        }
         State.Update update = state.update();
         update.delete(Tables.CLEAN, Tables.key(item.key()));
-        Inode inode = state.find(item.number());
-        if (inode != null
-            && inode.generation() == item.generation()
-            && !state.isBusy(inode)
-            && inode.hasHome()
-            && inode.drainedSize() == inode.attributes().size()) {
+        if (inode != null && inode.hasHome() && inode.drainedSize() == inode.attributes().size()) {
           update.put(inode.withData(0, 0, -1));
           discard(update, item.number(), item.generation(), item.place());
         }

@@ -80,17 +80,26 @@ final class Sessions {
     DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
   }
 
-  /** Trusts data files only for as long as the machine runs, except those that were synced. */
+  /**
+   * Trusts data files only for as long as the machine runs, except those that were synced. A file
+   * whose content waits keeps its data; if the source turns out to have that content, as the record
+   * of its step was lost, the data may be less than that.
+   */
   private void forgetUnsynced(byte[] bootId) throws FsException {
     if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
       return;
     }
     room.evictAll();
-    try (State.Held held = state.hold()) {
-      State.Update update = state.update();
-      update.put(Tables.FACTS, BOOT, bootId);
-      update.commit();
-    }
+    drain.whenDone(
+        state.head(),
+        () -> {
+          room.evictAll();
+          try (State.Held held = state.hold()) {
+            State.Update update = state.update();
+            update.put(Tables.FACTS, BOOT, bootId);
+            update.commit();
+          }
+        });
   }
 
   /** Nothing is open any more: what was written counts as closed, what has no name goes. */

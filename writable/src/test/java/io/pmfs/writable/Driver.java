@@ -133,6 +133,12 @@ final class Driver implements AutoCloseable {
     keepSynced();
   }
 
+  /** The same, and all local data that was not synced is lost. */
+  void cutWithData() throws FsException {
+    calls.loseFiles(places);
+    cut();
+  }
+
   private static void copyTables(Path from, Path to) {
     try (Stream<Path> files = Files.walk(from)) {
       if (Files.exists(to)) {

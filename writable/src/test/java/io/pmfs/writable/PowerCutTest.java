@@ -28,6 +28,17 @@ class PowerCutTest {
     driver.append("log", "4");
   }
 
+  private static FakeCalls.Watcher deathAfter(int at, int[] count) {
+    return new FakeCalls.Watcher() {
+      @Override
+      public void after(String call, FileName name) {
+        if (count[0]++ == at) {
+          throw new FakeCalls.Death();
+        }
+      }
+    };
+  }
+
   /** Returns whether there were so many calls. */
   private boolean cutAfter(int at) throws Exception {
     int[] count = {0};
@@ -35,15 +46,7 @@ class PowerCutTest {
       driver.keepSynced();
       makeChanges(driver);
       Map<String, String> wanted = driver.tree();
-      driver.calls.watch(
-          new FakeCalls.Watcher() {
-            @Override
-            public void after(String call, FileName name) {
-              if (count[0]++ == at) {
-                throw new FakeCalls.Death();
-              }
-            }
-          });
+      driver.calls.watch(deathAfter(at, count));
       try {
         driver.drainAll();
       } catch (FakeCalls.Death e) {
@@ -66,5 +69,33 @@ class PowerCutTest {
       assertThat(at).isLessThan(MAX_CALLS);
     }
     assertThat(at).isGreaterThan(100);
+  }
+
+  /** Returns whether there were so many calls. */
+  private boolean loseDataAfter(int at) throws Exception {
+    int[] count = {0};
+    try (Driver driver = new Driver(directory.resolve("data " + at))) {
+      driver.keepSynced();
+      makeChanges(driver);
+      driver.calls.watch(deathAfter(at, count));
+      try {
+        driver.drainAll();
+      } catch (FakeCalls.Death e) {
+        driver.cutWithData();
+      }
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().failures()).as("call %d", at).isEmpty();
+      assertThat(driver.tree()).as("call %d", at).isEqualTo(driver.sourceTree());
+    }
+    return count[0] > at;
+  }
+
+  @Test
+  void cut_thatLosesData_leavesMountAndSourceTheSame() throws Exception {
+    int at = 0;
+    while (loseDataAfter(at)) {
+      at++;
+      assertThat(at).isLessThan(MAX_CALLS);
+    }
   }
 }
