@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import io.pmfs.cluster.OutputCluster;
 import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.cluster.peers.OutputRequests;
+import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -16,6 +17,7 @@ import io.pmfs.writable.remote.OwnerLink;
 import io.pmfs.writable.remote.OwnerServer;
 import io.pmfs.writable.remote.RemoteFileSystem;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.UUID;
@@ -59,10 +61,11 @@ final class OutputNode implements AutoCloseable {
    *
    * @param isResumed whether programs use the mount already: then it waits for the owner
    */
-  WritableFileSystem join(UUID session, boolean isResumed) throws MountFailure {
+  WritableFileSystem join(UUID session, boolean isResumed, Path source) throws MountFailure {
     open(OutputRequests.NONE, members -> {});
     try {
-      return RemoteFileSystem.join(new Link(cluster), cluster.id(), session, isResumed);
+      return RemoteFileSystem.join(
+          new Link(cluster), cluster.id(), session, isResumed, source, new LinuxOutputCalls());
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED,

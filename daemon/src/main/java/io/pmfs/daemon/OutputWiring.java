@@ -81,7 +81,7 @@ final class OutputWiring {
       }
     } else {
       opened.push(node);
-      fileSystem = node.join(kept.id(), isResumed);
+      fileSystem = node.join(kept.id(), isResumed, settings.source().path());
       opened.push(fileSystem);
     }
     begin(directories, kept);

@@ -224,10 +224,12 @@ final class WritableNodesIT {
                 "-",
                 file.toString());
     Await.until("written", SOON, () -> file.toFile().length() > 0);
+    assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
     other().cut();
     Command refused = shell(other(), "mkdir none");
     assertThat(refused.exit()).isNotZero();
     assertThat(refused.err()).contains("Input/output error");
+    assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
     other().pmfs().run("status", other().mounted().mountpoint().toString()).expect(4);
     Await.until("free", Duration.ofSeconds(90), () -> shell(owner(), "echo y >>log").exit() == 0);
     other().mend();

@@ -78,7 +78,12 @@ class RemoteFileSystemTest {
   void open() throws Exception {
     owner = new Driver(directory);
     link = new Link(new OwnerServer(owner.mount()));
-    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 9), false);
+    remote = join(new UUID(0, 9), 10_000);
+  }
+
+  private WritableFileSystem join(UUID session, long patience) throws FsException {
+    return RemoteFileSystem.join(
+        link, MEMBER, session, false, Driver.SOURCE, owner.calls, patience);
   }
 
   @AfterEach
@@ -323,12 +328,53 @@ class RemoteFileSystemTest {
   @Test
   void ownerThatDoesNotAnswer_givesEioAfterAWhile() throws Exception {
     remote.close();
-    remote = RemoteFileSystem.join(link, MEMBER, new UUID(0, 10), false, 100);
+    remote = join(new UUID(0, 10), 100);
     link.isCut = true;
     assertErrno(Errno.EIO, () -> remote.mkdir(ROOT, A, 0755, caller()));
     link.isCut = false;
     remote.mkdir(ROOT, A, 0755, caller());
     assertThat(owner.tree()).containsOnlyKeys("a");
+  }
+
+  @Test
+  void reading_whileTheOwnerIsAway_goesOnWithWhatWasSeenAndTheSourceHas() throws Exception {
+    remote.close();
+    remote = join(new UUID(0, 10), 100);
+    owner.mkdir("d");
+    owner.put("d/x", "text");
+    owner.drainAll();
+    put(A, "not drained");
+    long directory = Objects.requireNonNull(remote.lookup(ROOT, FileName.of("d"))).inode();
+    Node file = Objects.requireNonNull(remote.lookup(directory, FileName.of("x")));
+    Node waiting = Objects.requireNonNull(remote.lookup(ROOT, A));
+    Opened before = remote.open(file.inode(), OutputCalls.O_RDONLY, caller());
+    link.isCut = true;
+    assertThat(remote.lookup(directory, FileName.of("x"))).isEqualTo(file);
+    assertThat(remote.attributes(file.inode())).isEqualTo(file);
+    Opened open = remote.open(file.inode(), OutputCalls.O_RDONLY, caller());
+    assertThat(read(file.inode())).isEqualTo("text");
+    remote.release(file.inode(), open.handle());
+    remote.release(file.inode(), before.handle());
+    assertErrno(Errno.EIO, () -> remote.open(file.inode(), OutputCalls.O_RDWR, caller()));
+    assertErrno(Errno.EIO, () -> remote.lookup(directory, A));
+    assertErrno(Errno.EIO, () -> remote.open(waiting.inode(), OutputCalls.O_RDONLY, caller()));
+    assertErrno(Errno.EIO, () -> read(waiting.inode()));
+    link.isCut = false;
+    assertThat(read(waiting.inode())).isEqualTo("not drained");
+  }
+
+  @Test
+  void reading_ofAnotherVersionThanWasSeen_fails() throws Exception {
+    remote.close();
+    remote = join(new UUID(0, 10), 100);
+    owner.put("a", "text");
+    owner.drainAll();
+    Node seen = Objects.requireNonNull(remote.lookup(ROOT, A));
+    link.isCut = true;
+    assertThat(read(seen.inode())).isEqualTo("text");
+    owner.put("a", "another");
+    owner.drainAll();
+    assertErrno(Errno.EIO, () -> read(seen.inode()));
   }
 
   @Test

@@ -6,6 +6,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
@@ -16,6 +17,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -55,6 +57,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   private final OwnerLink link;
   private final UUID member;
   private final UUID session;
+  private final Remembered remembered;
   private final long patienceMillis;
   private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking;
@@ -68,8 +71,10 @@ public final class RemoteFileSystem implements InvocationHandler {
   /** What the owner is told when there is time: a last close, or a forgotten inode if 0. */
   private record Closing(long inode, long handle) {}
 
-  private RemoteFileSystem(OwnerLink link, UUID member, UUID session, long patienceMillis) {
+  private RemoteFileSystem(
+      OwnerLink link, UUID member, UUID session, Remembered remembered, long patienceMillis) {
     this.link = link;
+    this.remembered = remembered;
     this.member = member;
     this.session = session;
     this.patienceMillis = patienceMillis;
@@ -82,18 +87,27 @@ public final class RemoteFileSystem implements InvocationHandler {
    * @param member this node's id, which persists
    * @param session differs for each session of the kernel
    * @param isResumed whether a former process served the same session: then the owner may be away
+   * @param source the directory that is mounted, as this node sees it
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
   public static WritableFileSystem join(
-      OwnerLink link, UUID member, UUID session, boolean isResumed) throws FsException {
-    return join(link, member, session, isResumed, PATIENCE_MILLIS);
+      OwnerLink link, UUID member, UUID session, boolean isResumed, Path source, OutputCalls calls)
+      throws FsException {
+    return join(link, member, session, isResumed, source, calls, PATIENCE_MILLIS);
   }
 
   /** With another time until operations fail, for tests. */
   public static WritableFileSystem join(
-      OwnerLink link, UUID member, UUID session, boolean isResumed, long patienceMillis)
+      OwnerLink link,
+      UUID member,
+      UUID session,
+      boolean isResumed,
+      Path source,
+      OutputCalls calls,
+      long patienceMillis)
       throws FsException {
-    RemoteFileSystem remote = new RemoteFileSystem(link, member, session, patienceMillis);
+    RemoteFileSystem remote =
+        new RemoteFileSystem(link, member, session, new Remembered(calls, source), patienceMillis);
     if (!isResumed) {
       remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
     }
@@ -109,10 +123,23 @@ public final class RemoteFileSystem implements InvocationHandler {
   public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] given)
       throws FsException, InterruptedException {
     Object[] arguments = given == null ? new Object[0] : given;
+    try {
+      Object result = perform(proxy, method, arguments);
+      remembered.saw(method.getName(), arguments, result);
+      return result;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EIO || lostSince == 0) {
+        throw e;
+      }
+      return remembered.answer(method.getName(), arguments, e);
+    }
+  }
+
+  private @Nullable Object perform(Object proxy, Method method, Object[] arguments)
+      throws FsException, InterruptedException {
     switch (method.getName()) {
       case "read" -> {
-        byte[] bytes = (byte[]) Objects.requireNonNull(ask(method, arguments));
-        pass(bytes, (ReadSink) arguments[arguments.length - 1]);
+        read(method, arguments);
         return null;
       }
       case "list" -> {
@@ -158,7 +185,8 @@ public final class RemoteFileSystem implements InvocationHandler {
         return proxy == arguments[0];
       }
       case "attributes" -> {
-        return (long) arguments[0] == WritableFileSystem.ROOT ? root() : ask(method, arguments);
+        boolean isRoot = (long) arguments[0] == WritableFileSystem.ROOT;
+        return isRoot ? root() : ask(method, arguments);
       }
       default -> {
         return ask(method, arguments);
@@ -187,6 +215,11 @@ public final class RemoteFileSystem implements InvocationHandler {
   }
 
   // ---- operations with consumers
+
+  private void read(Method method, Object[] arguments) throws FsException {
+    byte[] bytes = (byte[]) Objects.requireNonNull(ask(method, arguments));
+    pass(bytes, (ReadSink) arguments[arguments.length - 1]);
+  }
 
   private static void pass(byte[] bytes, ReadSink sink) throws FsException {
     ByteBuffer buffer = sink.buffer(bytes.length);
@@ -260,6 +293,9 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   /** The kernel does not wait for it: it is told at once if that is possible, else soon. */
   private void tellLater(Closing closing) {
+    if (Remembered.isOwn(closing.handle())) {
+      return;
+    }
     if (closing.handle() != 0 && later.isEmpty() && lostSince == 0) {
       try {
         ask("release", closing.inode(), closing.handle());
