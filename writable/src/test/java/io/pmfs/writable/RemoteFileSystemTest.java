@@ -48,6 +48,7 @@ class RemoteFileSystemTest {
     private OwnerServer server;
     int lostAnswers;
     boolean isCut;
+    byte[] onItsWay = {};
     final List<String> asked = new ArrayList<>();
 
     Link(OwnerServer server) {
@@ -57,6 +58,9 @@ class RemoteFileSystemTest {
     @Override
     public byte[] ask(String name, byte[] body) throws IOException {
       if (isCut) {
+        if (name.equals("rename")) {
+          onItsWay = body.clone();
+        }
         throw new IOException("no route");
       }
       asked.add(name);
@@ -217,6 +221,22 @@ class RemoteFileSystemTest {
     link.lostAnswers = 1;
     remote.unlink(ROOT, A, caller());
     assertThat(owner.tree()).isEmpty();
+  }
+
+  @Test
+  void change_thatWasGivenUp_isNotMadeAfterLaterOnes() throws Exception {
+    remote.close();
+    remote = join(new UUID(0, 10), 100);
+    put(A, "first");
+    FileName whole = FileName.of("whole");
+    link.isCut = true;
+    assertErrno(Errno.EIO, () -> remote.rename(ROOT, A, ROOT, whole, 0, caller()));
+    link.isCut = false;
+    remote.unlink(ROOT, A, caller());
+    Opened second = create(A);
+    assertThat(link.server.answer("rename", link.onItsWay)[4]).isEqualTo((byte) 4);
+    assertThat(owner.names("")).containsExactly("a");
+    close(second);
   }
 
   @Test

@@ -33,7 +33,9 @@ final class Message {
     /** The owner does not know the node, or no longer: it joins, and asks again. */
     NOT_JOINED(2),
     /** The owner has another version of pmfs. */
-    OTHER_VERSION(3);
+    OTHER_VERSION(3),
+    /** The node has sent later requests after it had given up this one. */
+    GIVEN_UP(4);
 
     final int number;
 
@@ -88,7 +90,14 @@ final class Message {
 
   // ---- requests
 
-  /** The body of a request; {@link #from} says which node asks. */
+  /** The head of a request; {@link #from} says who asks. */
+  private static void head(DataOutputStream out) throws IOException {
+    out.writeInt(VERSION);
+    out.writeInt(0);
+    out.writeLong(0);
+  }
+
+  /** The body of a request; {@link #from} says who asks. */
   static byte[] request(Method method, Object[] arguments) {
     Type[] types = method.getGenericParameterTypes();
     int content = 0;
@@ -98,8 +107,7 @@ final class Message {
     return written(
         HEAD_BYTES + content,
         out -> {
-          out.writeInt(VERSION);
-          out.writeInt(0);
+          head(out);
           for (int i = 0; i < types.length; i++) {
             if (isSent(types[i])) {
               Wire.put(out, types[i], arguments[i]);
@@ -108,9 +116,13 @@ final class Message {
         });
   }
 
-  /** Sets the node that asks. */
-  static void from(int node, byte[] request) {
-    ByteBuffer.wrap(request).putInt(Integer.BYTES, node);
+  /**
+   * Sets who asks.
+   *
+   * @param era a number that grows whenever the node has given up a request
+   */
+  static void from(int node, long era, byte[] request) {
+    ByteBuffer.wrap(request).putInt(Integer.BYTES, node).putLong(2 * Integer.BYTES, era);
   }
 
   /** The body of a request to join. */
@@ -118,8 +130,7 @@ final class Message {
     return written(
         HEAD_BYTES,
         out -> {
-          out.writeInt(VERSION);
-          out.writeInt(0);
+          head(out);
           Wire.put(out, UUID.class, member);
           Wire.put(out, UUID.class, session);
         });
@@ -130,8 +141,7 @@ final class Message {
     return written(
         HEAD_BYTES,
         out -> {
-          out.writeInt(VERSION);
-          out.writeInt(0);
+          head(out);
           Wire.put(out, NUMBERS, numbers);
         });
   }
@@ -141,11 +151,13 @@ final class Message {
     private final DataInputStream in;
     final boolean isOurVersion;
     final int node;
+    final long era;
 
     Request(byte[] body) throws IOException {
       in = new DataInputStream(new ByteArrayInputStream(body));
       isOurVersion = in.readInt() == VERSION;
       node = in.readInt();
+      era = in.readLong();
     }
 
     UUID id() throws IOException {

@@ -24,6 +24,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -39,6 +40,10 @@ public final class OwnerServer {
   /** Longer than a daemon takes to be replaced. */
   private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
+  /** Requests that change nothing and may wait for the source. */
+  private static final Set<String> WAITS =
+      Set.of("drain", "waiting", "drainStatus", "stateFailure", "fsync", "fsyncDirectory");
+
   private static final int ANSWERS = 16_384;
   private static final Duration KEPT = Duration.ofMinutes(5);
 
@@ -48,8 +53,23 @@ public final class OwnerServer {
       CacheBuilder.newBuilder().maximumSize(ANSWERS).expireAfterWrite(KEPT).build();
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
 
-  /** A node that is here; away since a moment, or present if that is 0. */
-  private record Joined(int node, long awaySince) {}
+  /** A node that is here. */
+  private static final class Joined {
+    final int node;
+
+    /** Held shared while a request is made, and exclusively when an era ends. */
+    final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+
+    volatile long era;
+
+    /** Since when it is away; 0 if it is present. */
+    long awaySince; // GUARDED_BY(OwnerServer.this)
+
+    Joined(int node, long era) {
+      this.node = node;
+      this.era = era;
+    }
+  }
 
   public OwnerServer(WritableMount mount) {
     this(mount, System::nanoTime);
@@ -73,32 +93,58 @@ public final class OwnerServer {
         return Message.answer(Message.Kind.OTHER_VERSION);
       }
       if (name.equals("join")) {
-        return join(request.id(), request.id());
+        return join(request.id(), request.id(), request.era);
       }
-      if (!isJoined(request.node)) {
+      Joined asker = find(request.node);
+      if (asker == null) {
         return Message.answer(Message.Kind.NOT_JOINED);
+      }
+      return WAITS.contains(name) ? answer(name, request) : answerInTime(asker, name, request);
+    } catch (IOException e) {
+      throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * A request that a node has given up may arrive late: it must not be made among those that the
+   * node sent afterwards.
+   */
+  private byte[] answerInTime(Joined asker, String name, Message.Request request)
+      throws IOException {
+    if (request.era > asker.era) {
+      asker.lock.writeLock().lock();
+      try {
+        asker.era = Math.max(asker.era, request.era);
+      } finally {
+        asker.lock.writeLock().unlock();
+      }
+    }
+    asker.lock.readLock().lock();
+    try {
+      if (request.era < asker.era) {
+        return Message.answer(Message.Kind.GIVEN_UP);
       }
       return switch (name) {
         case "endSession" -> ended(request.node);
         case "forget" -> forgotten(request.numbers());
         default -> answer(name, request);
       };
-    } catch (IOException e) {
-      throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
+    } finally {
+      asker.lock.readLock().unlock();
     }
   }
 
   // ---- who is here
 
-  private byte[] join(UUID member, UUID session) {
+  private byte[] join(UUID member, UUID session, long era) {
     try {
       int node = mount.join(session);
       Joined before;
       synchronized (this) {
-        before = joined.put(member, new Joined(node, 0));
+        before = joined.put(member, new Joined(node, era));
       }
-      if (before != null && before.node() != node) {
-        mount.leave(before.node());
+      if (before != null && before.node != node) {
+        mount.leave(before.node);
       }
       return Message.answer(int.class, node);
     } catch (FsException e) {
@@ -106,8 +152,8 @@ public final class OwnerServer {
     }
   }
 
-  private synchronized boolean isJoined(int node) {
-    return joined.values().stream().anyMatch(one -> one.node() == node);
+  private synchronized @Nullable Joined find(int node) {
+    return joined.values().stream().filter(one -> one.node == node).findFirst().orElse(null);
   }
 
   /** The nodes that have joined. */
@@ -120,35 +166,27 @@ public final class OwnerServer {
     List<Integer> gone = new ArrayList<>();
     long now = nanoTime.getAsLong();
     synchronized (this) {
-      joined.replaceAll((member, one) -> seen(one, members.contains(member), now));
-      joined
-          .values()
-          .removeIf(
-              one -> {
-                boolean isGone = one.awaySince() != 0 && now - one.awaySince() > AWAY_NANOS;
-                if (isGone) {
-                  gone.add(one.node());
-                }
-                return isGone;
-              });
+      for (Map.Entry<UUID, Joined> entry : joined.entrySet()) {
+        Joined one = entry.getValue();
+        if (members.contains(entry.getKey())) {
+          one.awaySince = 0;
+        } else if (one.awaySince == 0) {
+          one.awaySince = now == 0 ? 1 : now;
+        } else if (now - one.awaySince > AWAY_NANOS) {
+          gone.add(one.node);
+        }
+      }
     }
     for (int node : gone) {
       ended(node);
     }
   }
 
-  private static Joined seen(Joined one, boolean isPresent, long now) {
-    if (isPresent) {
-      return new Joined(one.node(), 0);
-    }
-    return one.awaySince() != 0 ? one : new Joined(one.node(), now == 0 ? 1 : now);
-  }
-
   private byte[] ended(int node) {
     try {
       mount.leave(node);
       synchronized (this) {
-        joined.values().removeIf(one -> one.node() == node);
+        joined.values().removeIf(one -> one.node == node);
       }
       return Message.answer(void.class, null);
     } catch (FsException e) {

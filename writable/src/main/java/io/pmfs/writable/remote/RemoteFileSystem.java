@@ -24,6 +24,7 @@ import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -62,6 +63,10 @@ public final class RemoteFileSystem implements InvocationHandler {
   private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking;
   private volatile int node;
+
+  /** Grows whenever a request is given up; later than that of a former process. */
+  private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
+
   private volatile long lostSince;
   private volatile boolean closed;
   private volatile @Nullable String failure;
@@ -394,10 +399,12 @@ public final class RemoteFileSystem implements InvocationHandler {
       throws FsException {
     long pause = FIRST_PAUSE_MILLIS;
     long begin = System.nanoTime();
+    long now = era.get();
     while (true) {
       try {
         int asking = node;
-        Message.from(asking, body);
+        now = era.get();
+        Message.from(asking, now, body);
         Message.Answer answer = new Message.Answer(link.ask(name, body));
         lostSince = 0;
         switch (answer.kind) {
@@ -406,12 +413,14 @@ public final class RemoteFileSystem implements InvocationHandler {
           }
           case FAILURE -> throw answer.failure();
           case NOT_JOINED -> join(asking);
+          case GIVEN_UP -> log.debug("{} is asked again", name);
           case OTHER_VERSION ->
               throw new FsException(
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
         }
       } catch (IOException e) {
         if (awayMillis(begin) >= patience || closed || !sleep(pause)) {
+          era.compareAndSet(now, now + 1); // It may arrive yet.
           throw new FsException(Errno.EIO, lost(e), e);
         }
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
@@ -448,7 +457,9 @@ public final class RemoteFileSystem implements InvocationHandler {
     if (node != before) {
       return; // Another thread has joined meanwhile.
     }
-    Message.Answer answer = new Message.Answer(link.ask("join", Message.join(member, session)));
+    byte[] joining = Message.join(member, session);
+    Message.from(0, era.get(), joining);
+    Message.Answer answer = new Message.Answer(link.ask("join", joining));
     switch (answer.kind) {
       case RESULT -> node = (int) Objects.requireNonNull(answer.value(int.class));
       case FAILURE -> throw answer.failure();
