@@ -8,6 +8,7 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -411,8 +412,13 @@ final class Names {
 
   // ---- what is no longer needed
 
-  /** The kernel has forgotten a node. */
+  /** No kernel knows a node any more. */
   void forget(long number) throws FsException {
+    forget(number, () -> false);
+  }
+
+  /** A kernel has forgotten a node, which another node of a cluster may have open. */
+  void forget(long number, BooleanSupplier isOpen) throws FsException {
     Inode known = state.find(number);
     if (known == null || !known.isRemoved()) {
       return;
@@ -422,7 +428,7 @@ final class Names {
         file -> {
           try (State.Held held = state.hold()) {
             Inode inode = state.find(number);
-            if (inode != null && inode.isRemoved()) {
+            if (inode != null && inode.isRemoved() && !isOpen.getAsBoolean()) {
               State.Update update = state.update();
               forget(update, inode);
               update.commit();

@@ -9,6 +9,7 @@ import java.time.InstantSource;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Open files: their handles, reads and writes. A handle carries the flags with which it was opened,
@@ -198,7 +199,25 @@ final class OpenFiles {
     bits |= isOnlyWritten ? ONLY_WRITES : 0;
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
     keep(inode.number(), handle, caller.node());
+    checkKnown(inode.number(), handle);
     return new Opened(nodes.shown(inode), handle, isOnlyWritten);
+  }
+
+  /**
+   * Between a lookup and an open on one node, a file may lose its last name on another, and that
+   * kernel may forget it. The kernel that gets ESTALE looks the name up again.
+   */
+  private void checkKnown(long number, long handle) throws FsException {
+    Inode now = state.find(number);
+    boolean isNamed = now != null && !now.isRemoved();
+    if (!isNamed && live.exclusively(number, file -> isForgotten(state.find(number)))) {
+      release(number, handle);
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+  }
+
+  private static boolean isForgotten(@Nullable Inode inode) {
+    return inode == null || inode.is(Inode.FORGOTTEN);
   }
 
   private void keep(long number, long handle, int node) throws FsException {
@@ -304,8 +323,12 @@ final class OpenFiles {
     }
   }
 
-  /** Whether any node has a file open. */
-  boolean isOpen(long number) {
+  /** A kernel has forgotten a node: its data go, unless another kernel has it open. */
+  void forget(long number) throws FsException {
+    names.forget(number, () -> isOpen(number));
+  }
+
+  private boolean isOpen(long number) {
     return handles.values().stream().anyMatch(handle -> handle.file().number == number);
   }
 
@@ -315,7 +338,7 @@ final class OpenFiles {
       if (one.getValue().node() == node) {
         long number = one.getValue().file().number;
         release(number, one.getKey());
-        names.forget(number);
+        forget(number);
       }
     }
   }

@@ -427,9 +427,7 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public void forget(long inode, long lookups) {
     try {
-      if (!openFiles.isOpen(inode)) { // by another node: this kernel has closed it
-        names.forget(inode);
-      }
+      openFiles.forget(inode);
     } catch (FsException | NamespaceException e) {
       log.warn("forgetting inode {}: {}", inode, e.getMessage());
     }

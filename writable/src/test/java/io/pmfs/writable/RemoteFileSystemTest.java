@@ -346,6 +346,15 @@ class RemoteFileSystemTest {
   }
 
   @Test
+  void open_ofAFileThatAnotherKernelHasForgotten_isStale() throws Exception {
+    put(A, "text");
+    long inode = Objects.requireNonNull(remote.lookup(ROOT, A)).inode();
+    owner.unlink("a");
+    owner.mount().forget(inode, 1);
+    assertErrno(Errno.ESTALE, () -> remote.open(inode, OutputCalls.O_RDONLY, caller()));
+  }
+
+  @Test
   void ownerThatDoesNotAnswer_givesEioAfterAWhile() throws Exception {
     remote.close();
     remote = join(new UUID(0, 10), 100);
