@@ -9,9 +9,11 @@ import io.pmfs.daemon.PreviousMount;
 import io.pmfs.daemon.Supervision;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
@@ -119,11 +121,23 @@ final class MountCommand implements Callable<Integer> {
     PreviousMount previous = new PreviousMount(settings, registry, invocation);
     try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
+      registry.sweepHolders(surroundings);
+      SharedMount shared = new SharedMount(settings, registry, invocation);
+      if (shared.join()) {
+        return;
+      }
       // Never in a daemon that takes over: its mount serves copies from there.
       if (format) {
         TierPlace.format(settings.copies().tiers());
       }
-      serve(settings, begin(configuration, settings, registry), registry, registration, previous);
+      try {
+        serve(settings, begin(configuration, settings, registry), registry, registration, previous);
+      } catch (MountFailure e) {
+        // Another mount of this dataset may have begun at the same time.
+        if (e.exitStatus() != ExitStatus.IN_USE || !shared.join()) {
+          throw e;
+        }
+      }
     }
   }
 
@@ -208,7 +222,10 @@ final class MountCommand implements Callable<Integer> {
             () -> new Daemon(settings, session, logFile, invocation);
         Daemon daemon = previous == null ? opening.open() : previous.await(opening);
         invocation.atShutdown().accept(() -> daemon.stop(STOP_LIMIT));
-        daemon.run(registry, registration, () -> announce(settings, daemon.description(), logFile));
+        daemon.run(
+            registry,
+            registration,
+            () -> announce(settings, daemon.description(), logFile, registry));
       } catch (MountFailure | RuntimeException e) {
         // In the background stderr has no reader.
         log.error("{}: stopped by an error", mountpoint, e);
@@ -219,7 +236,9 @@ final class MountCommand implements Callable<Integer> {
     }
   }
 
-  private void announce(MountSettings settings, String description, Path logFile) {
+  private void announce(
+      MountSettings settings, String description, Path logFile, Registry registry) {
+    hold(settings.mountpoint(), registry);
     invocation.say(
         "%s mounted on %s (%spid %d, log %s)"
             .formatted(
@@ -229,5 +248,20 @@ final class MountCommand implements Callable<Integer> {
                 ProcessHandle.current().pid(),
                 logFile));
     invocation.detach().accept(logFile);
+  }
+
+  /** Without the record the mount is listed all the same. */
+  private void hold(Path mountpoint, Registry registry) {
+    Surroundings surroundings = invocation.surroundings();
+    try {
+      MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+      Supervision supervision = invocation.supervision();
+      if (mount != null && (supervision == null || !supervision.isResumed())) {
+        registry.hold(
+            Holder.calling(mountpoint, mount.device(), invocation.clock().instant(), surroundings));
+      }
+    } catch (MountFailure e) {
+      log.warn("{}: who mounted it is not recorded: {}", mountpoint, e.line());
+    }
   }
 }

@@ -44,6 +44,7 @@ final class ReportedMounts {
   private static final Set<String> VARIABLES =
       Set.of(
           "PMFS_CACHE_DIR",
+          "PMFS_CALLER",
           "PMFS_CONFIG",
           "PMFS_CRASH_LIMIT",
           "PMFS_HEAP",

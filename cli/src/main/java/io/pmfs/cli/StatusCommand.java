@@ -13,6 +13,7 @@ import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Registries;
@@ -187,7 +188,7 @@ final class StatusCommand implements Callable<Integer> {
       showNodes(wanted, registries);
     } else if (wanted != null) {
       Registry.Entry mount = find(wanted, registries);
-      StatusReport report = counted(ask(mount, registries), mount);
+      StatusReport report = counted(ask(mount, registries), mount, registries);
       invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
       invocation.out().flush();
       return exitStatus(List.of(report));
@@ -222,10 +223,19 @@ final class StatusCommand implements Callable<Integer> {
     return status;
   }
 
-  /** Counts what is open in a detached mount. */
-  private StatusReport counted(StatusReport report, Registry.Entry mount) {
+  /** Adds the mount points and their holders; counts what is open in a detached mount. */
+  private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
+      throws MountFailure {
     String device = mount.device();
-    if (report.detached() == null || device == null) {
+    if (device == null) {
+      return asked;
+    }
+    StatusReport report =
+        asked.with(
+            invocation.surroundings().mounts().placesOf(device).stream()
+                .map(place -> holder(place, registries.holder(place, device)))
+                .toList());
+    if (report.detached() == null) {
       return report;
     }
     return report.with(
@@ -233,19 +243,30 @@ final class StatusCommand implements Callable<Integer> {
             device, invocation.surroundings().root(), ProcessHandle.current().pid()));
   }
 
+  private static StatusReport.Holder holder(Path place, @Nullable Holder known) {
+    return known == null
+        ? new StatusReport.Holder(place.toString(), null, null, null, null)
+        : new StatusReport.Holder(
+            place.toString(),
+            known.user(),
+            known.pid() == 0 ? null : known.pid(),
+            known.job(),
+            known.since());
+  }
+
   private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     List<MountFailure> silent = new ArrayList<>();
     for (Registry.Entry entry : registries.awaitAll(silent::add)) {
       try {
-        reports.add(counted(ask(entry, registries), entry));
+        reports.add(counted(ask(entry, registries), entry, registries));
       } catch (MountFailure e) {
         silent.add(e);
       }
     }
     for (Registry.Entry entry : registries.detached()) {
       try {
-        reports.add(counted(ask(entry), entry));
+        reports.add(counted(ask(entry), entry, registries));
       } catch (MountFailure e) {
         // Its last file may just have been closed.
         if (registries.detached().contains(entry)) {

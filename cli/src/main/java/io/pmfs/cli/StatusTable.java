@@ -67,6 +67,10 @@ final class StatusTable {
                 report.pid(),
                 report.user(),
                 TimeSpan.format(Duration.ofSeconds(report.uptimeSeconds()))));
+    List<StatusReport.Holder> holders = report.holders();
+    for (StatusReport.Holder holder : holders == null ? List.<StatusReport.Holder>of() : holders) {
+      add("mounted on", text(holder));
+    }
     add(
         "reading",
         report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
@@ -85,6 +89,14 @@ final class StatusTable {
     add("access log", accessLog == null ? null : text(accessLog));
     StatusReport.Memory memory = report.memory();
     add("memory", memory == null ? null : text(memory));
+  }
+
+  private static String text(StatusReport.Holder holder) {
+    return holder.mountpoint()
+        + (holder.job() == null ? "" : ", job " + holder.job())
+        + (holder.user() == null ? "" : ", by user " + holder.user())
+        + (holder.pid() == null ? "" : " (pid " + holder.pid() + ")")
+        + (holder.since() == null ? "" : ", since " + holder.since());
   }
 
   private void outputs(StatusReport report, OutputsReport outputs) {

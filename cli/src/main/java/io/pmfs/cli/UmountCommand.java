@@ -39,6 +39,7 @@ import picocli.CommandLine.Parameters;
     })
 final class UmountCommand implements Callable<Integer> {
   private static final long POLL_MS = 50;
+  private static final int ATTEMPTS = 5;
   private static final long GRACE_POLL_MS = 200;
   private static final int HTTP_OK = 200;
   private static final int HTTP_CONFLICT = 409;
@@ -112,12 +113,20 @@ final class UmountCommand implements Callable<Integer> {
     Registries registries = Registries.open(surroundings, invocation::warn);
     // Purging needs the daemon, unmounting does not.
     Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
-    if (entry != null) {
+    if (entry != null && target == null && isMountedElsewhere(entry)) {
+      throw registries.notMounted(mountpoint);
+    } else if (entry != null) {
       int left = drain(mountpoint, entry, givenTimeout == null ? null : timeout);
       if (left != ExitStatus.DONE && !noDrain) {
         return left;
       }
-      askDaemon(mountpoint, entry, timeout);
+      List<Path> others = others(mountpoint);
+      if (others.isEmpty()) {
+        askDaemon(mountpoint, entry, timeout);
+      } else {
+        unmountShared(mountpoint, entry, others, timeout);
+      }
+      registries.sweepHolders();
       return left;
     } else if (target != null) {
       unmountWithoutDaemon(mountpoint, timeout);
@@ -177,6 +186,36 @@ final class UmountCommand implements Callable<Integer> {
     }
   }
 
+  private boolean isMountedElsewhere(Registry.Entry entry) throws MountFailure {
+    return !invocation.surroundings().mounts().placesOf(entry.device()).isEmpty();
+  }
+
+  /** The other mount points of the target's session. */
+  private List<Path> others(Path mountpoint) throws MountFailure {
+    MountTable.Mount wanted = target;
+    return wanted == null
+        ? List.of()
+        : invocation.surroundings().mounts().placesOf(wanted.device()).stream()
+            .filter(place -> !place.equals(mountpoint))
+            .toList();
+  }
+
+  /** Unmounts one mount point of several; the kernel ends the session with the last one. */
+  private void unmountShared(
+      Path mountpoint, Registry.Entry entry, List<Path> others, Duration timeout)
+      throws MountFailure {
+    if (purge) {
+      throw MountFailure.usage(
+          "%s: nothing was purged or unmounted: %s shares its copies; unmount without --purge, or that one first"
+              .formatted(mountpoint, others.get(0)));
+    }
+    Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
+    unmountExternally(mountpoint, false);
+    if (others(mountpoint).isEmpty()) {
+      awaitEnd(mountpoint, entry, process, timeout);
+    }
+  }
+
   private boolean isMounted(Path mountpoint) throws MountFailure {
     MountTable.Mount wanted = target;
     return wanted != null && wanted.isSameAs(invocation.surroundings().mounts().at(mountpoint));
@@ -203,6 +242,8 @@ final class UmountCommand implements Callable<Integer> {
         unmountForDaemon(mountpoint);
       } else if (answer.status() != HTTP_OK) {
         throw new MountFailure(ExitStatus.FAILED, MountFailure.naming(mountpoint, answer.error()));
+      } else if (!mountpoint.toString().equals(entry.mountpoint()) || entry.detached()) {
+        unmountExternally(mountpoint, false); // the daemon unmounts only where it mounted
       }
     } catch (IOException e) {
       unmountSilentDaemon(mountpoint, entry, process, e);
@@ -234,13 +275,18 @@ final class UmountCommand implements Callable<Integer> {
   }
 
   private void unmountExternally(Path mountpoint, boolean isStale) throws MountFailure {
-    while (true) {
+    // The daemon's heartbeat looks up a name now and then.
+    for (int attempt = 0; ; attempt++) {
       try {
         unmountTarget(lazy || isStale);
         return;
       } catch (MountFailure e) {
         if (!e.isBusy()) {
           throw e;
+        }
+        if (attempt < ATTEMPTS) {
+          await(() -> false, Duration.ofMillis(POLL_MS));
+          continue;
         }
         awaitHolders(mountpoint);
       }

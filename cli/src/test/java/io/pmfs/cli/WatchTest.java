@@ -83,6 +83,7 @@ final class WatchTest {
         null,
         before.recent(),
         null,
+        null,
         null);
   }
 

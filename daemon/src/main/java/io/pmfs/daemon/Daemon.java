@@ -8,6 +8,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
@@ -104,7 +105,16 @@ public final class Daemon implements ControlRequests {
       }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
-      ended.countDown();
+      sweepHolders(registry);
+      ended.countDown(); // the process may end from here on
+    }
+  }
+
+  private void sweepHolders(Registry registry) {
+    try {
+      registry.sweepHolders(surroundings);
+    } catch (MountFailure e) {
+      log.warn("records of mounts that are gone: {}", e.line());
     }
   }
 
@@ -334,6 +344,20 @@ public final class Daemon implements ControlRequests {
       } catch (MountFailure e) {
         log.error("{}: {}", settings.mountpoint(), e.line());
       }
+    }
+    unmountOthers();
+  }
+
+  /** Detaches the session's other mount points, which nobody would serve any more. */
+  private void unmountOthers() {
+    try {
+      for (MountTable.Mount mount : surroundings.mounts().all()) {
+        if (mount.isPmfs() && mount.device().equals(dataset.device())) {
+          ExternalUnmount.run(mount, true, surroundings);
+        }
+      }
+    } catch (MountFailure e) {
+      log.error("{}: {}", settings.mountpoint(), e.line());
     }
   }
 

@@ -60,6 +60,7 @@ public final class PreviousMount {
     boolean said = false;
     while (true) {
       Registry.Entry entry = registry.find(mountpoint);
+      entry = entry == null ? ofMount() : entry;
       if (entry != null && isServed(entry)) {
         throw MountFailure.usage(
             "%s: already mounted: pid %d serves %s there; pmfs umount %s first"
@@ -179,6 +180,14 @@ public final class PreviousMount {
   private boolean isServed(Registry.Entry entry) throws MountFailure {
     MountTable.Mount mount = mount();
     return mount != null && mount.isPmfs() && entry.isOf(mount);
+  }
+
+  /** The daemon of a session that others have mounted there, too. */
+  private Registry.@Nullable Entry ofMount() throws MountFailure {
+    MountTable.Mount mount = mount();
+    Registry.Known known =
+        mount != null && mount.isPmfs() ? registry.ofDevice(mount.device()) : null;
+    return known == null || !known.running() ? null : known.entry();
   }
 
   private MountTable.@Nullable Mount mount() throws MountFailure {

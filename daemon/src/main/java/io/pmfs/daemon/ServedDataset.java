@@ -215,6 +215,7 @@ final class ServedDataset implements MountedDataset {
             recentRequests.lastMinute(),
             source.files().sinceLastRequest()),
         bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
+        null,
         null);
   }
 

@@ -202,6 +202,7 @@ public final class FakeDataset implements MountedDataset {
             42,
             12L),
         null,
+        null,
         null);
   }
 

@@ -55,8 +55,10 @@ public final class MountTable {
    * @param options the options of the mount and of its file system, comma-separated
    * @param device the device number of its file system, such as {@code 0:39}; for a pmfs mount it
    *     identifies the kernel's connection
+   * @param isWhole whether it shows all of the file system, not only one of its directories
    */
-  public record Mount(Path mountpoint, String type, String source, String options, String device) {
+  public record Mount(
+      Path mountpoint, String type, String source, String options, String device, boolean isWhole) {
     /** Whether both are the same file system at the same mount point. */
     public boolean isSameAs(@Nullable Mount other) {
       return other != null
@@ -108,7 +110,8 @@ public final class MountTable {
                 fields[separator + 1],
                 unescape(fields[separator + 2]),
                 fields[5] + "," + superOptions,
-                fields[2]));
+                fields[2],
+                fields[3].equals("/")));
       }
     }
     return new MountTable(mounts);
@@ -147,6 +150,16 @@ public final class MountTable {
       }
     }
     return null;
+  }
+
+  /** The mount points that lead to the session with this device number; none if it is null. */
+  public List<Path> placesOf(@Nullable String device) {
+    return mounts.stream()
+        .filter(mount -> mount.isPmfs() && mount.isSameAs(at(mount.mountpoint())))
+        .filter(mount -> mount.device().equals(device) && mount.isWhole())
+        .map(Mount::mountpoint)
+        .distinct()
+        .toList();
   }
 
   /** The mount that contains a path, or null if the table lacks even the root. */

@@ -13,6 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -118,6 +119,22 @@ public final class Registries {
         return entry;
       }
     }
+    return ofMount(isMountKnown ? mount : surroundings.mounts().at(mountpoint));
+  }
+
+  /** The daemon of a session that is mounted there and at other places; null if there is none. */
+  private Registry.@Nullable Entry ofMount(MountTable.@Nullable Mount mount) throws MountFailure {
+    Registry.Known known = mount == null ? null : last(mount);
+    return known == null || !known.running() ? null : known.entry();
+  }
+
+  private Registry.@Nullable Known last(MountTable.Mount mount) throws MountFailure {
+    for (Registry registry : mount.isPmfs() ? all : List.<Registry>of()) {
+      Registry.Known known = registry.ofDevice(mount.device());
+      if (known != null) {
+        return known;
+      }
+    }
     return null;
   }
 
@@ -162,7 +179,7 @@ public final class Registries {
         return MountProbe.of(mountpoint) != MountProbe.STALE;
       }
     }
-    return false;
+    return last(mount) != null && MountProbe.of(mountpoint) != MountProbe.STALE;
   }
 
   /** A wait for the next daemon. */
@@ -200,6 +217,16 @@ public final class Registries {
     for (Registry registry : all) {
       registry.forget(mountpoint);
     }
+    sweepHolders();
+  }
+
+  /** Removes this user's records of holders whose mounts are gone. */
+  public void sweepHolders() throws MountFailure {
+    for (Registry registry : all) {
+      if (registry.stranger() < 0) {
+        registry.sweepHolders(surroundings);
+      }
+    }
   }
 
   /** All running daemons at their mount points, sorted by those. */
@@ -220,6 +247,33 @@ public final class Registries {
     }
     detached.sort(Comparator.comparing(Registry.Entry::mountpoint));
     return detached;
+  }
+
+  /** All running daemons, once for each of their mount points. */
+  public List<Registry.Entry> mounted() throws MountFailure {
+    List<Registry.Entry> mounted = new ArrayList<>(running());
+    List<Registry.Entry> sessions = new ArrayList<>(mounted);
+    sessions.addAll(detached());
+    MountTable mounts = surroundings.mounts();
+    for (Registry.Entry session : sessions) {
+      for (Path place : mounts.placesOf(session.device())) {
+        if (session.detached() || !place.toString().equals(session.mountpoint())) {
+          mounted.add(session.named(place));
+        }
+      }
+    }
+    return mounted;
+  }
+
+  /** Who mounted a session at a mount point; null if that is not recorded. */
+  public @Nullable Holder holder(Path mountpoint, String device) {
+    for (Registry registry : all) {
+      Holder holder = registry.holder(mountpoint, device);
+      if (holder != null) {
+        return holder;
+      }
+    }
+    return null;
   }
 
   /**
@@ -254,11 +308,17 @@ public final class Registries {
   public List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
     List<Registry.Entry> serving = running();
     Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
+    Set<String> sessions =
+        Stream.concat(serving.stream(), detached().stream())
+            .map(entry -> String.valueOf(entry.device()))
+            .collect(toSet());
     for (MountTable.Mount mount : surroundings.mounts().all()) {
-      if (mount.isPmfs() && known.add(mount.mountpoint().toString())) {
+      boolean isKnown = !mount.isPmfs() || sessions.contains(mount.device());
+      if (!isKnown && known.add(mount.mountpoint().toString())) {
         Registry.Entry entry = await(mount.mountpoint());
         if (entry != null) {
           serving.add(entry);
+          sessions.add(String.valueOf(entry.device()));
         } else if (isBeingReplaced(mount.mountpoint())) {
           missed.accept(absence(mount.mountpoint()));
         }

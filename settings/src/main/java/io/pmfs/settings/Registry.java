@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
@@ -35,6 +36,7 @@ public final class Registry {
 
   private static final long MAX_ENTRY_BYTES = 64 << 10;
   private static final String ENTRY = ".json";
+  private static final String HOLDER = ".holder";
 
   /**
    * A running daemon.
@@ -67,6 +69,11 @@ public final class Registry {
     /** The same with another control socket. */
     public Entry at(Path other, boolean isDetached) {
       return new Entry(mountpoint, source, pid, other.toString(), logFile, device, isDetached);
+    }
+
+    /** The same, named by another of its mount points. */
+    public Entry named(Path other) {
+      return new Entry(other.toString(), source, pid, socket, logFile, device, false);
     }
 
     /** The name of its files in the registry. */
@@ -383,21 +390,89 @@ public final class Registry {
     return known;
   }
 
+  /**
+   * The daemon of the session with this device number, or one that died; null if there is none. A
+   * session may be mounted at several places, and only one of them names its files here.
+   */
+  public @Nullable Known ofDevice(String device) throws MountFailure {
+    Known dead = null;
+    for (Known one : known()) {
+      if (device.equals(one.entry().device())) {
+        if (one.running()) {
+          return one;
+        }
+        dead = one;
+      }
+    }
+    return dead;
+  }
+
+  /** Records who mounted at a mount point, in place of an earlier holder. */
+  public void hold(Holder holder) throws MountFailure {
+    Path file = holderFile(Path.of(holder.mountpoint()));
+    try {
+      Path next = file.resolveSibling(file.getFileName() + ".new");
+      Files.writeString(next, new Gson().toJson(holder), UTF_8);
+      Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Who mounted the session with this device number at a mount point; null if not recorded. */
+  public @Nullable Holder holder(Path mountpoint, String device) {
+    Path file = holderFile(mountpoint);
+    Holder holder = isPlain(file) ? load(file, Holder.class) : null;
+    return holder != null && device.equals(holder.device()) ? holder : null;
+  }
+
+  /** Removes the records of mounts that are gone, however they were unmounted. */
+  public void sweepHolders(Surroundings surroundings) throws MountFailure {
+    // The table is read after the list: a record is written after its mount was made.
+    List<Path> files = files(HOLDER);
+    MountTable mounts = surroundings.mounts();
+    for (Path file : files) {
+      Holder holder = load(file, Holder.class);
+      MountTable.Mount mount =
+          holder == null || holder.mountpoint() == null
+              ? null
+              : mounts.at(Path.of(holder.mountpoint()));
+      if (mount == null || holder == null || !mount.device().equals(holder.device())) {
+        try {
+          Files.deleteIfExists(file);
+        } catch (IOException e) {
+          throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
+        }
+      }
+    }
+  }
+
+  private Path holderFile(Path mountpoint) {
+    return directory.resolve(nameOf(mountpoint) + HOLDER);
+  }
+
   private List<Path> entryFiles() throws MountFailure {
+    return files(ENTRY);
+  }
+
+  private List<Path> files(String ending) throws MountFailure {
     try (Stream<Path> listing = Files.list(directory)) {
-      return listing.filter(p -> p.toString().endsWith(ENTRY)).sorted().toList();
+      return listing.filter(p -> p.toString().endsWith(ending)).sorted().toList();
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, directory + ": " + Reason.of(e), e);
     }
   }
 
   private static @Nullable Entry load(Path file) {
+    Entry entry = load(file, Entry.class);
+    return entry == null || entry.mountpoint() == null || entry.socket() == null ? null : entry;
+  }
+
+  private static <T> @Nullable T load(Path file, Class<T> type) {
     try {
-      if (Files.size(file) > MAX_ENTRY_BYTES) {
-        return null;
-      }
-      Entry entry = new Gson().fromJson(Files.readString(file, UTF_8), Entry.class);
-      return entry == null || entry.mountpoint() == null || entry.socket() == null ? null : entry;
+      return Files.size(file) > MAX_ENTRY_BYTES
+          ? null
+          : new Gson().fromJson(Files.readString(file, UTF_8), type);
     } catch (IOException | JsonSyntaxException e) {
       return null;
     }

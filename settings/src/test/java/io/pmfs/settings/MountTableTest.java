@@ -35,6 +35,22 @@ final class MountTableTest {
   }
 
   @Test
+  void placesOf_session_areItsWholeMountsThatAreNotCovered() {
+    MountTable table =
+        MountTable.parse(
+            """
+            30 22 0:40 / /a ro - fuse.pmfs /source ro
+            31 22 0:40 / /b ro - fuse.pmfs /source ro
+            32 22 0:40 /train /part ro - fuse.pmfs /source ro
+            33 22 0:40 / /covered ro - fuse.pmfs /source ro
+            34 33 0:41 / /covered rw - tmpfs tmpfs rw
+            """);
+
+    assertThat(table.placesOf("0:40")).containsExactly(Path.of("/a"), Path.of("/b"));
+    assertThat(table.placesOf(null)).isEmpty();
+  }
+
+  @Test
   void at_directoryThatIsNoMount_isNull() {
     assertThat(TABLE.at(Path.of("/mnt"))).isNull();
   }
@@ -76,7 +92,7 @@ final class MountTableTest {
     "ramfs,false"
   })
   void isLocalDisk_byType_isKnown(String type, boolean local) {
-    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw", "0:9").isLocalDisk())
+    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw", "0:9", true).isLocalDisk())
         .isEqualTo(local);
   }
 

@@ -133,6 +133,47 @@ final class RegistriesTest {
     }
   }
 
+  /** A session that is also mounted at a second place. */
+  private static final Path SECOND = Path.of("/jobs/42");
+
+  @Test
+  void find_atAnotherMountPointOfTheSession_isTheSameDaemon() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
+      registration.publish(
+          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30"));
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"),
+          TestMachine.line(SECOND, "fuse.pmfs", "/source"));
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.find(SECOND)).isEqualTo(registries.find(MOUNTPOINT)).isNotNull();
+      assertThat(registries.find(Path.of("/jobs/43"))).isNull();
+      assertThat(registries.running()).hasSize(1);
+      assertThat(registries.mounted())
+          .extracting(Registry.Entry::mountpoint)
+          .containsExactly(MOUNTPOINT.toString(), SECOND.toString());
+      assertThat(registries.awaitAll(missed -> {})).hasSize(1);
+    }
+  }
+
+  @Test
+  void holder_isKnownWhileItsMountIsThere() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    Holder holder = new Holder(SECOND.toString(), "0:30", "ada", 7, "42", "2026-11-25T09:00:00Z");
+    own.hold(holder);
+    world.mountinfo(TestMachine.line(SECOND, "fuse.pmfs", "/source"));
+    Registries registries = Registries.open(world.surroundings());
+
+    registries.sweepHolders();
+    assertThat(registries.holder(SECOND, "0:30")).isEqualTo(holder);
+    assertThat(registries.holder(SECOND, "0:31")).isNull();
+
+    world.mountinfo();
+    Registries.open(world.surroundings()).sweepHolders();
+    assertThat(registries.holder(SECOND, "0:30")).isNull();
+  }
+
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
   private void kill() throws Exception {
     Path directory = world.makeDirectory("run");

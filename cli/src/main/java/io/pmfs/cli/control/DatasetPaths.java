@@ -24,6 +24,11 @@ public final class DatasetPaths {
     this.source = latin1(mount.source());
   }
 
+  /** Whether both are served by one daemon. */
+  boolean isSameAs(DatasetPaths other) {
+    return mount.socket().equals(other.mount.socket());
+  }
+
   private static String latin1(String text) {
     return new String(text.getBytes(UTF_8), ISO_8859_1);
   }

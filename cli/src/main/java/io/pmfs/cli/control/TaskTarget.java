@@ -23,12 +23,13 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
   public static TaskTarget find(
       List<String> texts, Registries registries, Surroundings surroundings) throws MountFailure {
     try {
-      return find(texts, registries.running(), registries, surroundings);
+      return find(texts, registries.mounted(), registries, surroundings);
     } catch (MountFailure e) {
       if (e.exitStatus() == ExitStatus.USAGE) {
         throw e;
       }
-      return find(texts, registries.awaitAll(missed -> {}), registries, surroundings);
+      registries.awaitAll(missed -> {});
+      return find(texts, registries.mounted(), registries, surroundings);
     }
   }
 
@@ -52,7 +53,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
       if (dataset == null || relative == null) {
         throw notServed(text, path, registries, surroundings);
       }
-      if (only != null && dataset != only) {
+      if (only != null && !dataset.isSameAs(only)) {
         throw MountFailure.usage(
             "%s: in the mount at %s, and %s in another at %s; give paths of one mount at a time"
                 .formatted(
@@ -101,7 +102,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
         best = dataset;
         longest = match;
         rival = null;
-      } else if (match == longest && match >= 0) {
+      } else if (best != null && match == longest && match >= 0 && !dataset.isSameAs(best)) {
         rival = dataset;
       }
     }

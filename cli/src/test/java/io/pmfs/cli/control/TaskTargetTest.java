@@ -47,7 +47,7 @@ final class TaskTargetTest {
     registrations.add(registration);
     registration.publish(
         new Registry.Entry(
-            at.toString(), world.makeDirectory(source).toString(), 1, "/nowhere", "/log"));
+            at.toString(), world.makeDirectory(source).toString(), 1, at + ".sock", "/log"));
   }
 
   private TaskTarget find(String... texts) throws MountFailure {

@@ -53,7 +53,11 @@ public record StatusReport(
             "null while the mount is at its mount point; an object once it was unmounted lazily, or"
                 + " another mount covers it, and files in it are still open")
         @Nullable Detached detached,
-    @Figure("null without `--writable`") @Nullable OutputsReport outputs) {
+    @Figure("null without `--writable`") @Nullable OutputsReport outputs,
+    @Figure(
+            "the mount points and who mounted them, as `pmfs status` finds them in the mount table;"
+                + " null in the daemon's own answer")
+        @Nullable List<Holder> holders) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -69,12 +73,24 @@ public record StatusReport(
       long daemonUptimeSeconds,
       String daemonLogFile,
       @Nullable String daemonMetrics) {
-    return with(daemonUser, daemonPid, daemonUptimeSeconds, daemonLogFile, daemonMetrics, detached);
+    return with(
+        daemonUser,
+        daemonPid,
+        daemonUptimeSeconds,
+        daemonLogFile,
+        daemonMetrics,
+        detached,
+        holders);
   }
 
   /** The same report with what a command has seen of a detached mount. */
   public StatusReport with(Detached seen) {
-    return with(user, pid, uptimeSeconds, logFile, metrics, seen);
+    return with(user, pid, uptimeSeconds, logFile, metrics, seen, holders);
+  }
+
+  /** The same report with the mount points that a command has seen; they are not detached. */
+  public StatusReport with(List<Holder> seen) {
+    return with(user, pid, uptimeSeconds, logFile, metrics, seen.isEmpty() ? detached : null, seen);
   }
 
   private StatusReport with(
@@ -83,7 +99,8 @@ public record StatusReport(
       long daemonUptimeSeconds,
       @Nullable String daemonLogFile,
       @Nullable String daemonMetrics,
-      @Nullable Detached seen) {
+      @Nullable Detached seen,
+      @Nullable List<Holder> seenHolders) {
     return new StatusReport(
         mountpoint,
         source,
@@ -112,8 +129,18 @@ public record StatusReport(
         sourceAbsence,
         recent,
         seen,
-        outputs);
+        outputs,
+        seenHolders);
   }
+
+  /** One of the places where the dataset is mounted. */
+  public record Holder(
+      @Figure("the mount point") String mountpoint,
+      @Figure("the user who mounted it; null if that is not recorded") @Nullable String user,
+      @Figure("the process that asked for it; null if that is not recorded") @Nullable Long pid,
+      @Figure("the Slurm job; null if there is none") @Nullable String job,
+      @Figure("when it was mounted, as in ISO 8601; null if that is not recorded")
+          @Nullable String since) {}
 
   /** What is still open in a mount that is no longer at its mount point. */
   public record Detached(
@@ -214,7 +241,8 @@ public record StatusReport(
         mount.sourceAbsence(),
         null,
         mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
-        outputs);
+        outputs,
+        null);
   }
 
   /** What a writable mount knows about itself; the parts are those of the report. */

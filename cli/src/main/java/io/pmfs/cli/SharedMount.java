@@ -1,0 +1,214 @@
+package io.pmfs.cli;
+
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.ExternalUnmount;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.Holder;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountProbe;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.NativeText;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TierSpec;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A mount that joins the running daemon of its dataset: a bind mount of the session that the kernel
+ * already has. The session ends with its last mount, whichever that is.
+ */
+final class SharedMount {
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+  /** A successor of a daemon that died starts within seconds. */
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private static final long POLL_MS = 100;
+  private static final int MAX_SECONDS = 20;
+  private static final int HTTP_OK = 200;
+
+  private final MountSettings settings;
+  private final Registry registry;
+  private final Invocation invocation;
+
+  SharedMount(MountSettings settings, Registry registry, Invocation invocation) {
+    this.settings = settings;
+    this.registry = registry;
+    this.invocation = invocation;
+  }
+
+  /**
+   * Joins the daemon that has the dataset's copies or state. False if there is none; fails if there
+   * is one whose mount shows something else.
+   */
+  boolean join() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    if (!surroundings.isRoot() || settings.outputs() != null) {
+      return false;
+    }
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (true) {
+      Registry.Known session = session();
+      if (session == null) {
+        return false;
+      }
+      MountSettings served = session.running() ? ask(session.entry()) : null;
+      if (served != null) {
+        if (!hasCopiesInCommon(served)) {
+          return false;
+        }
+        requireAgreement(served, session.entry());
+        if (bind(session.entry())) {
+          return true;
+        }
+      } else if (System.nanoTime() - end > 0) {
+        throw new MountFailure(
+            ExitStatus.FAILED,
+            "%s: its daemon (pid %d) does not answer; see %s"
+                .formatted(
+                    session.entry().source(), session.entry().pid(), session.entry().logFile()));
+      }
+      pause();
+    }
+  }
+
+  /** A session of this source that is mounted; one that died counts, as it gets another daemon. */
+  private Registry.@Nullable Known session() throws MountFailure {
+    MountTable mounts = invocation.surroundings().mounts();
+    String source = settings.source().path().toString();
+    for (Registry.Known known : registry.known()) {
+      List<Path> places = mounts.placesOf(known.entry().device());
+      if (source.equals(known.entry().source())
+          && !places.isEmpty()
+          && (known.running() || isSupervised(places.get(0)))) {
+        return known;
+      }
+    }
+    return null;
+  }
+
+  /** Without a supervisor the session died with its daemon. */
+  private static boolean isSupervised(Path place) {
+    return MountProbe.of(place) != MountProbe.STALE;
+  }
+
+  /** The settings of the daemon; null if it does not answer now. */
+  private @Nullable MountSettings ask(Registry.Entry entry) throws MountFailure {
+    try {
+      ControlClient.Answer answer =
+          ControlClient.ask(
+              Path.of(entry.socket()), HttpMethod.GET, "/configuration", ANSWER_LIMIT);
+      return answer.status() == HTTP_OK
+          ? SessionSettings.ofReport(answer.body(), invocation.surroundings())
+          : null;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  private boolean hasCopiesInCommon(MountSettings served) {
+    List<Path> tiers = served.copies().tiers().stream().map(TierSpec::path).toList();
+    return settings.copies().tiers().stream().map(TierSpec::path).anyMatch(tiers::contains)
+        || Objects.equals(settings.metadata().stateDirectory(), served.metadata().stateDirectory());
+  }
+
+  /** What is seen, and who may see it, is the same at all mount points. */
+  private void requireAgreement(MountSettings served, Registry.Entry entry) throws MountFailure {
+    requireEqual("--writable", false, served.outputs() != null, entry);
+    requireEqual("--source-form", settings.source().form(), served.source().form(), entry);
+    requireEqual("--nested", settings.source().nested(), served.source().nested(), entry);
+    requireEqual(
+        "--allow-other", settings.bridge().allowOther(), served.bridge().allowOther(), entry);
+    if (!settings.copies().equals(served.copies())
+        || !Objects.equals(settings.cluster(), served.cluster())) {
+      invocation.warn(
+          "%s: the options for copies and cluster are those of the mount on %s"
+              .formatted(settings.mountpoint(), entry.mountpoint()));
+    }
+  }
+
+  private void requireEqual(String option, Object wanted, Object served, Registry.Entry entry)
+      throws MountFailure {
+    if (!wanted.equals(served)) {
+      throw MountFailure.usage(
+          "%s: %s is %s here, and %s for the mount on %s (pid %d), whose copies it would share; give the same, or another --tier and --state-dir"
+              .formatted(
+                  settings.mountpoint(), option, wanted, served, entry.mountpoint(), entry.pid()));
+    }
+  }
+
+  /** False if the session was unmounted meanwhile. */
+  private boolean bind(Registry.Entry entry) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    List<Path> places = surroundings.mounts().placesOf(entry.device());
+    if (places.isEmpty()) {
+      return false;
+    }
+    Path mountpoint = settings.mountpoint();
+    String problem = mount(places.get(0), mountpoint);
+    MountTable.Mount made = surroundings.mounts().at(mountpoint);
+    boolean isOurs = made != null && made.device().equals(entry.device());
+    if (!isOurs) {
+      // The place was unmounted just before, so this shows the directory below it.
+      if (problem.isEmpty() && made != null) {
+        ExternalUnmount.run(made, true, surroundings);
+      } else if (!surroundings.mounts().placesOf(entry.device()).isEmpty()) {
+        throw new MountFailure(ExitStatus.FAILED, mountpoint + ": not mounted: " + problem);
+      }
+      return false;
+    }
+    registry.hold(
+        Holder.calling(
+            mountpoint,
+            String.valueOf(entry.device()),
+            invocation.clock().instant(),
+            surroundings));
+    invocation.say(
+        "%s mounted on %s (shares the daemon of %s; pid %d, log %s)"
+            .formatted(entry.source(), mountpoint, places.get(0), entry.pid(), entry.logFile()));
+    return true;
+  }
+
+  /** Binds one path to another; returns what mount(8) said. */
+  private static String mount(Path from, Path to) throws MountFailure {
+    try {
+      Process process =
+          NativeText.process(List.of("mount", "--bind", "--", from.toString(), to.toString()))
+              .redirectErrorStream(true)
+              .start();
+      process.getOutputStream().close();
+      if (!process.waitFor(MAX_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        return "mount does not return";
+      }
+      String said =
+          new String(process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8).strip();
+      return process.exitValue() == 0 ? "" : said;
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, to + ": mount: " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, to + ": interrupted", e);
+    }
+  }
+
+  private void pause() throws MountFailure {
+    try {
+      Thread.sleep(POLL_MS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, settings.mountpoint() + ": interrupted", e);
+    }
+  }
+}
