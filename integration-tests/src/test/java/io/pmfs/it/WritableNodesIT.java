@@ -20,6 +20,9 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 final class WritableNodesIT {
   private static final Duration SOON = Duration.ofSeconds(60);
 
+  /** How many directories a program makes while daemons die, at least. */
+  private static final int LEAST = 12;
+
   private Nodes nodes;
   private final Scratch scratch = new Scratch();
   private Path source;
@@ -171,7 +174,7 @@ final class WritableNodesIT {
           CompletableFuture.supplyAsync(
               () -> {
                 int count = 0;
-                while (!ends.get()) {
+                while (!ends.get() || count < LEAST) {
                   shell(
                           node,
                           "mkdir %s%d; echo %d >%s%d/new; mv %s%d/new %s%d/file; echo %d >>%slog"
@@ -195,7 +198,7 @@ final class WritableNodesIT {
     for (Node node : nodes.all()) {
       String own = node == owner() ? "o" : "n";
       int count = counts.get(node == owner() ? 0 : 1);
-      assertThat(count).isGreaterThan(10);
+      assertThat(count).isGreaterThanOrEqualTo(LEAST);
       StringBuilder log = new StringBuilder();
       for (int i = 0; i < count; i++) {
         log.append(i).append('\n');
@@ -231,7 +234,14 @@ final class WritableNodesIT {
     assertThat(refused.err()).contains("Input/output error");
     assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
     other().pmfs().run("status", other().mounted().mountpoint().toString()).expect(4);
-    Await.until("free", Duration.ofSeconds(90), () -> shell(owner(), "echo y >>log").exit() == 0);
+    Command[] last = new Command[1];
+    Await.until(
+        () -> "free, and not: " + last[0].err(),
+        Duration.ofSeconds(90),
+        () -> {
+          last[0] = shell(owner(), "echo y >>log");
+          return last[0].exit() == 0;
+        });
     other().mend();
     Await.until("reached", SOON, () -> shell(other(), "mkdir some").exit() == 0);
     assertThat(read(file)).isEqualTo("x\ny\n");
