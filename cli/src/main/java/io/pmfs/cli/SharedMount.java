@@ -49,8 +49,10 @@ final class SharedMount {
   }
 
   /**
-   * Joins the daemon that has the dataset's copies or state. False if there is none; fails if there
-   * is one whose mount shows something else.
+   * Joins the daemon that has the dataset's copies or state.
+   *
+   * @return false if no daemon has them
+   * @throws MountFailure if the daemon's mount shows something else than this one would
    */
   boolean join() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();

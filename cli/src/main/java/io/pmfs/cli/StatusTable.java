@@ -121,9 +121,26 @@ final class StatusTable {
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));
     add("unanswered", waiting(report.waiting()));
+    nodes(report.cluster());
     outputs.failures().stream()
         .limit(MOST_FAILURES)
         .forEach(failure -> add("refused", failure.path() + ": " + failure.reason()));
+  }
+
+  /** The nodes of a writable mount, of which one has all names. */
+  private void nodes(@Nullable ClusterReport cluster) {
+    for (ClusterReport.MemberReport member :
+        cluster == null ? List.<ClusterReport.MemberReport>of() : cluster.members()) {
+      add(
+          "node",
+          "%s at %s:%d%s%s"
+              .formatted(
+                  member.node(),
+                  member.address(),
+                  member.port(),
+                  member.share() > 0 ? ", owns all names" : "",
+                  member.self() ? ", this node" : ""));
+    }
   }
 
   private static String text(StatusReport.AccessLog accessLog) {

@@ -348,7 +348,7 @@ public final class Daemon implements ControlRequests {
     unmountOthers();
   }
 
-  /** Detaches the session's other mount points, which nobody would serve any more. */
+  /** Detaches the session's other mount points: this daemon served them, too. */
   private void unmountOthers() {
     try {
       for (MountTable.Mount mount : surroundings.mounts().all()) {

@@ -135,6 +135,10 @@ final class WritableNodesIT {
         .isEqualTo(tree(other().mounted().mountpoint()));
     drain(other());
     assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
+    String mountpoint = other().mounted().mountpoint().toString();
+    assertThat(other().pmfs().run("status", mountpoint).expect(0).out())
+        .containsPattern(owner().address() + ":\\d+, owns all names\n")
+        .containsPattern(other().address() + ":\\d+, this node\n");
   }
 
   @Test

@@ -52,7 +52,7 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private static final int KEPT_LATER = 100_000;
 
-  /** What commands wait for an owner that does not answer. */
+  /** What commands, and the first look at the root, wait for an owner that does not answer. */
   private static final long COMMAND_MILLIS = 2000;
 
   private final OwnerLink link;
@@ -208,7 +208,10 @@ public final class RemoteFileSystem implements InvocationHandler {
       Node now =
           (Node)
               Objects.requireNonNull(
-                  ask(known == null ? patienceMillis : 0, "attributes", WritableFileSystem.ROOT));
+                  ask(
+                      known == null ? patienceMillis : COMMAND_MILLIS,
+                      "attributes",
+                      WritableFileSystem.ROOT));
       root = now;
       return now;
     } catch (FsException e) {
@@ -351,8 +354,8 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private void refreshStatus() {
     try {
-      status = (DrainStatus) Objects.requireNonNull(ask(0, "drainStatus"));
-      failure = (String) ask(0, "stateFailure");
+      status = (DrainStatus) Objects.requireNonNull(ask(COMMAND_MILLIS, "drainStatus"));
+      failure = (String) ask(COMMAND_MILLIS, "stateFailure");
     } catch (FsException e) {
       failure = e.getMessage();
       status = lost(status, e);
