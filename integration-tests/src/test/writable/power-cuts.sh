@@ -6,7 +6,8 @@
 # Tier and state are on an ext4 of their own, in an image. A cut kills the daemon and its supervisor and shuts the ext4
 # down without writing its journal (EXT4_IOC_SHUTDOWN): what was not synced is lost. Then it is mounted again, which
 # replays the journal, the machine has another boot id, and pmfs is mounted again. The source is a directory beside it,
-# which keeps all it was given, as a file server does. Needs root; all mounts are in a mount namespace of their own.
+# which keeps all it was given, as a file server does. What pmfs tells as lost was not synced, and is acknowledged. Needs
+# root; all mounts are in a mount namespace of their own.
 #
 # Examples:
 #   power-cuts.sh
@@ -100,7 +101,7 @@ mount_pmfs
 cuts=${1:-20}
 [ $# = 0 ] || shift
 "$here/crash-rounds.py" "$work/mnt" "$work/source" --rounds "$cuts" --power-cut "'$here/power-cuts.sh' --cut '$work' '$pmfs'" \
-  --drain-command "'$pmfs' drain '$work/mnt' --timeout 120s" "$@"
+  --drain-command "'$pmfs' drain --acknowledge '$work/mnt' --timeout 120s" "$@"
 status=$?
 "$pmfs" umount "$work/mnt" >>"$work/pmfs.log" 2>&1 || end_pmfs TERM
 umount "$work/disk" || umount -l "$work/disk"

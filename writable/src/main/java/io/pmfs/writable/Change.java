@@ -13,10 +13,11 @@ import org.jspecify.annotations.Nullable;
  * @param directory where the name is; 0 if the change has no name
  * @param toDirectory of a rename; else 0
  * @param other what a rename replaces or is exchanged with; 0 for nothing
- * @param flags of a rename; {@link #FIRST} of an announcement; {@link #LAST} of a removal; a mask
- *     of a change of attributes
+ * @param flags of a rename; {@link #FIRST} or {@link #LOST} of an announcement; {@link #LAST} of a
+ *     removal; a mask of a change of attributes
  * @param generation of an announced data file; 0 if the file is empty
- * @param size how many bytes of the data file were announced
+ * @param size how many bytes of the data file were announced, or what a power cut left of them; the
+ *     attributes have the first
  * @param attributes as they were after the change; null if it does not change any
  * @param extendedName of a change of an extended attribute
  * @param value its value, null to remove it; or the target of a symbolic link
@@ -43,6 +44,9 @@ record Change(
 
   /** The announcement gives the file its first name at the source. */
   static final int FIRST = 1;
+
+  /** Nothing of the announced content is left, or the content before has that too. */
+  static final int LOST = 2;
 
   /** The removal takes the last name of a file. */
   static final int LAST = 1;
@@ -137,6 +141,26 @@ record Change(
     edit.uid = writerUid;
     edit.gid = writerGid;
     return edit.done();
+  }
+
+  /** An announcement of which nothing will come. */
+  Change lost() {
+    Edit edit = new Edit();
+    edit.flags = LOST;
+    return edit.done();
+  }
+
+  boolean isLost() {
+    return kind == Kind.CONTENT && flags == LOST;
+  }
+
+  /** Whether a power cut took some of an announced content. */
+  boolean isTorn() {
+    return kind == Kind.CONTENT && (isLost() || size < wanted().size());
+  }
+
+  boolean setsTimes() {
+    return kind == Kind.ATTRIBUTES && (flags & TIMES) != 0;
   }
 
   boolean isFirst() {

@@ -29,6 +29,7 @@ final class Committer {
   private final Room room;
   private final Extended extended;
   private final Waiting waiting;
+  private final LostData lost;
   private final ContentStep contentStep;
   private final NameStep nameStep;
   private final RenameStep renameStep;
@@ -41,13 +42,21 @@ final class Committer {
   /** Whether the window has contents that could be copied ahead. */
   private boolean isMoreToCopy;
 
-  Committer(State state, Step step, Copies copies, Room room, Extended extended, Waiting waiting) {
+  Committer(
+      State state,
+      Step step,
+      Copies copies,
+      Room room,
+      Extended extended,
+      Waiting waiting,
+      LostData lost) {
     this.state = state;
     this.step = step;
     this.copies = copies;
     this.room = room;
     this.extended = extended;
     this.waiting = waiting;
+    this.lost = lost;
     this.contentStep = new ContentStep(step, copies);
     this.nameStep = new NameStep(step, copies);
     this.renameStep = new RenameStep(step, copies);
@@ -105,7 +114,17 @@ final class Committer {
       }
     }
     syncBefore(done);
-    Recording recording = change == null ? Recording.NOTHING : apply(change);
+    Recording recording;
+    try {
+      recording = change == null ? Recording.NOTHING : apply(change);
+    } catch (FsException e) {
+      step.tree.endMove();
+      if (change == null || change.kind() != Change.Kind.CONTENT || !lost.mend(change.inode())) {
+        throw e;
+      }
+      window.clear();
+      return true;
+    }
     copies.settle(done);
     record(done, recording);
     made.addAndGet(done.size());
@@ -182,6 +201,7 @@ final class Committer {
       Change change = window.get(i);
       boolean isWanted =
           change.kind() == Change.Kind.CONTENT
+              && !change.isLost()
               && change.sequence() == last.getOrDefault(change.inode(), 0L);
       if (isWanted && !copies.isAhead(change.sequence())) {
         Inode inode = state.find(change.inode());

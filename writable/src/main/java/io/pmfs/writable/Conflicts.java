@@ -24,7 +24,8 @@ final class Conflicts {
 
   /** Tells of a conflict at a path of the mount. */
   void add(String path, String reason, boolean isGivenUp) {
-    log.warn("{} at the source: {}: {}", isGivenUp ? "refusal" : "conflict", path, reason);
+    log.warn(
+        "{}: {}: {}", isGivenUp ? "not at the source" : "conflict at the source", path, reason);
     restore(path, reason, isGivenUp);
   }
 

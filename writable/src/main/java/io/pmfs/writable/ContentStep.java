@@ -54,6 +54,12 @@ final class ContentStep {
 
   Recording apply(Change change) throws FsException {
     Inode inode = state.find(change.inode());
+    if (change.isTorn() && inode != null && inode.hasHome()) {
+      Recording whole = beforeCut(change, inode);
+      if (whole != null || change.isLost()) {
+        return whole == null ? Recording.NOTHING : whole;
+      }
+    }
     if (change.isFirst()) {
       return appear(change, change.directory(), change.name());
     }
@@ -105,20 +111,63 @@ final class ContentStep {
       Change change, SourceTree.Directory directory, long where, FileName name) throws FsException {
     step.sync(directory);
     return step.added(change.inode(), where, name, directory.status(name))
-        .and(drained(change))
+        .and(drained(change, directory.status(name)))
         .and(step.touched(directory, where, change.sequence()));
   }
 
   /** The source has a content: bytes that are written behind it can be appended. */
-  private static Recording drained(Change change) {
+  private static Recording drained(Change change, Stat there) {
+    boolean isMore = change.isLost() || there.attributes().size() > change.size();
     return update -> {
       Inode inode = update.find(change.inode());
-      if (inode != null && inode.generation() == change.generation()) {
+      if (inode != null && isMore && isShown(change, inode)) {
+        update.put(shown(inode, there.attributes()));
+      } else if (inode != null && inode.generation() == change.generation() && !isMore) {
         update.put(inode.withData(inode.generation(), inode.announcedSize(), change.size()));
       } else if (inode != null && inode.generation() != 0) {
         update.put(inode.withData(inode.generation(), inode.announcedSize(), -1));
       }
     };
+  }
+
+  /** Whether the mount shows what a power cut left of a content. */
+  private static boolean isShown(Change change, Inode inode) {
+    boolean isLeft =
+        inode.generation() == change.generation() && inode.attributes().size() == change.size();
+    return !inode.is(Inode.WRITING) && (inode.generation() == 0 || isLeft);
+  }
+
+  /** The mount shows the content that the source has. */
+  private static Inode shown(Inode inode, Attributes there) {
+    return inode
+        .withData(0, 0, -1)
+        .withSize(there.size(), there.blocks())
+        .withTimes(there.modificationTime(), inode.attributes().changeTime());
+  }
+
+  /**
+   * A power cut took some of a content, and the record that the source has it: then it has more
+   * than is left here.
+   *
+   * @return null if the source has only the content before
+   */
+  private @Nullable Recording beforeCut(Change change, Inode inode) throws FsException {
+    Found found = look(change, inode);
+    boolean isReplaced = !found.made.isEmpty() && (found.old.isEmpty() || !found.hasOthers);
+    if (isReplaced) {
+      return replace(change, inode);
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      Stat there = Step.find(directory, inode.homeName());
+      Stat seen = inode.seen();
+      if (there == null || seen == null || !seen.isSameFile(there)) {
+        return null;
+      }
+      boolean isAppended = change.isLost() && copies.isIntended(change);
+      return isAppended || Step.isVersion(there, change)
+          ? Step.seen(inode.number(), there).and(drained(change, there))
+          : null;
+    }
   }
 
   /** A content for a file that vanished from the source. */
@@ -166,7 +215,8 @@ final class ContentStep {
       } finally {
         calls.close(file);
       }
-      return Step.seen(inode.number(), directory.status(inode.homeName())).and(drained(change));
+      Stat now = directory.status(inode.homeName());
+      return Step.seen(inode.number(), now).and(drained(change, now));
     }
   }
 
@@ -206,7 +256,7 @@ final class ContentStep {
     }
     long size = there.attributes().size();
     return seen.hasSameContent(there)
-        || (isBegun && size >= inode.drainedSize() && size <= change.size());
+        || (isBegun && size >= inode.drainedSize() && size <= change.wanted().size());
   }
 
   private void setTimes(SourceTree.Directory directory, FileName name, Change change, Stat there)
@@ -395,13 +445,16 @@ final class ContentStep {
   }
 
   private Recording replaced(Change change, List<Homes.Home> homes) throws FsException {
-    Recording recording = drained(change);
+    Recording recording = Recording.NOTHING;
     Set<Long> directories = new HashSet<>();
     for (Homes.Home home : homes) {
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat stat = directory.status(home.name());
         recording =
-            Step.seen(change.inode(), stat).and(update -> listed(home, stat)).and(recording);
+            recording
+                .and(Step.seen(change.inode(), stat))
+                .and(drained(change, stat))
+                .and(update -> listed(home, stat));
         if (directories.add(home.directory())) {
           recording = recording.and(step.touched(directory, home.directory(), change.sequence()));
         }
@@ -448,7 +501,8 @@ final class ContentStep {
       } finally {
         calls.close(file);
       }
-      return Step.seen(change.inode(), directory.status(home.name())).and(drained(change));
+      Stat now = directory.status(home.name());
+      return Step.seen(change.inode(), now).and(drained(change, now));
     }
   }
 
@@ -470,7 +524,7 @@ final class ContentStep {
         Inode now = step.homes.clear(update, update.inode(inode.number()));
         update.put(Homes.unseen(update, now));
         step.added(inode.number(), where, beside, stat)
-            .and(drained(change))
+            .and(drained(change, stat))
             .and(step.aside(inode.number(), where))
             .and(
                 step.conflict(

@@ -329,7 +329,7 @@ final class Copies implements AutoCloseable {
   /**
    * Copies the data of an announced content from an offset on; holes stay holes.
    *
-   * @return where the content ends: before its size if the machine lost its end
+   * @return where the content ends
    */
   long transfer(Change change, int to, long from) throws FsException {
     return transfer(
@@ -351,9 +351,13 @@ final class Copies implements AutoCloseable {
     }
     int file = local.openForReading(row.place(), change.inode(), change.generation());
     try {
-      long end = Math.min(change.size(), calls.status(file, Inode.NO_NAME).attributes().size());
-      transfer.copy(file, end);
-      return end;
+      long there = calls.status(file, Inode.NO_NAME).attributes().size();
+      if (there < change.size()) {
+        throw new FsException(
+            Errno.EIO, "%d of %d bytes are left of the data".formatted(there, change.size()));
+      }
+      transfer.copy(file, change.size());
+      return change.size();
     } finally {
       calls.close(file);
     }

@@ -127,6 +127,41 @@ final class LocalFiles implements AutoCloseable {
     return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDONLY, 0);
   }
 
+  /** The size of a data file; 0 if it is gone. */
+  long size(int place, long number, long generation) throws FsException {
+    int directory = directory(place, number);
+    try {
+      return calls.status(directory, name(number, generation)).attributes().size();
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return 0;
+    }
+  }
+
+  /** Makes sure that a place has the directory in which the data files of a file were. */
+  void checkThere(int place, long number) throws FsException {
+    if (place == AT_SOURCE) {
+      return;
+    }
+    Path path = slot(place).place.directory();
+    int parent = openPlace(path);
+    try {
+      calls.close(calls.openDirectory(parent, fanName(fan(number))));
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      throw new FsException(
+          Errno.ENOENT,
+          path + ": the data files of an earlier mount are not there; is its disk mounted?",
+          e);
+    } finally {
+      calls.close(parent);
+    }
+  }
+
   void remove(int place, long number, long generation) throws FsException {
     try {
       int directory = directory(place, number);
@@ -155,12 +190,20 @@ final class LocalFiles implements AutoCloseable {
     return FileName.of(Long.toHexString(number) + "." + Long.toHexString(generation));
   }
 
+  private static int fan(long number) {
+    return (int) (number & (FANS - 1));
+  }
+
+  private static FileName fanName(int fan) {
+    return FileName.of("%02x".formatted(fan));
+  }
+
   private int directory(int place, long number) throws FsException {
     Slot slot = slot(place);
-    int fan = (int) (number & (FANS - 1));
+    int fan = fan(number);
     synchronized (slot) {
       if (slot.directories[fan] < 0) {
-        slot.directories[fan] = openDirectory(slot, FileName.of("%02x".formatted(fan)));
+        slot.directories[fan] = openDirectory(slot, fanName(fan));
       }
       return slot.directories[fan];
     }

@@ -34,6 +34,7 @@ final class Sessions {
   private final Conflicts conflicts;
   private final Committer committer;
   private final Drain drain;
+  private final LostData lost;
 
   Sessions(
       State state,
@@ -43,7 +44,8 @@ final class Sessions {
       Waiting waiting,
       Conflicts conflicts,
       Committer committer,
-      Drain drain) {
+      Drain drain,
+      LostData lost) {
     this.state = state;
     this.names = names;
     this.room = room;
@@ -52,15 +54,15 @@ final class Sessions {
     this.conflicts = conflicts;
     this.committer = committer;
     this.drain = drain;
+    this.lost = lost;
   }
 
   /** Continues what a former process, or a former mount, left; then the source gets it. */
   void begin(WritableSettings settings, byte[] bootId) throws FsException {
-    room.begin();
-    forgetUnsynced(bootId);
-    if (state.beginSession(settings.session().toString(), settings.resumed())) {
-      end();
+    if (!settings.resumed()) {
+      lost.checkPlaces();
     }
+    room.begin();
     state.scan(
         Tables.CONFLICTS,
         new byte[0],
@@ -69,11 +71,15 @@ final class Sessions {
           conflicts.restore(in.name().toString(), in.name().toString(), in.number() != 0);
           return true;
         });
+    countWaiting(state.head());
+    forgetUnsynced(bootId);
+    if (state.beginSession(settings.session().toString(), settings.resumed())) {
+      end();
+    }
     long committed = state.committed();
     if (state.head() > committed) {
       log.info("{} changes wait for the source", state.head() - committed);
     }
-    countWaiting(state.head());
     long end = state.firstNumber();
     finishStep();
     drain.start();
@@ -82,14 +88,14 @@ final class Sessions {
 
   /**
    * Trusts data files only for as long as the machine runs, except those that were synced. A file
-   * whose content waits keeps its data; if the source turns out to have that content, as the record
-   * of its step was lost, the data may be less than that.
+   * whose content waits keeps what is left of its data, until the source has that.
    */
   private void forgetUnsynced(byte[] bootId) throws FsException {
     if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
       return;
     }
     room.evictAll();
+    lost.mendAll();
     drain.whenDone(
         state.head(),
         () -> {

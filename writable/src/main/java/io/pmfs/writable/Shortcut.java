@@ -70,6 +70,9 @@ record Shortcut(int count, @Nullable Change step) {
   /** One change for two of the same file; null if there is none. */
   private static @Nullable Change fold(Change before, Change next) {
     boolean isContent = before.kind() == Change.Kind.CONTENT;
+    if (next.isLost() || (before.isLost() && next.kind() == Change.Kind.ATTRIBUTES)) {
+      return null; // What was lost stands for nothing.
+    }
     if (isContent && next.kind() == Change.Kind.CONTENT) {
       Change same =
           before.isFirst()

@@ -418,6 +418,11 @@ final class State implements AutoCloseable {
       changes.put(Tables.JOURNAL, Tables.key(change.sequence()), change.encode());
     }
 
+    /** A change that waits is another one now. */
+    void replace(Change change) {
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), change.encode());
+    }
+
     /** The source has all changes up to this one. */
     void committed(long sequence) {
       for (long done = committedThen + 1; done <= sequence; done++) {

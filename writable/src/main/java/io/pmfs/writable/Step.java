@@ -92,12 +92,15 @@ final class Step {
     return false;
   }
 
-  /** Whether a file is just what a change was to make of it. */
+  /**
+   * Whether a file is just what a change was to make of it, also before a power cut took some of
+   * that from here.
+   */
   static boolean isVersion(Stat there, Change change) {
     Attributes wanted = change.wanted();
     Attributes found = there.attributes();
     return found.type() == wanted.type()
-        && found.size() == change.size()
+        && (found.size() == change.size() || found.size() == wanted.size())
         && found.modificationTime().equals(wanted.modificationTime());
   }
 
@@ -341,6 +344,11 @@ final class Step {
   /** The source cannot do what a change wants. */
   Recording givenUp(Change change, String reason) throws FsException {
     return told(change, "given up: " + reason, true);
+  }
+
+  /** The machine lost what a change was to bring. */
+  Recording lost(Change change, String reason) throws FsException {
+    return told(change, reason, true);
   }
 
   private Recording told(Change change, String reason, boolean isGivenUp) throws FsException {

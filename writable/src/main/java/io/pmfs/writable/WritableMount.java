@@ -85,10 +85,11 @@ public final class WritableMount implements WritableFileSystem {
     Homes homes = new Homes(state);
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
     copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
-    committer = new Committer(state, step, copies, room, extended, waiting);
+    LostData lost = new LostData(state, local, live, room, copies, step, waiting);
+    committer = new Committer(state, step, copies, room, extended, waiting, lost);
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
-    sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain);
+    sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain, lost);
   }
 
   /**

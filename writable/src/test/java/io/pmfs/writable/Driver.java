@@ -133,10 +133,19 @@ final class Driver implements AutoCloseable {
     keepSynced();
   }
 
-  /** The same, and all local data that was not synced is lost. */
-  void cutWithData() throws FsException {
-    calls.loseFiles(places);
+  /** The same, and so many bytes of each local file are left, or what was synced; -1: no file. */
+  void cutWithData(int left) throws FsException {
+    tearFiles(left);
     cut();
+  }
+
+  /** Whether the disk of the local files is mounted. */
+  void setDisk(boolean isMounted) {
+    calls.setMounted(places, isMounted);
+  }
+
+  void tearFiles(int left) {
+    calls.tearFiles(places, left);
   }
 
   private static void copyTables(Path from, Path to) {
@@ -350,8 +359,16 @@ final class Driver implements AutoCloseable {
     return switch (node.attributes().type()) {
       case DIRECTORY -> "dir " + mode;
       case SYMBOLIC_LINK -> "link " + mount.readSymbolicLink(node.inode());
-      default -> "file " + mode + " " + read(node.inode());
+      default -> "file " + mode + " " + whole(node);
     };
+  }
+
+  private String whole(Node node) throws FsException {
+    String content = read(node.inode());
+    if (content.length() != node.attributes().size()) {
+      throw new AssertionError(content + " has " + node.attributes().size() + " bytes");
+    }
+    return content;
   }
 
   /** The same of the source, without files that are not complete. */

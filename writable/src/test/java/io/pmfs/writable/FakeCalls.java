@@ -52,6 +52,9 @@ final class FakeCalls implements OutputCalls {
     final Map<FileName, byte[]> extended = new LinkedHashMap<>();
     boolean isSource;
 
+    /** So many bytes were synced; -1 if the file never was. */
+    int synced = -1;
+
     Node(long number, int mode, Instant now) {
       this.number = number;
       this.mode = mode;
@@ -79,6 +82,7 @@ final class FakeCalls implements OutputCalls {
   private static final int REGULAR = 0100000;
 
   private final Map<Path, Node> roots = new HashMap<>();
+  private final Map<Path, Node> unmounted = new HashMap<>();
   private final Map<Integer, Node> open = new HashMap<>();
   private final Path source;
   private final ThreadLocal<Integer> acting = new ThreadLocal<>();
@@ -123,6 +127,28 @@ final class FakeCalls implements OutputCalls {
   private static void lose(Node node) {
     node.content = new byte[0];
     node.children.values().forEach(FakeCalls::lose);
+  }
+
+  /** A directory shows what it has below the disk that was mounted there, or the disk again. */
+  synchronized void setMounted(Path path, boolean isMounted) {
+    Node hidden = isMounted ? unmounted.remove(path) : roots.remove(path);
+    if (hidden != null) {
+      (isMounted ? roots : unmounted).put(path, hidden);
+    }
+  }
+
+  /** Leaves only the first bytes of each file below a root, or what was synced; -1: no file. */
+  synchronized void tearFiles(Path path, int left) {
+    tear(root(path), left);
+  }
+
+  private static void tear(Node node, int left) {
+    node.children.values().removeIf(child -> !child.isDirectory() && child.synced < 0 && left < 0);
+    for (Node child : node.children.values()) {
+      int size = Math.min(child.content.length, Math.max(left, child.synced));
+      child.content = Arrays.copyOf(child.content, child.isDirectory() ? 0 : size);
+      tear(child, left);
+    }
   }
 
   synchronized Node sourceRoot() {
@@ -339,7 +365,9 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public synchronized void sync(int file, boolean dataOnly) throws FsException {
-    before(node(file), "sync", Inode.NO_NAME);
+    Node node = node(file);
+    before(node, "sync", Inode.NO_NAME);
+    node.synced = node.content.length;
   }
 
   @Override
