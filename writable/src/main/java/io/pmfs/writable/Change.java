@@ -159,6 +159,31 @@ record Change(
     return kind == Kind.CONTENT && (isLost() || size < wanted().size());
   }
 
+  /**
+   * Attributes without what this change made of them.
+   *
+   * @param shown with it, and perhaps later ones
+   * @param before without it
+   */
+  Attributes takenBack(Attributes shown, Attributes before) {
+    Attributes wanted = wanted();
+    boolean mode = (flags & MODE) != 0 && shown.mode() == wanted.mode();
+    boolean owner =
+        (flags & OWNER) != 0 && shown.uid() == wanted.uid() && shown.gid() == wanted.gid();
+    boolean times = setsTimes() && shown.modificationTime().equals(wanted.modificationTime());
+    return new Attributes(
+        mode ? before.mode() : shown.mode(),
+        shown.linkCount(),
+        owner ? before.uid() : shown.uid(),
+        owner ? before.gid() : shown.gid(),
+        shown.device(),
+        shown.size(),
+        shown.blocks(),
+        times ? before.accessTime() : shown.accessTime(),
+        times ? before.modificationTime() : shown.modificationTime(),
+        shown.changeTime());
+  }
+
   boolean setsTimes() {
     return kind == Kind.ATTRIBUTES && (flags & TIMES) != 0;
   }

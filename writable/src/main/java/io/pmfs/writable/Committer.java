@@ -39,6 +39,9 @@ final class Committer {
   private final Unsynced unsynced = new Unsynced();
   private long syncedTo;
 
+  /** Up to this change each is made for itself, as the source refuses one of them. */
+  private long singlyTo;
+
   /** Whether the window has contents that could be copied ahead. */
   private boolean isMoreToCopy;
 
@@ -114,15 +117,8 @@ final class Committer {
       }
     }
     syncBefore(done);
-    Recording recording;
-    try {
-      recording = change == null ? Recording.NOTHING : apply(change);
-    } catch (FsException e) {
-      step.tree.endMove();
-      if (change == null || change.kind() != Change.Kind.CONTENT || !lost.mend(change.inode())) {
-        throw e;
-      }
-      window.clear();
+    Recording recording = change == null ? Recording.NOTHING : apply(change, done);
+    if (recording == null) {
       return true;
     }
     copies.settle(done);
@@ -176,7 +172,7 @@ final class Committer {
   /** Most changes are the only ones of their file, and need no search. */
   private Shortcut shortcut() {
     Change first = window.get(0);
-    for (int i = 1; i < window.size(); i++) {
+    for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
       if (window.get(i).inode() == first.inode()) {
         return Shortcut.of(window);
       }
@@ -214,14 +210,29 @@ final class Committer {
     copies.begin(wanted);
   }
 
-  private Recording apply(Change change) throws FsException {
+  /**
+   * Makes a change.
+   *
+   * @param done the changes that it stands for
+   * @return null if something else is to be tried in its place
+   */
+  private @Nullable Recording apply(Change change, List<Change> done) throws FsException {
     try {
       return make(change);
     } catch (FsException e) {
-      if (isForGood(change.kind(), e.errno())) {
-        return step.givenUp(change, String.valueOf(e.getMessage()));
+      step.tree.endMove();
+      if (change.kind() == Change.Kind.CONTENT && lost.mend(change.inode())) {
+        window.clear();
+        return null;
       }
-      throw e;
+      if (!isForGood(change.kind(), e.errno())) {
+        throw e;
+      }
+      if (done.size() > 1) {
+        singlyTo = lastOf(done).sequence();
+        return null;
+      }
+      return step.givenUp(change, String.valueOf(e.getMessage()));
     }
   }
 

@@ -19,8 +19,6 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class ContentStep {
-  private static final int PERMISSIONS = 07777;
-
   private final Step step;
   private final Copies copies;
   private final State state;
@@ -99,7 +97,10 @@ final class ContentStep {
     }
   }
 
-  /** Attributes may have changed since a former attempt brought the content. */
+  /**
+   * Sets the attributes of a file that is there already: changes of them may be made together with
+   * the content, or be later than a former attempt that brought it.
+   */
   private void agree(SourceTree.Directory directory, FileName name, Change change)
       throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
@@ -210,7 +211,7 @@ final class ContentStep {
         if (!Step.isVersion(there, change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
-        setTimes(directory, inode.homeName(), change, there);
+        agree(directory, inode.homeName(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -257,23 +258,6 @@ final class ContentStep {
     long size = there.attributes().size();
     return seen.hasSameContent(there)
         || (isBegun && size >= inode.drainedSize() && size <= change.wanted().size());
-  }
-
-  private void setTimes(SourceTree.Directory directory, FileName name, Change change, Stat there)
-      throws FsException {
-    Attributes wanted = change.wanted();
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      if (((there.attributes().mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-        copies.setMode(directory, name, wanted, acting);
-      }
-      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
-    } catch (FsException e) {
-      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
-        throw e;
-      }
-      // Only its owner sets the times of a file that others may write.
-      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
-    }
   }
 
   // ---- other content
@@ -496,7 +480,7 @@ final class ContentStep {
       }
       try {
         calls.truncate(file, copies.transferOver(change, file));
-        setTimes(directory, home.name(), change, directory.status(home.name()));
+        agree(directory, home.name(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);

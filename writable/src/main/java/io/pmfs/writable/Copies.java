@@ -309,7 +309,10 @@ final class Copies implements AutoCloseable {
     }
   }
 
-  /** Sets owner, rights and times, in the order in which each leaves the others as they are. */
+  /**
+   * Sets owner, rights and times, in the order in which each leaves the others as they are. What
+   * the source never takes does not keep the content from it.
+   */
   void setAttributes(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
@@ -321,9 +324,37 @@ final class Copies implements AutoCloseable {
       there = directory.status(name).attributes();
     }
     if (((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      setMode(directory, name, wanted, acting);
+      setIfTaken("mode", name, acting, () -> setMode(directory, name, wanted, acting));
     }
-    calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+    setIfTaken(
+        "times",
+        name,
+        acting,
+        () ->
+            calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
+  }
+
+  /** Makes a call as the writer, then as the daemon, and then does without it. */
+  private static void setIfTaken(String what, FileName name, OutputCalls.Acting acting, Call call)
+      throws FsException {
+    try {
+      call.make();
+      return;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+    // Only its owner sets the times of a file that others may write.
+    acting.close();
+    try {
+      call.make();
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM) {
+        throw e;
+      }
+      log.debug("the source keeps the {} of {}: {}", what, name, e.getMessage());
+    }
   }
 
   /**

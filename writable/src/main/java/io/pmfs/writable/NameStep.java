@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 final class NameStep {
   private static final int PERMISSIONS = 07777;
 
+  /** Another owner drops these bits. */
+  private static final int SET_ID = 06000;
+
   private final Step step;
   private final Copies copies;
   private final State state;
@@ -399,7 +402,11 @@ final class NameStep {
         && (found.uid() != wanted.uid() || found.gid() != wanted.gid())) {
       calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
     }
-    boolean setsMode = (mask & (Change.MODE | Change.OWNER)) != 0;
+    boolean setsMode = (mask & Change.MODE) != 0;
+    if (!setsMode && (mask & Change.OWNER) != 0) {
+      int now = directory.status(name).attributes().mode();
+      setsMode = ((now ^ wanted.mode()) & SET_ID) != 0;
+    }
     if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
       copies.setMode(directory, name, wanted, acting);
     }

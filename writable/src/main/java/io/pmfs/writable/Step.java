@@ -343,7 +343,20 @@ final class Step {
 
   /** The source cannot do what a change wants. */
   Recording givenUp(Change change, String reason) throws FsException {
-    return told(change, "given up: " + reason, true);
+    Recording recording = told(change, "given up: " + reason, true);
+    Inode inode = state.find(change.inode());
+    return inode == null || change.kind() != Change.Kind.ATTRIBUTES
+        ? recording
+        : recording.and(takenBack(change, tree.statusAtHome(inode)));
+  }
+
+  /** The mount shows the attributes of the source again, unless they were changed since. */
+  private static Recording takenBack(Change change, Stat there) {
+    return update -> {
+      Inode now = update.inode(change.inode());
+      Attributes shown = change.takenBack(now.attributes(), there.attributes());
+      update.put(Homes.seen(update, now.with(shown), there));
+    };
   }
 
   /** The machine lost what a change was to bring. */
