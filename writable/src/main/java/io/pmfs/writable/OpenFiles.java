@@ -127,7 +127,8 @@ final class OpenFiles {
       State.Update update = state.update();
       Inode parent = update.inode(directory);
       if (parent.isRemoved()) {
-        throw new FsException(Errno.ENOENT, "directory " + directory + " was removed");
+        // As ext4.
+        throw new FsException(Errno.EPERM, "directory " + directory + " was removed");
       }
       Inode inode =
           fresh(update, parent, Inode.NO_NAME, mode, caller)

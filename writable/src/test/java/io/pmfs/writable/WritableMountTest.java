@@ -296,6 +296,18 @@ class WritableMountTest {
     assertThat(driver.sourceTree()).isEmpty();
   }
 
+  /** As ext4. */
+  @Test
+  void unnamedFile_inARemovedDirectory_isNotPermitted() throws Exception {
+    driver.mkdir("d");
+    long removed = driver.node("d").inode();
+    driver.rmdir("d");
+    assertThatThrownBy(
+            () -> driver.mount().createUnnamed(removed, 0600, OutputCalls.O_RDWR, driver.caller()))
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("EPERM");
+  }
+
   @Test
   void rename_ofOpenFile_takesItsDataAlong() throws Exception {
     Opened file = driver.create("a");
