@@ -52,7 +52,8 @@ final class Committer {
       Room room,
       Extended extended,
       Waiting waiting,
-      LostData lost) {
+      LostData lost,
+      Remains remains) {
     this.state = state;
     this.step = step;
     this.copies = copies;
@@ -61,8 +62,8 @@ final class Committer {
     this.waiting = waiting;
     this.lost = lost;
     this.contentStep = new ContentStep(step, copies);
-    this.nameStep = new NameStep(step, copies);
-    this.renameStep = new RenameStep(step, copies);
+    this.nameStep = new NameStep(step, copies, remains);
+    this.renameStep = new RenameStep(step, copies, remains);
   }
 
   /** Changes made at the source since this process started. */
@@ -364,15 +365,14 @@ final class Committer {
     return change.kind() == Change.Kind.EXTENDED || change.isFirst();
   }
 
-  private static void removeForgotten(State.Update update, long number, long last)
-      throws FsException {
+  private void removeForgotten(State.Update update, long number, long last) throws FsException {
     Inode inode = update.find(number);
     if (inode != null
         && inode.isRemoved()
         && inode.is(Inode.FORGOTTEN)
         && inode.change() <= last
         && inode.contentChange() <= last) {
-      Names.removeNode(update, inode);
+      Names.removeNode(state, update, inode);
     }
   }
 }

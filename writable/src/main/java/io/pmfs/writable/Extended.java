@@ -18,6 +18,9 @@ final class Extended {
   private static final FileName CAPABILITIES = FileName.of("security.capability");
   private static final List<String> SPACES = List.of("user.", "trusted.", "security.");
 
+  /** The change of an attribute of a file without a name, which the source will never have. */
+  private static final long STAYS = Long.MAX_VALUE;
+
   private final State state;
   private final SourceTree tree;
   private final OutputCalls calls;
@@ -45,9 +48,14 @@ final class Extended {
   }
 
   Map<FileName, byte[]> of(long number) throws FsException {
+    return tree.still(() -> ofStill(number));
+  }
+
+  private Map<FileName, byte[]> ofStill(long number) throws FsException {
     // Before the look at the source: what leaves the tables meanwhile is there then.
-    Map<FileName, Row> changed = state.inode(number).is(Inode.XATTRS) ? rows(number) : Map.of();
-    Map<FileName, byte[]> all = new LinkedHashMap<>(tree.still(() -> atSource(number)));
+    Map<FileName, Row> changed =
+        state.inode(number).is(Inode.XATTRS) ? rows(state, number) : Map.of();
+    Map<FileName, byte[]> all = new LinkedHashMap<>(atSource(number));
     changed.forEach(
         (name, row) -> {
           if (row.value() == null) {
@@ -59,7 +67,8 @@ final class Extended {
     return all;
   }
 
-  private Map<FileName, byte[]> atSource(long number) throws FsException {
+  /** What the source has. The caller sees to it that no name moves there. */
+  Map<FileName, byte[]> atSource(long number) throws FsException {
     Inode inode = state.inode(number);
     if (!inode.hasHome()) {
       return Map.of();
@@ -74,7 +83,7 @@ final class Extended {
     }
   }
 
-  private Map<FileName, Row> rows(long number) throws FsException {
+  private static Map<FileName, Row> rows(State state, long number) throws FsException {
     Map<FileName, Row> rows = new HashMap<>();
     state.scanGroup(
         Tables.XATTRS,
@@ -92,7 +101,7 @@ final class Extended {
   /** What was set and is not removed. */
   Map<FileName, byte[]> changed(long number) throws FsException {
     Map<FileName, byte[]> set = new LinkedHashMap<>();
-    rows(number)
+    rows(state, number)
         .forEach(
             (name, row) -> {
               if (row.value() != null) {
@@ -130,7 +139,8 @@ final class Extended {
               .withFlag(Inode.XATTRS, true)
               .withTimes(inode.attributes().modificationTime(), clock.instant());
       update.put(sequence == 0 ? next : next.withChange(sequence));
-      update.put(Tables.XATTRS, Tables.key(number, name), new Row(sequence, stored).encode());
+      long change = sequence == 0 && inode.is(Inode.ANNOUNCED) ? STAYS : sequence;
+      update.put(Tables.XATTRS, Tables.key(number, name), new Row(change, stored).encode());
       if (sequence != 0) {
         update.journal(
             Change.of(sequence, Change.Kind.EXTENDED, number, caller, clock.millis())
@@ -161,26 +171,51 @@ final class Extended {
     throw new FsException(Errno.EOPNOTSUPP, name);
   }
 
-  /** The source has all changes of a node's attributes up to this one: forgets what it has. */
+  /** The source is about to lose a node that is still in use: remembers what it has. */
+  void keep(State.Update update, long number, Map<FileName, byte[]> atSource) throws FsException {
+    Inode inode = update.find(number);
+    if (inode == null || inode.is(Inode.FORGOTTEN) || atSource.isEmpty()) {
+      return;
+    }
+    Map<FileName, Row> known = inode.is(Inode.XATTRS) ? rows(state, number) : Map.of();
+    atSource.forEach(
+        (name, value) -> {
+          if (!known.containsKey(name)) {
+            Row row = new Row(STAYS, FileName.of(value));
+            update.put(Tables.XATTRS, Tables.key(number, name), row.encode());
+          }
+        });
+    update.put(inode.withFlag(Inode.XATTRS, true));
+  }
+
+  /**
+   * The source has all changes of a node's attributes up to this one: forgets what it has, unless
+   * it is about to lose the node.
+   */
   void committed(State.Update update, long number, long sequence) throws FsException {
+    Inode inode = update.find(number);
+    if (inode == null || inode.isRemoved()) {
+      return;
+    }
     boolean isLeft = false;
-    for (Map.Entry<FileName, Row> row : rows(number).entrySet()) {
+    for (Map.Entry<FileName, Row> row : rows(state, number).entrySet()) {
       if (row.getValue().change() <= sequence) {
         update.delete(Tables.XATTRS, Tables.key(number, row.getKey()));
       } else {
         isLeft = true;
       }
     }
-    Inode inode = update.find(number);
-    if (inode != null && !isLeft) {
+    if (!isLeft) {
       update.put(inode.withFlag(Inode.XATTRS, false));
     }
   }
 
   /** Forgets everything about a node that is gone. */
-  void remove(State.Update update, long number) throws FsException {
-    for (FileName name : rows(number).keySet()) {
-      update.delete(Tables.XATTRS, Tables.key(number, name));
+  static void remove(State state, State.Update update, Inode inode) throws FsException {
+    if (inode.is(Inode.XATTRS)) {
+      for (FileName name : rows(state, inode.number()).keySet()) {
+        update.delete(Tables.XATTRS, Tables.key(inode.number(), name));
+      }
     }
   }
 

@@ -101,7 +101,7 @@ final class FileData {
 
   private void prepareRead(LiveFile file, Inode inode) throws FsException {
     contents.load(file, inode);
-    if (inode.generation() == 0 && inode.hasHome()) {
+    if (inode.generation() == 0 && (inode.hasHome() || inode.attributes().size() > 0)) {
       contents.openSource(file, inode);
     }
   }

@@ -25,12 +25,14 @@ final class NameStep {
 
   private final Step step;
   private final Copies copies;
+  private final Remains remains;
   private final State state;
   private final OutputCalls calls;
 
-  NameStep(Step step, Copies copies) {
+  NameStep(Step step, Copies copies, Remains remains) {
     this.step = step;
     this.copies = copies;
+    this.remains = remains;
     this.state = step.state;
     this.calls = step.calls;
   }
@@ -258,12 +260,14 @@ final class NameStep {
       return lost(inode, home)
           .and(step.conflict(change, "another program changed it; it was not removed"));
     }
+    Recording remaining = remains.of(inode);
     step.tree.beginMove();
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       calls.unlink(directory.file(), home.name());
     }
     step.sync(directory);
     return removed(inode, home)
+        .and(remaining)
         .and(linksOf(inode, home))
         .and(step.touched(directory, home.directory(), change.sequence()));
   }

@@ -446,16 +446,17 @@ final class Names {
     if (next.change() > state.committed() || next.contentChange() > state.committed()) {
       update.put(next.withFlag(Inode.FORGOTTEN, true));
     } else {
-      removeNode(update, next);
+      removeNode(state, update, next);
     }
   }
 
   /** Removes all traces of a node without names. */
-  static void removeNode(State.Update update, Inode inode) {
+  static void removeNode(State state, State.Update update, Inode inode) throws FsException {
     Stat seen = inode.seen();
     if (seen != null) {
       update.delete(Tables.SOURCES, Tables.key(seen.device(), seen.inode()));
     }
+    Extended.remove(state, update, inode);
     update.remove(inode.number());
   }
 }

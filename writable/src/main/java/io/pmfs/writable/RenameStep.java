@@ -12,12 +12,14 @@ import org.jspecify.annotations.Nullable;
 final class RenameStep {
   private final Step step;
   private final Copies copies;
+  private final Remains remains;
   private final State state;
   private final OutputCalls calls;
 
-  RenameStep(Step step, Copies copies) {
+  RenameStep(Step step, Copies copies, Remains remains) {
     this.step = step;
     this.copies = copies;
+    this.remains = remains;
     this.state = step.state;
     this.calls = step.calls;
   }
@@ -34,7 +36,8 @@ final class RenameStep {
       if (change.flags() == OutputCalls.RENAME_EXCHANGE && other != null) {
         return exchange(change, inode, other, directory, to);
       }
-      return move(change, inode, from, other, directory, to);
+      Recording remaining = remains.of(other);
+      return move(change, inode, from, other, directory, to).and(remaining);
     }
   }
 

@@ -86,7 +86,8 @@ public final class WritableMount implements WritableFileSystem {
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
     copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
     LostData lost = new LostData(state, local, live, room, copies, step, waiting);
-    committer = new Committer(state, step, copies, room, extended, waiting, lost);
+    Remains remains = new Remains(state, live, contents, extended);
+    committer = new Committer(state, step, copies, room, extended, waiting, lost, remains);
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
     sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain, lost);
