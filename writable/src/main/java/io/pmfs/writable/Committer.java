@@ -354,10 +354,22 @@ final class Committer {
       if (inode.is(Inode.XATTRS) && isExtended(change)) {
         extended.committed(update, inode.number(), last);
       }
+      settleTimes(update, change, last);
       removeForgotten(update, change.inode(), last);
     }
     if (change.other() != 0) {
       removeForgotten(update, change.other(), last);
+    }
+  }
+
+  /** The source may not be able to keep the times that a file was given. */
+  private static void settleTimes(State.Update update, Change change, long last)
+      throws FsException {
+    Inode inode = update.inode(change.inode());
+    Stat seen = inode.seen();
+    boolean isGiven = change.setsTimes() || change.kind() == Change.Kind.CONTENT;
+    if (isGiven && seen != null && inode.hasHome() && !State.isBusy(inode, last)) {
+      update.put(Step.agreed(inode, seen));
     }
   }
 

@@ -6,6 +6,8 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoField;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -27,6 +29,9 @@ final class Step {
   private static final long KEPT_NANOS = 1_000_000_000L;
   private static final int MAX_DEPTH = 4096;
   private static final int PERMISSIONS = 07777;
+
+  /** File systems keep times in one of these units. */
+  private static final List<Integer> UNIT_NANOS = List.of(1, 100, 1000, 1_000_000, 1_000_000_000);
 
   final State state;
   final SourceTree tree;
@@ -101,7 +106,31 @@ final class Step {
     Attributes found = there.attributes();
     return found.type() == wanted.type()
         && (found.size() == change.size() || found.size() == wanted.size())
-        && found.modificationTime().equals(wanted.modificationTime());
+        && isKept(found.modificationTime(), wanted.modificationTime());
+  }
+
+  /** Whether a file system that was given a time may show it like this: some cut it. */
+  private static boolean isKept(Instant there, Instant given) {
+    int nanos = given.get(ChronoField.NANO_OF_SECOND);
+    return UNIT_NANOS.stream().anyMatch(unit -> there.equals(given.minusNanos(nanos % unit)));
+  }
+
+  /** A node of which the source has all changes, with the times that the source has kept. */
+  static Inode agreed(Inode inode, Stat there) {
+    Attributes a = inode.attributes();
+    Attributes kept = there.attributes();
+    return inode.with(
+        new Attributes(
+            a.mode(),
+            a.linkCount(),
+            a.uid(),
+            a.gid(),
+            a.device(),
+            a.size(),
+            a.blocks(),
+            kept.accessTime(),
+            kept.modificationTime(),
+            a.changeTime()));
   }
 
   /** After a failure, or for good. */
@@ -304,7 +333,9 @@ final class Step {
     return update -> {
       Inode now = update.find(number);
       if (now != null) {
-        update.put(Homes.seen(update, now, stat));
+        Instant shown = now.attributes().modificationTime();
+        boolean isKept = isKept(stat.attributes().modificationTime(), shown);
+        update.put(Homes.seen(update, isKept ? agreed(now, stat) : now, stat));
       }
     };
   }

@@ -78,9 +78,12 @@ class CrashTest {
   }
 
   /** Lets something happen once, at one of the calls; returns whether there were so many. */
-  private boolean runWith(int at, boolean isBefore, Blow blow) throws Exception {
+  private boolean runWith(int at, boolean isBefore, boolean isCoarse, Blow blow) throws Exception {
     int[] count = {0};
     try (Driver driver = new Driver(directory.resolve(at + " " + isBefore))) {
+      if (isCoarse) {
+        driver.calls.setCoarse();
+      }
       driver.calls.watch(
           new FakeCalls.Watcher() {
             @Override
@@ -109,9 +112,9 @@ class CrashTest {
     return count[0] > at;
   }
 
-  private void runAtEach(boolean isBefore, Blow blow) throws Exception {
+  private void runAtEach(boolean isBefore, boolean isCoarse, Blow blow) throws Exception {
     int at = 0;
-    while (runWith(at, isBefore, blow)) {
+    while (runWith(at, isBefore, isCoarse, blow)) {
       at++;
       assertThat(at).isLessThan(MAX_CALLS);
     }
@@ -122,6 +125,7 @@ class CrashTest {
   void death_beforeAnyCall_doesNoHarm() throws Exception {
     runAtEach(
         true,
+        false,
         () -> {
           throw new FakeCalls.Death();
         });
@@ -129,13 +133,20 @@ class CrashTest {
 
   @Test
   void death_afterAnyCall_doesNoHarm() throws Exception {
-    runAtEach(false, () -> {});
+    runAtEach(false, false, () -> {});
+  }
+
+  /** Lustre keeps times in whole seconds. */
+  @Test
+  void death_afterAnyCall_atASourceWithCoarseTimes_doesNoHarm() throws Exception {
+    runAtEach(false, true, () -> {});
   }
 
   @Test
   void failure_ofAnyCall_isTriedAgain() throws Exception {
     runAtEach(
         true,
+        false,
         () -> {
           throw new FsException(Errno.EIO, "injected");
         });

@@ -9,6 +9,7 @@ import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -89,6 +90,7 @@ final class FakeCalls implements OutputCalls {
   private int nextFile = 3;
   private long nextNumber = 100;
   private long ticks;
+  private boolean isCoarse;
   private Watcher watcher = new Watcher() {};
   private @Nullable FsException away;
   private long localRoom = 1L << 40;
@@ -165,7 +167,21 @@ final class FakeCalls implements OutputCalls {
         });
   }
 
+  /** From now on, times are kept in whole seconds, and none after 2446. */
+  synchronized void setCoarse() {
+    isCoarse = true;
+  }
+
+  private Instant kept(Instant time) {
+    Instant last = Instant.ofEpochSecond(0x3_7fff_ffffL);
+    return isCoarse ? (time.isAfter(last) ? last : time).truncatedTo(ChronoUnit.SECONDS) : time;
+  }
+
   private Instant now() {
+    return kept(tick());
+  }
+
+  private Instant tick() {
     return Instant.ofEpochSecond(1_700_000_000L + ticks / 1000, ticks++ % 1000 * 1_000_000);
   }
 
@@ -542,8 +558,8 @@ final class FakeCalls implements OutputCalls {
       throws FsException {
     Node node = child(directory, name);
     before(node, "utimes", name);
-    node.accessed = accessTime;
-    node.modified = modificationTime;
+    node.accessed = kept(accessTime);
+    node.modified = kept(modificationTime);
     node.changed = now();
     after(node, "utimes", name);
   }
