@@ -192,10 +192,15 @@ final class Installation implements AutoCloseable {
 
   /** Starts a command whose errors are thrown away. */
   Process start(ProcessBuilder.Redirect output, String... arguments) {
+    return start(output, ProcessBuilder.Redirect.DISCARD, arguments);
+  }
+
+  Process start(
+      ProcessBuilder.Redirect output, ProcessBuilder.Redirect errors, String... arguments) {
     try {
       return Command.builder(environment, line(arguments))
           .redirectOutput(output)
-          .redirectError(ProcessBuilder.Redirect.DISCARD)
+          .redirectError(errors)
           .start();
     } catch (IOException e) {
       throw new UncheckedIOException(e);

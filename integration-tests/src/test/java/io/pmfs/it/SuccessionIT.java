@@ -2,12 +2,14 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -187,6 +189,38 @@ final class SuccessionIT {
         () -> first.run("status", "--json").expect(0).out().contains("\"openFiles\": 8"));
   }
 
+  private Path said() {
+    return first.scratch().root().resolve("said");
+  }
+
+  private Process startMount(Path where) {
+    return first.start(
+        Redirect.DISCARD, Redirect.to(said().toFile()), first.mountArguments(before.root(), where));
+  }
+
+  /** A wait of two seconds is worth a line. */
+  private void awaitSaying(String line, Process mounting) {
+    Await.until(
+        () -> line + ": " + text(said()),
+        PATIENCE,
+        () -> text(said()).contains(line) || !mounting.isAlive());
+    assertThat(text(said())).contains(line);
+    assertThat(mounting.isAlive()).as("it waits").isTrue();
+  }
+
+  private void assertMounted(Process mounting) throws InterruptedException {
+    assertThat(mounting.waitFor(2, TimeUnit.MINUTES)).isTrue();
+    assertThat(mounting.exitValue()).as("%s", text(said())).isZero();
+  }
+
+  private static String text(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** The place is free, and the copies are not. */
   @Test
   void mount_elsewhereWhileThePredecessorIsSlowToEnd_waitsForItsCopies() throws Exception {
@@ -195,14 +229,11 @@ final class SuccessionIT {
     signal("STOP", ending);
     Command.run("umount", "-i", "-l", mountpoint.toString()).expect(0);
     Path elsewhere = first.directory("elsewhere");
-    CompletableFuture<Command> next =
-        CompletableFuture.supplyAsync(
-            () -> first.run(first.mountArguments(before.root(), elsewhere)));
-    assertThat(next.copy().completeOnTimeout(null, 8, TimeUnit.SECONDS).get()).isNull();
+    Process next = startMount(elsewhere);
+    awaitSaying("waiting for another pmfs, which has the copies", next);
     signal("CONT", ending);
     old.ended();
-    Command mounted = next.get(2, TimeUnit.MINUTES).expect(0);
-    assertThat(mounted.err()).contains("waiting for another pmfs, which has the copies");
+    assertMounted(next);
     before.assertEqualBelow(elsewhere);
     first.run("umount", elsewhere.toString()).expect(0);
   }
@@ -213,15 +244,11 @@ final class SuccessionIT {
     long ending = old.daemon();
     signal("STOP", ending);
     Command.run("umount", "-i", "-l", mountpoint.toString()).expect(0);
-    CompletableFuture<Command> next =
-        CompletableFuture.supplyAsync(
-            () -> first.run(first.mountArguments(before.root(), mountpoint)));
-    // A wait of two seconds is worth a line.
-    assertThat(next.copy().completeOnTimeout(null, 8, TimeUnit.SECONDS).get()).isNull();
+    Process next = startMount(mountpoint);
+    awaitSaying("waiting for pmfs (pid " + ending + ")", next);
     signal("CONT", ending);
     old.ended();
-    Command mounted = next.get(2, TimeUnit.MINUTES).expect(0);
-    assertThat(mounted.err()).contains("waiting for pmfs (pid " + ending + ")");
+    assertMounted(next);
     before.assertEqualBelow(mountpoint);
     first.run("umount", mountpoint.toString()).expect(0);
   }
