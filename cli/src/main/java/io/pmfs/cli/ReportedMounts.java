@@ -52,6 +52,7 @@ final class ReportedMounts {
           "PMFS_JAVA_OPTIONS",
           "PMFS_LAUNCH_DIR",
           "PMFS_RUNTIME_DIR",
+          "PMFS_SERVED_JOB",
           "PMFS_SESSION_ALLOW_OTHER",
           "PMFS_SESSION_CAPABILITY",
           "PMFS_SESSION_DESCRIPTOR",

@@ -2,26 +2,26 @@ package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.daemon.ExternalMount;
 import io.pmfs.daemon.ExternalUnmount;
 import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.Supervision;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.MountTable;
-import io.pmfs.settings.NativeText;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.SchedulerJob;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierSpec;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +35,6 @@ final class SharedMount {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
   private static final long POLL_MS = 100;
-  private static final int MAX_SECONDS = 20;
   private static final int HTTP_OK = 200;
 
   private final MountSettings settings;
@@ -55,8 +54,7 @@ final class SharedMount {
    * @throws MountFailure if the daemon's mount shows something else than this one would
    */
   boolean join() throws MountFailure {
-    Surroundings surroundings = invocation.surroundings();
-    if (!surroundings.isRoot() || settings.outputs() != null) {
+    if (!canBind() || settings.outputs() != null) {
       return false;
     }
     long end = System.nanoTime() + PATIENCE.toNanos();
@@ -85,7 +83,17 @@ final class SharedMount {
     }
   }
 
-  /** A session of this source that is mounted; one that died counts, as it gets another daemon. */
+  /** Only root can, or root's supervisor for a user. */
+  private boolean canBind() {
+    Supervision supervision = invocation.supervision();
+    return invocation.surroundings().isRoot()
+        || (supervision != null && supervision.mountsForUser());
+  }
+
+  /**
+   * A session of this source that is mounted. One that died counts, as it gets another daemon; one
+   * that ends with another job does not.
+   */
   private Registry.@Nullable Known session() throws MountFailure {
     MountTable mounts = invocation.surroundings().mounts();
     String source = settings.source().path().toString();
@@ -93,11 +101,19 @@ final class SharedMount {
       List<Path> places = mounts.placesOf(known.entry().device());
       if (source.equals(known.entry().source())
           && !places.isEmpty()
+          && !endsWithAnotherJob(known.entry())
           && (known.running() || isSupervised(places.get(0)))) {
         return known;
       }
     }
     return null;
+  }
+
+  /** A scheduler kills what it finds of a job, also a daemon that the job has started. */
+  private boolean endsWithAnotherJob(Registry.Entry entry) {
+    Surroundings surroundings = invocation.surroundings();
+    String job = SchedulerJob.of(entry.pid(), surroundings);
+    return job != null && !job.equals(SchedulerJob.own(surroundings));
   }
 
   /** Without a supervisor the session died with its daemon. */
@@ -158,7 +174,7 @@ final class SharedMount {
       return false;
     }
     Path mountpoint = settings.mountpoint();
-    String problem = mount(places.get(0), mountpoint);
+    String problem = mount(places.get(0), entry);
     MountTable.Mount made = surroundings.mounts().at(mountpoint);
     boolean isOurs = made != null && made.device().equals(entry.device());
     if (!isOurs) {
@@ -182,27 +198,12 @@ final class SharedMount {
     return true;
   }
 
-  /** Binds one path to another; returns what mount(8) said. */
-  private static String mount(Path from, Path to) throws MountFailure {
-    try {
-      Process process =
-          NativeText.process(List.of("mount", "--bind", "--", from.toString(), to.toString()))
-              .redirectErrorStream(true)
-              .start();
-      process.getOutputStream().close();
-      if (!process.waitFor(MAX_SECONDS, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
-        return "mount does not return";
-      }
-      String said =
-          new String(process.getInputStream().readNBytes(4096), StandardCharsets.UTF_8).strip();
-      return process.exitValue() == 0 ? "" : said;
-    } catch (IOException e) {
-      throw new MountFailure(ExitStatus.FAILED, to + ": mount: " + e.getMessage(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new MountFailure(ExitStatus.FAILED, to + ": interrupted", e);
-    }
+  /** Binds a place of the session to the mount point; returns why that failed, or nothing. */
+  private String mount(Path place, Registry.Entry entry) throws MountFailure {
+    Supervision supervision = invocation.supervision();
+    return invocation.surroundings().isRoot() || supervision == null
+        ? ExternalMount.bind(place, settings.mountpoint())
+        : supervision.join(String.valueOf(entry.device()));
   }
 
   private void pause() throws MountFailure {

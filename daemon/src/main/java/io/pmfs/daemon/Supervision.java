@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.Mounter;
 import io.pmfs.fuse.mounting.SharedSession;
 import io.pmfs.settings.ExitStatus;
@@ -116,8 +117,25 @@ public final class Supervision {
   }
 
   /** Whether the supervisor mounts as root for this user's process. */
-  boolean mountsForUser() {
+  public boolean mountsForUser() {
     return mounter != null;
+  }
+
+  /**
+   * Has the supervisor mount another session of this user at the mount point; returns why that
+   * failed, or nothing.
+   */
+  public String join(String otherDevice) {
+    Mounter root = mounter;
+    if (root == null) {
+      return "no supervisor mounts for this process";
+    }
+    try {
+      root.join(otherDevice);
+      return "";
+    } catch (MountException e) {
+      return String.valueOf(e.getMessage());
+    }
   }
 
   /** Whether a supervisor that mounts would let other users in. */

@@ -1,5 +1,7 @@
 package io.pmfs.it;
 
+import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,10 +51,20 @@ final class Account implements AutoCloseable {
   }
 
   Command run(Map<String, String> environment, String... line) {
-    List<String> all =
-        new ArrayList<>(List.of("setpriv", "--reuid=" + uid, "--regid=" + gid, "--init-groups"));
+    List<String> all = new ArrayList<>(become());
     all.addAll(List.of(line));
     return Command.run(environment, Command.DEADLINE, all);
+  }
+
+  private List<String> become() {
+    return List.of("setpriv", "--reuid=" + uid, "--regid=" + gid, "--init-groups");
+  }
+
+  /** Starts a process of the user's that has a file open. */
+  Process hold(Path file) throws IOException {
+    List<String> all = new ArrayList<>(become());
+    all.addAll(List.of("sh", "-c", "exec sleep 300 <\"$0\"", file.toString()));
+    return Command.builder(Map.of(), all).start();
   }
 
   void own(String path) {

@@ -469,4 +469,85 @@ final class RunAsIT {
       assertPowerless(mount.pid());
     }
   }
+
+  /** Root mounts once more for the user. */
+  private Command join(Path mountpoint, String... options) {
+    List<String> all = new ArrayList<>(List.of("--user", user.name()));
+    all.addAll(Arrays.asList(options));
+    return pmfs.run(pmfs.mountArguments(dataset.root(), mountpoint, all.toArray(String[]::new)));
+  }
+
+  @Test
+  void mount_again_sharesTheDaemonAndEndsWithTheLast() throws Exception {
+    try (MountedPmfs mount = mount()) {
+      Path second = pmfs.directory("jobs'/2");
+      pmfs.environment("PMFS_SERVED_JOB", "42");
+      Command joined = join(second).expect(0);
+      assertThat(joined.out()).contains("shares the daemon of ");
+      assertThat(Mounts.options(second)).contains("ro", "nosuid", "nodev", "user_id=" + user.uid());
+      assertThat(pmfs.scratch().root().resolve("run")).isEmptyDirectory();
+      user.run("diff", "-r", dataset.root().toString(), second.toString()).expect(0);
+      assertThat(Posix.outcome(Posix.statOutcome(second + "/x", 0))).isEqualTo("EACCES");
+      for (Command status :
+          List.of(
+              byUser("status", "--json", second + ""), pmfs.run("status", "--json", second + ""))) {
+        Status seen = Status.parse(status.expect(0).out());
+        assertThat(seen.number("pid")).isEqualTo(mount.pid());
+        assertThat(seen.text("holders.1.mountpoint")).isEqualTo(second.toString());
+        assertThat(seen.text("holders.1.job")).isEqualTo("42");
+      }
+      long killed = mount.daemon();
+      mount.killDaemon();
+      user.run("diff", "-r", dataset.root().toString(), second.toString()).expect(0);
+      Await.until("a successor", PATIENCE, () -> mount.daemon() != killed && mount.daemon() != 0);
+
+      Process reader = user.hold(second.resolve(dataset.items().get(1).name()));
+      try {
+        byUser("umount", mount.mountpoint().toString()).expect(0);
+        user.run("diff", "-r", dataset.root().toString(), second.toString()).expect(0);
+        join(mount.mountpoint()).expect(0);
+        pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+        assertThat(byUser("umount", second.toString()).exit()).isEqualTo(1);
+      } finally {
+        reader.destroyForcibly().waitFor();
+      }
+      byUser("umount", second.toString()).expect(0);
+      assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
+      mount.ended();
+    }
+  }
+
+  @Test
+  void mount_againWithAllowOther_isRefused() {
+    try (MountedPmfs mount = mount()) {
+      Path second = pmfs.directory("second");
+      Command refused = join(second, "--allow-other");
+      refused.expect(2);
+      assertThat(refused.err()).contains("--allow-other is true here, and false for the mount on ");
+      assertThat(Mounts.at(second)).isFalse();
+      assertReadRight(mount);
+    }
+  }
+
+  /** The copies are the first user's own. */
+  @Test
+  void mount_forAnotherUser_doesNotShare() {
+    try (MountedPmfs mount = mount()) {
+      chmod(dataset.root(), 0755);
+      Path second = pmfs.directory("second");
+      Command refused = pmfs.run(pmfs.mountArguments(dataset.root(), second, "--user", "nobody"));
+      refused.expect(2);
+      assertThat(refused.err()).contains(pmfs.tier().toString());
+      Path tier = pmfs.directory("tier2");
+      Command.run("chown", "nobody", tier.toString()).expect(0);
+      Command apart =
+          pmfs.run(
+              pmfs.mountArguments(
+                  dataset.root(), second, "--user", "nobody", "--tier", "ssd:" + tier));
+      apart.expect(0);
+      assertThat(apart.out()).doesNotContain("shares");
+      pmfs.run("umount", second.toString()).expect(0);
+      assertReadRight(mount);
+    }
+  }
 }

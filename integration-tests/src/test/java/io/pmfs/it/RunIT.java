@@ -267,13 +267,57 @@ final class RunIT {
   }
 
   @Test
-  void run_severalOfOneDatasetOnOtherMountpoints_bothRun() throws Exception {
+  void run_severalOfOneDatasetOnOtherMountpoints_shareItsCopies() throws Exception {
     requireAll();
     Process first =
         start(
             pmfs.mountpoint(),
             List.of("--keep"),
             ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
+    Path other = pmfs.scratch().root().resolve("other");
+    Path second = pmfs.scratch().root().resolve("second");
+    Process reader =
+        pmfs.start(
+            Redirect.DISCARD,
+            Redirect.to(second.toFile()),
+            line(
+                other,
+                List.of(),
+                "bash",
+                "-c",
+                ": >\"$0-2\"; while [ -e \"$0-2\" ]; do diff -r \"$1\" \"$PMFS_MOUNT\" || exit; done",
+                sign.toString(),
+                dataset.root().toString()));
+    Path secondSign = Path.of(sign + "-2");
+    Await.until("the second began", Duration.ofMinutes(2), () -> Files.exists(secondSign));
+    assertThat(text(second)).doesNotContain("run-2");
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+    assertThat(Mounts.below(pmfs.scratch().root())).hasSize(1);
+    Files.delete(secondSign);
+    assertThat(exit(reader)).as("%s", text(second)).isZero();
+    assertThat(other).doesNotExist();
+    assertNothingLeft();
+  }
+
+  /** The first job's daemon ends with that job. */
+  @Test
+  void run_whileAnotherJobHasTheDataset_keepsCopiesOfItsOwn() throws Exception {
+    requireAll();
+    pmfs.environment("SLURM_JOB_ID", "41");
+    Process first =
+        pmfs.start(
+            Redirect.DISCARD,
+            Redirect.to(err.toFile()),
+            line(
+                pmfs.mountpoint(),
+                List.of("--keep"),
+                "bash",
+                "-c",
+                ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
+                sign.toString()));
+    Await.until("the first began", Duration.ofMinutes(2), () -> Files.exists(sign));
+    pmfs.environment("SLURM_JOB_ID", "42");
     Path other = pmfs.scratch().root().resolve("other");
     Command second =
         pmfs.run(line(other, List.of(), "diff", "-r", dataset.root() + "", other + ""));

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param device the device number of the session, as in mountinfo
  * @param pid the process that asked for the mount, which may have ended; 0 if unknown
- * @param job the Slurm job; null if it was mounted outside of one
+ * @param job the scheduler's job; null if it was mounted outside of one
  * @param since when, as in ISO 8601
  */
 public record Holder(
@@ -28,7 +28,7 @@ public record Holder(
         device,
         surroundings.userName(),
         caller != null && caller.matches("\\d{1,10}") ? Long.parseLong(caller) : 0,
-        surroundings.variable("SLURM_JOB_ID"),
+        SchedulerJob.calling(surroundings),
         now.truncatedTo(ChronoUnit.SECONDS).toString());
   }
 }

@@ -138,7 +138,8 @@ public record StatusReport(
       @Figure("the mount point") String mountpoint,
       @Figure("the user who mounted it; null if that is not recorded") @Nullable String user,
       @Figure("the process that asked for it; null if that is not recorded") @Nullable Long pid,
-      @Figure("the Slurm job that mounted it; null outside of a job") @Nullable String job,
+      @Figure("the job of Slurm, PBS or Flux for which it was mounted; null outside of a job")
+          @Nullable String job,
       @Figure("when it was mounted, as in ISO 8601; null if that is not recorded")
           @Nullable String since) {}
 

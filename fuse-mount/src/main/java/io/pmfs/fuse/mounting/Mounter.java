@@ -45,6 +45,11 @@ public final class Mounter {
         access);
   }
 
+  /** Mounts the session with this device number, which this user's daemon serves elsewhere. */
+  public void join(String device) throws MountException {
+    ask("join", device);
+  }
+
   void unmount(boolean lazy) throws MountException {
     ask(lazy ? "unmount-lazily" : "unmount");
   }
