@@ -324,24 +324,53 @@ final class SlurmIT {
     assertNoCopies();
   }
 
+  /** The first one's end leaves the second its mount, also while something of the first reads. */
   @Test
-  void twoJobs_ofOneDataset_shareAMountAndTheLastEndsIt() throws IOException {
+  void twoJobs_ofOneDataset_shareADaemonAndTheLastEndsIt() throws IOException {
     Path go = home().resolve("go");
-    String wait = "echo $PMFS_MOUNT; while [ ! -e %s ]; do sleep 0.2; done; ".formatted(go);
-    String first = submit(asked(""), "echo $PMFS_MOUNT; ls $PMFS_MOUNT >/dev/null; sleep 5");
-    String second = submit(asked(""), wait + "diff -r $PMFS_MOUNT " + dataset.root());
-    awaitOutput(second, "/mnt/");
+    String wait = "while [ ! -e %s ]; do diff -r $PMFS_MOUNT %s || exit; done; ";
+    String script = "echo $PMFS_MOUNT; " + wait.formatted(go, dataset.root());
+    String first = submit(asked(""), "echo $PMFS_MOUNT; cd $PMFS_MOUNT; exec sleep 1000");
+    awaitOutput(first, "." + first);
+    String second = submit(asked(""), script);
+    awaitOutput(second, "." + second);
+    long daemon = daemon();
+    Status status = status(firstLine(second));
+    assertThat(status.text("holders.0.mountpoint")).isEqualTo(dataset(first).toString());
+    assertThat(status.text("holders.1.job")).isEqualTo(first);
+    assertThat(status.text("holders.2.job")).isEqualTo(second);
+    assertThat(status.text("holders.2.user")).isEqualTo(user.name());
+
+    slurm.slurm("scancel", first).expect(0);
     awaitEnd(first);
     Await.until(
         () -> "the first job's epilogue is done: " + names(base.resolve("jobs")),
         LONG,
         () -> names(base.resolve("jobs")).equals(List.of(second)));
-    assertThat(Mounts.below(base)).hasSize(1);
+    assertThat(Mounts.below(base))
+        .containsExactlyInAnyOrder(dataset(second).toString(), firstLine(second));
+    assertThat(daemon()).isEqualTo(daemon);
     Files.createFile(go);
     assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
-    assertThat(output(second)).isEqualTo(output(first));
     assertNothingLeft();
     assertNoCopies();
+  }
+
+  private String firstLine(String job) {
+    return output(job).lines().findFirst().orElseThrow();
+  }
+
+  /** The mount point that the mounts of all jobs with that dataset share. */
+  private Path dataset(String job) {
+    assertThat(firstLine(job)).endsWith("." + job);
+    return Path.of(firstLine(job).replaceFirst("\\.\\d+$", ""));
+  }
+
+  private Status status(String mountpoint) {
+    Map<String, String> runtime = Map.of("PMFS_RUNTIME_DIR", scratch.root().resolve("run") + "");
+    String pmfs = scratch.root().resolve("scripts/pmfs").toString();
+    return Status.parse(
+        Command.run(runtime, LONG, List.of(pmfs, "status", "--json", mountpoint)).expect(0).out());
   }
 
   @Test
@@ -424,7 +453,7 @@ final class SlurmIT {
     addToConfiguration(mistake);
     String second = submit(asked(""), "echo $PMFS_MOUNT");
     assertThat(awaitEnd(second)).isEqualTo("COMPLETED");
-    assertThat(output(second)).startsWith(base + "/mnt/").isEqualTo(output(good));
+    assertThat(dataset(second)).isEqualTo(dataset(good)).startsWithRaw(base.resolve("mnt"));
     assertNothingLeft();
     assertNoCopies();
   }
@@ -484,7 +513,11 @@ final class SlurmIT {
     String third = submit(asked(""), "ls $PMFS_MOUNT >/dev/null && touch " + go);
     assertThat(awaitEnd(third)).isEqualTo("COMPLETED");
     assertThat(go).exists();
-    assertThat(Mounts.below(base)).hasSize(1);
+    Await.until(
+        () -> "the mount of " + job + ": " + Mounts.below(base),
+        LONG,
+        () -> Mounts.below(base).size() == 2);
+    assertThat(Mounts.below(base)).anyMatch(place -> place.endsWith("." + job));
 
     slurm.slurm("scancel", job).expect(0);
     assertNothingLeft();
@@ -639,33 +672,49 @@ final class SlurmIT {
     Path ended = scratch.root().resolve("ended");
     program(
         programs.resolve("qstat"),
-        "#!/bin/sh\n[ ! -e %s ] || s=F; printf 'Job Id: %%s\\n    job_state = %%s\\n' \"$3\" ${s:-R}\n"
+        "#!/bin/sh\n[ ! -e %s.${3##*.} ] || s=F; printf 'Job Id: %%s\\n    job_state = %%s\\n' \"$3\" ${s:-R}\n"
             .formatted(ended));
     program(
         programs.resolve("flux"),
-        "#!/bin/sh\n[ ! -e %s ] || s=INACTIVE; echo ${s:-RUN}\n".formatted(ended));
+        "#!/bin/sh\nfor id; do :; done; [ ! -e %s.${id##*.} ] || s=INACTIVE; echo ${s:-RUN}\n"
+            .formatted(ended));
     addToConfiguration("PATH=%s:/usr/sbin:/usr/bin:/sbin:/bin".formatted(programs));
     Map<String, String> first = new HashMap<>();
     first.put("PMFS_SCHEDULER", scheduler);
-    first.put("PMFS_SCHEDULER_JOB", scheduler.equals("pbs") ? "71.server" : "58120134656");
+    first.put("PMFS_SCHEDULER_JOB", "8012.one");
     first.put("SLURM_JOB_ID", "71");
     first.put("SLURM_JOB_UID", Long.toString(user.uid()));
     first.put("SLURM_JOB_COMMENT", asked(""));
     jobScript(first, "prolog");
-    assertThat(Mounts.below(base)).hasSize(1);
-
+    jobScript(first, "prolog");
+    assertThat(Mounts.below(base)).hasSize(2);
     Map<String, String> second = new HashMap<>(first);
+    second.put("PMFS_SCHEDULER_JOB", "8012.two");
     second.put("SLURM_JOB_ID", "72");
-    second.put("SLURM_JOB_COMMENT", "");
-    jobScript(second, "epilog");
-    assertThat(Mounts.below(base)).as("the first job runs").hasSize(1);
-    Files.createFile(ended);
-    jobScript(second, "epilog");
+    jobScript(second, "prolog");
+    assertThat(Mounts.below(base)).hasSize(3);
+    String place =
+        Mounts.below(base).stream()
+            .filter(mount -> mount.endsWith(".72"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(status(place).text("holders.1.job")).isEqualTo("8012.one");
+
+    Map<String, String> other = new HashMap<>(first);
+    other.put("SLURM_JOB_ID", "73");
+    other.put("SLURM_JOB_COMMENT", "");
+    jobScript(other, "epilog");
+    assertThat(Mounts.below(base)).as("both jobs run").hasSize(3);
+    Files.createFile(Path.of(ended + ".one"));
+    jobScript(other, "epilog");
+    assertThat(Mounts.below(base)).as("the second job runs").hasSize(2).contains(place);
+    Files.createFile(Path.of(ended + ".two"));
+    jobScript(other, "epilog");
     assertNothingLeft();
 
-    Files.delete(ended);
+    Files.delete(Path.of(ended + ".one"));
     jobScript(first, "prolog");
-    assertThat(Mounts.below(base)).hasSize(1);
+    assertThat(Mounts.below(base)).hasSize(2);
     jobScript(first, "epilog");
     assertNothingLeft();
     assertNoCopies();
