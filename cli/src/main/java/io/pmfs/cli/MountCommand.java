@@ -122,7 +122,8 @@ final class MountCommand implements Callable<Integer> {
     try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       registry.sweepHolders(surroundings);
-      SharedMount shared = new SharedMount(settings, registry, invocation);
+      SessionSettings session = begin(configuration, settings, registry);
+      SharedMount shared = new SharedMount(session, settings, registry, invocation);
       if (shared.join()) {
         return;
       }
@@ -131,7 +132,7 @@ final class MountCommand implements Callable<Integer> {
         TierPlace.format(settings.copies().tiers());
       }
       try {
-        serve(settings, begin(configuration, settings, registry), registry, registration, previous);
+        serve(settings, session, registry, registration, previous);
       } catch (MountFailure e) {
         // Another mount of this dataset may have begun at the same time.
         if (e.exitStatus() != ExitStatus.IN_USE || !shared.join()) {

@@ -9,6 +9,7 @@ import io.pmfs.daemon.Supervision;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.MountTable;
@@ -20,8 +21,10 @@ import io.pmfs.settings.TierSpec;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,11 +40,23 @@ final class SharedMount {
   private static final long POLL_MS = 100;
   private static final int HTTP_OK = 200;
 
+  /** Those that do not say how the daemon serves. */
+  private static final Set<MountOption<?>> OF_ONE_MOUNT =
+      Set.of(MountOption.SOURCE, MountOption.USER, MountOption.READY_TIMEOUT);
+
+  private final SessionSettings session;
   private final MountSettings settings;
   private final Registry registry;
   private final Invocation invocation;
 
-  SharedMount(MountSettings settings, Registry registry, Invocation invocation) {
+  /**
+   * Looks for nothing yet.
+   *
+   * @param session what the mount would be if it had a daemon of its own
+   */
+  SharedMount(
+      SessionSettings session, MountSettings settings, Registry registry, Invocation invocation) {
+    this.session = session;
     this.settings = settings;
     this.registry = registry;
     this.invocation = invocation;
@@ -59,25 +74,29 @@ final class SharedMount {
     }
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (true) {
-      Registry.Known session = session();
-      if (session == null) {
+      Registry.Entry silent = null;
+      boolean isGone = false;
+      for (Registry.Known known : sessions()) {
+        Registry.Entry entry = known.entry();
+        SessionSettings served = known.running() ? ask(entry) : null;
+        if (served == null) {
+          silent = entry;
+        } else if (agrees(served, entry)) {
+          if (bind(entry)) {
+            sayWhatIsIgnored(served, entry);
+            return true;
+          }
+          isGone = true;
+        }
+      }
+      if (silent == null && !isGone) {
         return false;
       }
-      MountSettings served = session.running() ? ask(session.entry()) : null;
-      if (served != null) {
-        if (!hasCopiesInCommon(served)) {
-          return false;
-        }
-        requireAgreement(served, session.entry());
-        if (bind(session.entry())) {
-          return true;
-        }
-      } else if (System.nanoTime() - end > 0) {
+      if (silent != null && System.nanoTime() - end > 0) {
         throw new MountFailure(
             ExitStatus.FAILED,
             "%s: its daemon (pid %d) does not answer; see %s"
-                .formatted(
-                    session.entry().source(), session.entry().pid(), session.entry().logFile()));
+                .formatted(silent.source(), silent.pid(), silent.logFile()));
       }
       pause();
     }
@@ -91,22 +110,22 @@ final class SharedMount {
   }
 
   /**
-   * A session of this source that is mounted. One that died counts, as it gets another daemon; one
-   * that ends with another job does not.
+   * The sessions of this source that are mounted. One that died counts, as it gets another daemon;
+   * one that ends with another job does not.
    */
-  private Registry.@Nullable Known session() throws MountFailure {
+  private List<Registry.Known> sessions() throws MountFailure {
     MountTable mounts = invocation.surroundings().mounts();
-    String source = settings.source().path().toString();
+    List<Registry.Known> sessions = new ArrayList<>();
     for (Registry.Known known : registry.known()) {
       List<Path> places = mounts.placesOf(known.entry().device());
-      if (source.equals(known.entry().source())
+      if (settings.source().path().toString().equals(known.entry().source())
           && !places.isEmpty()
           && !endsWithAnotherJob(known.entry())
           && (known.running() || isSupervised(places.get(0)))) {
-        return known;
+        sessions.add(known);
       }
     }
-    return null;
+    return sessions;
   }
 
   /** A scheduler kills what it finds of a job, also a daemon that the job has started. */
@@ -122,14 +141,12 @@ final class SharedMount {
   }
 
   /** The settings of the daemon; null if it does not answer now. */
-  private @Nullable MountSettings ask(Registry.Entry entry) throws MountFailure {
+  private static @Nullable SessionSettings ask(Registry.Entry entry) {
     try {
       ControlClient.Answer answer =
           ControlClient.ask(
               Path.of(entry.socket()), HttpMethod.GET, "/configuration", ANSWER_LIMIT);
-      return answer.status() == HTTP_OK
-          ? SessionSettings.ofReport(answer.body(), invocation.surroundings())
-          : null;
+      return answer.status() == HTTP_OK ? SessionSettings.reported(answer.body()) : null;
     } catch (IOException e) {
       return null;
     }
@@ -141,18 +158,33 @@ final class SharedMount {
         || Objects.equals(settings.metadata().stateDirectory(), served.metadata().stateDirectory());
   }
 
-  /** What is seen, and who may see it, is the same at all mount points. */
-  private void requireAgreement(MountSettings served, Registry.Entry entry) throws MountFailure {
+  /**
+   * Whether it has copies or state in common. Then what is seen, and who may see it, must be the
+   * same.
+   */
+  private boolean agrees(SessionSettings session, Registry.Entry entry) throws MountFailure {
+    MountSettings served = session.toSettings(invocation.surroundings());
+    if (!hasCopiesInCommon(served)) {
+      return false;
+    }
     requireEqual("--writable", false, served.outputs() != null, entry);
     requireEqual("--source-form", settings.source().form(), served.source().form(), entry);
     requireEqual("--nested", settings.source().nested(), served.source().nested(), entry);
     requireEqual(
         "--allow-other", settings.bridge().allowOther(), served.bridge().allowOther(), entry);
-    if (!settings.copies().equals(served.copies())
-        || !Objects.equals(settings.cluster(), served.cluster())) {
+    return true;
+  }
+
+  private void sayWhatIsIgnored(SessionSettings served, Registry.Entry entry) {
+    List<String> ignored =
+        session.givenOtherwise(served, invocation.surroundings()).stream()
+            .filter(option -> !OF_ONE_MOUNT.contains(option))
+            .map(MountOption::commandLineName)
+            .toList();
+    if (!ignored.isEmpty()) {
       invocation.warn(
-          "%s: the options for copies and cluster are those of the mount on %s"
-              .formatted(settings.mountpoint(), entry.mountpoint()));
+          "%s: shares the daemon of %s, whose values count: ignored %s"
+              .formatted(settings.mountpoint(), entry.mountpoint(), String.join(", ", ignored)));
     }
   }
 

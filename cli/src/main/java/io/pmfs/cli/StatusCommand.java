@@ -177,7 +177,7 @@ final class StatusCommand implements Callable<Integer> {
 
     @Override
     public StatusReport ask(Registry.Entry mount) throws MountFailure {
-      return StatusCommand.ask(mount);
+      return placed(StatusCommand.ask(mount), mount, Registries.open(invocation.surroundings()));
     }
   }
 
@@ -223,19 +223,24 @@ final class StatusCommand implements Callable<Integer> {
     return status;
   }
 
-  /** Adds the mount points and their holders; counts what is open in a detached mount. */
-  private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
+  /** Adds the mount points and their holders. */
+  private StatusReport placed(StatusReport asked, Registry.Entry mount, Registries registries)
       throws MountFailure {
     String device = mount.device();
-    if (device == null) {
-      return asked;
-    }
-    StatusReport report =
-        asked.with(
+    return device == null
+        ? asked
+        : asked.with(
             invocation.surroundings().mounts().placesOf(device).stream()
                 .map(place -> holder(place, registries.holder(place, device)))
                 .toList());
-    if (report.detached() == null) {
+  }
+
+  /** Also counts what is open in a detached mount. */
+  private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
+      throws MountFailure {
+    StatusReport report = placed(asked, mount, registries);
+    String device = mount.device();
+    if (report.detached() == null || device == null) {
       return report;
     }
     return report.with(
@@ -355,10 +360,10 @@ final class StatusCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
     Registry.Entry entry = registries.await(mountpoint);
-    if (entry != null) {
-      return entry;
-    }
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    if (entry != null) {
+      return mount == null ? entry : entry.named(mountpoint);
+    }
     if (mount != null && mount.isPmfs()) {
       throw registries.absence(mountpoint);
     }

@@ -250,4 +250,92 @@ final class SharedMountIT {
     umount(mount.mountpoint());
     assertNothingLeft(mount);
   }
+
+  private void assertWorkBy(Path mountpoint, MountedPmfs mount) {
+    String place = mountpoint.toString();
+    String item = file(mountpoint, 3).toString();
+    pmfs.run("evict", place).expect(0);
+    assertThat(pmfs.run("stage", "--check", place).exit()).isEqualTo(4);
+    pmfs.run("stage", item).expect(0);
+    pmfs.run("stage", "--check", item).expect(0);
+    pmfs.run("stage", place).expect(0);
+    pmfs.run("verify", place).expect(0);
+    pmfs.run("verify", item).expect(0);
+    pmfs.run("evict", item).expect(0);
+    pmfs.run("doctor", place).expect(0);
+    assertThat(pmfs.run("config", "--running", place).exit()).isIn(0, 2);
+    long before = mount.daemon();
+    assertThat(pmfs.run("upgrade", place).expect(0).out()).contains(place);
+    assertThat(mount.daemon()).isNotIn(0L, before);
+    assertThat(pmfs.run("status", place).expect(0).out())
+        .startsWith(dataset.root() + " on ")
+        .containsPattern("mounted on +" + place);
+  }
+
+  @Test
+  void commands_byAnyMountPoint_workAlsoWithoutTheFirst() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    Path second = join("b");
+    assertWorkBy(second, mount);
+    assertWorkBy(mount.mountpoint(), mount);
+    umount(mount.mountpoint());
+    Path third = join("c");
+    assertWorkBy(second, mount);
+    assertWorkBy(third, mount);
+    for (String all : List.of("status", "status --json", "status " + second, "status " + third)) {
+      assertThat(pmfs.run(all.split(" ")).expect(0).out())
+          .contains(second.toString())
+          .doesNotContain(mount.mountpoint() + "\n", "on " + mount.mountpoint() + "\"");
+    }
+    pmfs.run("stage", dataset.root().toString()).expect(0);
+    umount(third);
+    umount(second);
+    assertNothingLeft(mount);
+  }
+
+  @Test
+  void mount_withOtherOptions_namesThoseThatItIgnores() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--eviction", "lru", "--buffer-memory", "64M");
+    Path second = pmfs.directory("b");
+    Command joined =
+        pmfs.run(
+            pmfs.mountArguments(
+                dataset.root(),
+                second,
+                "--buffer-memory",
+                "65536k",
+                "--log-level",
+                "debug",
+                "--metrics",
+                "0"));
+    joined.expect(0);
+    assertThat(joined.errorLines())
+        .containsExactly(
+            "pmfs: %s: shares the daemon of %s, whose values count: ignored --metrics, --log-level"
+                .formatted(second, mount.mountpoint()));
+    assertThat(pmfs.run(pmfs.mountArguments(dataset.root(), pmfs.directory("c"))).expect(0).err())
+        .isEmpty();
+    umount(pmfs.directory("c"));
+    umount(second);
+    umount(mount.mountpoint());
+    assertNothingLeft(mount);
+  }
+
+  @Test
+  void mount_withAnotherTier_hasADaemonOfItsOwnThatOthersShare() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    String tier = "ssd:" + pmfs.directory("tier2");
+    Path apart = pmfs.directory("apart");
+    Command mounted = pmfs.run(pmfs.mountArguments(dataset.root(), apart, "--tier", tier));
+    mounted.expect(0);
+    assertThat(mounted.out()).doesNotContain("shares");
+    Path joined = join("joined", "--tier", tier);
+    assertThat(statusOf(joined).number("pid"))
+        .isEqualTo(statusOf(apart).number("pid"))
+        .isNotEqualTo(mount.pid());
+    umount(apart);
+    umount(joined);
+    umount(mount.mountpoint());
+    assertNothingLeft(mount);
+  }
 }

@@ -134,13 +134,18 @@ public record SessionSettings(
    */
   public static @Nullable MountSettings ofReport(String report, Surroundings surroundings)
       throws MountFailure, IOException {
+    SessionSettings reported = reported(report);
+    return reported == null ? null : reported.toSettings(surroundings);
+  }
+
+  /** The same as texts. */
+  public static @Nullable SessionSettings reported(String report) throws IOException {
     try {
       JsonObject object = JsonParser.parseString(report).getAsJsonObject();
       return object.get("pinned") == null
           ? null
           : new SessionSettings(
-                  UUID.randomUUID(), configuration(object), pinned(object), null, false, null)
-              .toSettings(surroundings);
+              UUID.randomUUID(), configuration(object), pinned(object), null, false, null);
     } catch (JsonParseException
         | IllegalStateException
         | IllegalArgumentException
@@ -148,6 +153,31 @@ public record SessionSettings(
         | UnsupportedOperationException e) {
       throw new IOException("its answer is damaged: " + e.getMessage(), e);
     }
+  }
+
+  /**
+   * The options that were given here, by whatever means, and have another value in another session.
+   */
+  public List<MountOption<?>> givenOtherwise(SessionSettings other, Surroundings surroundings) {
+    return configuration.settings().entrySet().stream()
+        .filter(given -> !given.getValue().origin().startsWith(Configuration.DEFAULT))
+        .<MountOption<?>>map(Map.Entry::getKey)
+        .filter(option -> !isSame(option, texts(option), other.texts(option), surroundings))
+        .toList();
+  }
+
+  private List<String> texts(MountOption<?> option) {
+    Setting setting = configuration.settings().get(option);
+    return pinned.getOrDefault(option, setting == null ? List.of() : setting.values());
+  }
+
+  /** Two texts may be one value, such as 64M and 64MiB. */
+  private static boolean isSame(
+      MountOption<?> option, List<String> one, List<String> other, Surroundings surroundings) {
+    if (one.equals(other) || one.isEmpty() || other.isEmpty()) {
+      return one.equals(other);
+    }
+    return option.parse(one, surroundings).equals(option.parse(other, surroundings));
   }
 
   private JsonObject toJson() {

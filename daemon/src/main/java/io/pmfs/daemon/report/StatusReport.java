@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * last parts are null in the report of an older daemon.
  */
 public record StatusReport(
-    @Figure("where it is mounted") String mountpoint,
+    @Figure("where it is mounted, or one of those places") String mountpoint,
     @Figure("the dataset") String source,
     @Figure("the user whose process the daemon is") String user,
     @Figure("the daemon's process") long pid,
@@ -74,6 +74,7 @@ public record StatusReport(
       String daemonLogFile,
       @Nullable String daemonMetrics) {
     return with(
+        mountpoint,
         daemonUser,
         daemonPid,
         daemonUptimeSeconds,
@@ -85,15 +86,29 @@ public record StatusReport(
 
   /** The same report with what a command has seen of a detached mount. */
   public StatusReport with(Detached seen) {
-    return with(user, pid, uptimeSeconds, logFile, metrics, seen, holders);
+    return with(mountpoint, user, pid, uptimeSeconds, logFile, metrics, seen, holders);
   }
 
-  /** The same report with the mount points that a command has seen; they are not detached. */
+  /**
+   * The same report with the mount points that a command has seen; they are not detached. The
+   * daemon knows only its first one, which may have been unmounted.
+   */
   public StatusReport with(List<Holder> seen) {
-    return with(user, pid, uptimeSeconds, logFile, metrics, seen.isEmpty() ? detached : null, seen);
+    boolean isThere =
+        seen.isEmpty() || seen.stream().anyMatch(place -> place.mountpoint().equals(mountpoint));
+    return with(
+        isThere ? mountpoint : seen.get(0).mountpoint(),
+        user,
+        pid,
+        uptimeSeconds,
+        logFile,
+        metrics,
+        seen.isEmpty() ? detached : null,
+        seen);
   }
 
   private StatusReport with(
+      String place,
       String daemonUser,
       long daemonPid,
       long daemonUptimeSeconds,
@@ -102,7 +117,7 @@ public record StatusReport(
       @Nullable Detached seen,
       @Nullable List<Holder> seenHolders) {
     return new StatusReport(
-        mountpoint,
+        place,
         source,
         daemonUser,
         daemonPid,
