@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.daemon.Daemon;
 import io.pmfs.daemon.DaemonLog;
 import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.KeptMount;
 import io.pmfs.daemon.MountChecks;
 import io.pmfs.daemon.MountPlaces;
 import io.pmfs.daemon.PreviousMount;
@@ -122,6 +123,7 @@ final class MountCommand implements Callable<Integer> {
     try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       registry.sweepHolders(surroundings);
+      KeptMount.sweep(registry, surroundings);
       SessionSettings session = begin(configuration, settings, registry);
       SharedMount shared = new SharedMount(session, settings, registry, invocation);
       if (shared.join()) {

@@ -20,6 +20,9 @@ final class MountOptions {
     CommandSpec spec = command.getCommandSpec();
     Map<Group, ArgGroupSpec.Builder> groups = new EnumMap<>(Group.class);
     for (MountOption<?> option : MountOption.options()) {
+      if (spec.findOption(option.commandLineName()) != null) {
+        continue; // run has a --keep of its own
+      }
       if (option.group() == Group.GENERAL) {
         spec.addOption(spec(option));
       } else {
@@ -65,7 +68,7 @@ final class MountOptions {
     Map<MountOption<?>, List<String>> given = new TreeMap<>();
     for (MountOption<?> option : MountOption.options()) {
       OptionSpec matched = parsed.matchedOption(option.commandLineName());
-      if (matched != null) {
+      if (matched != null && matched.userObject() == null) {
         given.put(
             option,
             option.kind() == MountOption.Kind.FLAG

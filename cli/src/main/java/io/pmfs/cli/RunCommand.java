@@ -199,6 +199,9 @@ final class RunCommand implements Callable<Integer> {
     if (config != null) {
       arguments.add("--config=" + config);
     }
+    if (!settings.bridge().keep().isZero()) {
+      arguments.add("--keep=off"); // of the configuration: a job's daemon ends with the job
+    }
     String own = copiesOfItsOwn();
     if (own != null && settings.outputs() != null) {
       throw new MountFailure(

@@ -227,12 +227,16 @@ final class StatusCommand implements Callable<Integer> {
   private StatusReport placed(StatusReport asked, Registry.Entry mount, Registries registries)
       throws MountFailure {
     String device = mount.device();
-    return device == null
-        ? asked
-        : asked.with(
-            invocation.surroundings().mounts().placesOf(device).stream()
-                .map(place -> holder(place, registries.holder(place, device)))
-                .toList());
+    if (device == null) {
+      return asked;
+    }
+    List<Path> places = invocation.surroundings().mounts().placesOf(device);
+    boolean isKept = places.stream().allMatch(Registry::isKept);
+    return asked.with(
+        places.stream()
+            .filter(place -> isKept || !Registry.isKept(place))
+            .map(place -> holder(place, registries.holder(place, device)))
+            .toList());
   }
 
   /** Also counts what is open in a detached mount. */

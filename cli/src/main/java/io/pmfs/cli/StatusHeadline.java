@@ -69,12 +69,17 @@ final class StatusHeadline {
     add("source", source(report));
   }
 
+  private static String kept(long seconds) {
+    return "kept without a mount point for another " + TimeSpan.format(Duration.ofSeconds(seconds));
+  }
+
   static String title(StatusReport report) {
     StatusReport.Detached detached = report.detached();
     return report.source()
         + " on "
         + report.mountpoint()
-        + (detached == null ? "" : ", detached: " + text(detached));
+        + (detached == null ? "" : ", detached: " + text(detached))
+        + (report.keptSeconds() == null ? "" : ", " + kept(report.keptSeconds()));
   }
 
   /**

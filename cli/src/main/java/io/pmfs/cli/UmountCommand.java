@@ -16,6 +16,7 @@ import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -121,7 +122,8 @@ final class UmountCommand implements Callable<Integer> {
         return left;
       }
       List<Path> others = others(mountpoint);
-      if (others.isEmpty()) {
+      // Purging ends the daemon, and with it the place that keeps it.
+      if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
         askDaemon(mountpoint, entry, timeout);
       } else {
         unmountShared(mountpoint, entry, others, timeout);
@@ -197,6 +199,7 @@ final class UmountCommand implements Callable<Integer> {
         ? List.of()
         : invocation.surroundings().mounts().placesOf(wanted.device()).stream()
             .filter(place -> !place.equals(mountpoint))
+            .sorted(Comparator.comparing(Registry::isKept))
             .toList();
   }
 
@@ -211,8 +214,13 @@ final class UmountCommand implements Callable<Integer> {
     }
     Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
     unmountExternally(mountpoint, false);
-    if (others(mountpoint).isEmpty()) {
+    List<Path> left = others(mountpoint);
+    if (left.isEmpty()) {
       awaitEnd(mountpoint, entry, process, timeout);
+    } else if (left.stream().allMatch(Registry::isKept)) {
+      invocation.say(
+          "%s unmounted; pid %d stays for the next mount of %s (--keep); pmfs umount %s ends it"
+              .formatted(mountpoint, entry.pid(), entry.source(), left.get(0)));
     }
   }
 

@@ -84,6 +84,7 @@ final class WatchTest {
         before.recent(),
         null,
         null,
+        null,
         null);
   }
 

@@ -53,6 +53,7 @@ public final class Daemon implements ControlRequests {
   private static final Duration ANSWER_FIRST = Duration.ofMillis(200);
   private static final Duration LOOK = Duration.ofSeconds(1);
 
+  private final KeptMount kept;
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** Held while unmounting, so that a purge is requested before the daemon stops. */
@@ -79,6 +80,8 @@ public final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
+    this.kept =
+        new KeptMount(settings.bridge().keep(), surroundings, supervision, System::nanoTime);
     this.observation =
         new Observation(
             settings.observation().metrics(),
@@ -101,7 +104,7 @@ public final class Daemon implements ControlRequests {
         new Presence(settings.mountpoint(), registry, registration, this, this::entry)) {
       try (dataset;
           observation) {
-        serve(presence, ready);
+        serve(presence, registry, ready);
       }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
@@ -113,16 +116,17 @@ public final class Daemon implements ControlRequests {
   private void sweepHolders(Registry registry) {
     try {
       registry.sweepHolders(surroundings);
+      KeptMount.sweep(registry, surroundings);
     } catch (MountFailure e) {
       log.warn("records of mounts that are gone: {}", e.line());
     }
   }
 
-  private void serve(Presence presence, Runnable ready) throws MountFailure {
+  private void serve(Presence presence, Registry registry, Runnable ready) throws MountFailure {
     try {
       observation.open(supervision != null && supervision.isResumed());
       dataset.start();
-      serveSupervised(presence, ready);
+      serveSupervised(presence, registry, ready);
     } catch (MountFailure | RuntimeException e) {
       if (isNeeded()) {
         // Closing the dataset would unmount it.
@@ -142,10 +146,11 @@ public final class Daemon implements ControlRequests {
   }
 
   /** From here on the supervisor starts another daemon if this one dies, but not if it ends. */
-  private void serveSupervised(Presence presence, Runnable ready) throws MountFailure {
+  private void serveSupervised(Presence presence, Registry registry, Runnable ready)
+      throws MountFailure {
     Supervision tie = supervision;
     if (tie == null || !dataset.outlivesProcess()) {
-      serveUntilUnmounted(presence, ready);
+      serveUntilUnmounted(presence, registry, ready);
       return;
     }
     boolean isUnmounted = false;
@@ -156,7 +161,7 @@ public final class Daemon implements ControlRequests {
       }
       tie.begin(settings.mountpoint(), dataset.readMode(), logFile);
       heartbeat.start();
-      serveUntilUnmounted(presence, ready);
+      serveUntilUnmounted(presence, registry, ready);
       isUnmounted = true;
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, "session file: " + Reason.of(e), e);
@@ -253,8 +258,12 @@ public final class Daemon implements ControlRequests {
         dataset.device());
   }
 
-  private void serveUntilUnmounted(Presence presence, Runnable ready) throws MountFailure {
+  private void serveUntilUnmounted(Presence presence, Registry registry, Runnable ready)
+      throws MountFailure {
     try {
+      if (supervision == null || !supervision.isResumed()) {
+        kept.begin(settings.mountpoint(), dataset.device(), registry);
+      }
       appear(presence);
       log.info("{} mounted on {}", settings.source().path(), settings.mountpoint());
       if (stopping) {
@@ -299,6 +308,7 @@ public final class Daemon implements ControlRequests {
         // A stopping daemon keeps its place until everything is closed.
         if (!stopping) {
           presence.update(dataset.isAtMountpoint());
+          kept.look(dataset.device());
         }
       }
     } catch (InterruptedException e) {
@@ -335,6 +345,7 @@ public final class Daemon implements ControlRequests {
   }
 
   private void unmountByForce() {
+    kept.end(dataset.device());
     try {
       dataset.unmount(false);
     } catch (MountFailure busy) {
@@ -370,7 +381,8 @@ public final class Daemon implements ControlRequests {
             ProcessHandle.current().pid(),
             Duration.between(started, clock.instant()).toSeconds(),
             logFile.toString(),
-            observation.url());
+            observation.url(),
+            kept.left());
   }
 
   @Override
@@ -419,6 +431,7 @@ public final class Daemon implements ControlRequests {
     log.info("asked to unmount{}{}", lazy ? " lazily" : "", purge ? " and purge" : "");
     unmounting.lock();
     try {
+      kept.end(dataset.device());
       dataset.unmount(lazy);
       if (purge) {
         dataset.purge();

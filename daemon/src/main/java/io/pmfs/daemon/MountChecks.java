@@ -57,6 +57,7 @@ public final class MountChecks {
     checkNesting();
     new MountPlaces(settings, surroundings).check();
     checkAllowOther();
+    checkKeep();
     for (TierSpec tier : settings.copies().tiers()) {
       checkTier(tier);
     }
@@ -181,6 +182,20 @@ public final class MountChecks {
               ? "--allow-other: with --user, root must give it on the command line"
               : "--allow-other: not allowed for users on this machine; ask for user_allow_other in"
                   + " /etc/fuse.conf");
+    }
+  }
+
+  private void checkKeep() throws MountFailure {
+    if (settings.bridge().keep().isZero()) {
+      return;
+    }
+    if (!surroundings.isRoot() && mounting == null) {
+      throw MountFailure.usage(
+          "--keep: works only for root, who can mount a dataset once more; leave it out");
+    }
+    if (settings.outputs() != null || settings.bridge().kind().equals("jnr")) {
+      throw MountFailure.usage(
+          "--keep: not with --writable or --bridge jnr; leave out one of the two");
     }
   }
 

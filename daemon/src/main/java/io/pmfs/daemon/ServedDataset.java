@@ -216,6 +216,7 @@ final class ServedDataset implements MountedDataset {
             source.files().sinceLastRequest()),
         bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
         null,
+        null,
         null);
   }
 

@@ -126,12 +126,30 @@ public final class Supervision {
    * failed, or nothing.
    */
   public String join(String otherDevice) {
+    return ask(root -> root.join(otherDevice));
+  }
+
+  /** Has the supervisor mount this session once more, where only root gets; returns the same. */
+  String keep() {
+    return ask(Mounter::keep);
+  }
+
+  /** Ends what {@link #keep} began. */
+  void endKeeping() {
+    ask(Mounter::endKeeping);
+  }
+
+  private interface Request {
+    void send(Mounter root) throws MountException;
+  }
+
+  private String ask(Request request) {
     Mounter root = mounter;
     if (root == null) {
       return "no supervisor mounts for this process";
     }
     try {
-      root.join(otherDevice);
+      request.send(root);
       return "";
     } catch (MountException e) {
       return String.valueOf(e.getMessage());

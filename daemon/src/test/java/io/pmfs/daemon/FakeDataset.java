@@ -203,6 +203,7 @@ public final class FakeDataset implements MountedDataset {
             12L),
         null,
         null,
+        null,
         null);
   }
 

@@ -550,4 +550,42 @@ final class RunAsIT {
       assertReadRight(mount);
     }
   }
+
+  @Test
+  void keep_afterTheLastUnmount_isJoinedAndEndsByTheUser() throws IOException {
+    try (MountedPmfs mount = mount("--keep", "10m")) {
+      Path own = pmfs.scratch().root().resolve("run");
+      byUser("umount", mount.mountpoint().toString()).expect(0);
+      List<String> kept = Mounts.below(own);
+      assertThat(kept).hasSize(1);
+      join(mount.mountpoint()).expect(0);
+      assertReadRight(mount);
+      Command joined = byUser("status", "--json", mount.mountpoint().toString()).expect(0);
+      assertThat(Status.parse(joined.out()).number("pid")).isEqualTo(mount.pid());
+      byUser("umount", mount.mountpoint().toString()).expect(0);
+      mount.killDaemon();
+      Await.until("it is listed", PATIENCE, () -> byUser("status").out().contains("kept without"));
+      byUser("umount", kept.get(0)).expect(0);
+      mount.ended();
+      assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
+      assertThat(own).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void keep_withoutASupervisor_isSweptByTheNextMount() throws IOException {
+    Path own = pmfs.scratch().root().resolve("run");
+    try (MountedPmfs mount = mount("--keep", "10m")) {
+      byUser("umount", mount.mountpoint().toString()).expect(0);
+      mount.kill9();
+    }
+    assertThat(Mounts.below(own)).hasSize(1);
+    try (MountedPmfs mount = mount("--keep", "1s")) {
+      assertThat(Mounts.below(own)).hasSize(1);
+      assertReadRight(mount);
+      pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+      Await.until("it ended", PATIENCE, () -> !mount.isSupervised());
+    }
+    assertThat(own).isEmptyDirectory();
+  }
 }

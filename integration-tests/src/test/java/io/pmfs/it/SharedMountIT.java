@@ -64,7 +64,7 @@ final class SharedMountIT {
     assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
     try (Stream<Path> left = Files.list(pmfs.scratch().root().resolve("run"))) {
       assertThat(left.map(Path::toString))
-          .noneMatch(name -> name.matches(".*(\\.json|\\.sock|\\.holder|\\.new)"));
+          .noneMatch(name -> name.matches(".*(\\.json|\\.sock|\\.holder|\\.new|\\.kept)"));
     }
     mount.ended();
   }
@@ -337,5 +337,80 @@ final class SharedMountIT {
     umount(joined);
     umount(mount.mountpoint());
     assertNothingLeft(mount);
+  }
+
+  /** The place of a daemon that stays; empty if none does. */
+  private String kept() {
+    return Mounts.below(pmfs.scratch().root()).stream()
+        .filter(place -> place.endsWith(".kept"))
+        .findFirst()
+        .orElse("");
+  }
+
+  @Test
+  void keep_afterTheLastUnmount_theNextMountFindsTheDaemon() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "10m");
+    dataset.assertEqualBelow(mount.mountpoint());
+    assertThat(pmfs.run("status").expect(0).out()).doesNotContain("kept");
+    Command left = pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+    assertThat(left.out()).contains("pmfs umount " + kept() + " ends it");
+    Await.until(
+        "status tells the time",
+        PATIENCE,
+        () ->
+            pmfs.run("status")
+                .out()
+                .contains(kept() + ", kept without a mount point for another 9m"));
+    assertThat(
+            Status.parse(pmfs.run("status", "--json", kept()).expect(0).out())
+                .number("keptSeconds"))
+        .isBetween(1L, 600L);
+    pmfs.run("stage", "--check", dataset.root().toString()).expect(0);
+
+    Path second = join("b");
+    assertThat(statusOf(second).number("pid")).isEqualTo(mount.pid());
+    dataset.assertEqualBelow(second);
+    assertThat(statusOf(second).number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
+    assertThat(pmfs.run("status").expect(0).out()).doesNotContain("kept", mount.mountpoint() + ",");
+    long killed = mount.daemon();
+    Command.run("umount", second.toString()).expect(0);
+    mount.killDaemon();
+    Await.until("a successor", PATIENCE, () -> mount.daemon() != killed && mount.daemon() != 0);
+    Await.until("it is listed", PATIENCE, () -> pmfs.run("status", kept()).exit() == 0);
+
+    umount(Path.of(kept()));
+    assertNothingLeft(mount);
+  }
+
+  @Test
+  void keep_ofAShortTime_endsByItself() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "3s");
+    Path second = join("b");
+    umount(mount.mountpoint());
+    pmfs.run("upgrade", second.toString()).expect(0);
+    Command.run("umount", second.toString()).expect(0);
+    assertThat(kept()).isNotEmpty();
+    assertNothingLeft(mount);
+  }
+
+  @Test
+  void keep_ofAMountThatIsPurgedOrTerminated_leavesNothing() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "10m");
+    dataset.assertEqualBelow(mount.mountpoint());
+    umount(mount.mountpoint(), "--purge");
+    assertThat(pmfs.copies()).isEmpty();
+    assertNothingLeft(mount);
+
+    MountedPmfs terminated = pmfs.mount(dataset.root(), "--keep", "10m");
+    umount(terminated.mountpoint());
+    terminated.signal("TERM");
+    assertNothingLeft(terminated);
+
+    MountedPmfs killed = pmfs.mount(dataset.root(), "--keep", "10m");
+    umount(killed.mountpoint());
+    killed.kill9();
+    MountedPmfs next = pmfs.mount(dataset.root());
+    umount(next.mountpoint());
+    assertNothingLeft(next);
   }
 }

@@ -23,6 +23,9 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
   static final String COMMAND_LINE = "command line";
   static final String DEFAULT = "default";
 
+  /** The launcher's variable that resembles an option's. */
+  private static final String HEAP = "PMFS_HEAP";
+
   /**
    * The options and arguments of the command line.
    *
@@ -256,7 +259,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     List<String> known = MountOption.options().stream().map(MountOption::variable).toList();
     List<String> lines = new ArrayList<>();
     for (String name : surroundings.environment().keySet()) {
-      if (name.startsWith("PMFS_") && !known.contains(name)) {
+      if (name.startsWith("PMFS_") && !known.contains(name) && !name.equals(HEAP)) {
         String nearest = NearestName.to(name, known);
         if (nearest != null && NearestName.distance(name, nearest) <= 2) {
           lines.add(name + ": unknown variable, ignored; did you mean " + nearest + "?");

@@ -219,6 +219,13 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .means(
               "serve metrics for Prometheus and a web page, to anyone who can connect: on this"
                   + " machine only unless ADDRESS is given, on any free port if PORT is 0");
+  public static final MountOption<Duration> KEEP =
+      value("keep", "TIME", ValueParser::timeOrOff)
+          .byDefault("off")
+          .means(
+              "for root: how long the daemon stays after the last mount point was unmounted, so that"
+                  + " the next mount of the dataset finds it warm; off to end at once. pmfs status"
+                  + " shows such a daemon, and where pmfs umount ends it");
   public static final MountOption<Duration> READY_TIMEOUT =
       value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")

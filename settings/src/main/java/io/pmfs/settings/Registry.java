@@ -37,6 +37,7 @@ public final class Registry {
   private static final long MAX_ENTRY_BYTES = 64 << 10;
   private static final String ENTRY = ".json";
   private static final String HOLDER = ".holder";
+  private static final String KEPT = ".kept";
 
   /**
    * A running daemon.
@@ -445,6 +446,23 @@ public final class Registry {
         }
       }
     }
+  }
+
+  /** Where a session is mounted that is to stay without a mount point. */
+  public Path keptPlace(Path mountpoint, String device) {
+    return directory.resolve(nameOf(mountpoint, device) + KEPT);
+  }
+
+  /** All such places, mounted or not; without those of supervisors that mount for users. */
+  public List<Path> keptPlaces() throws MountFailure {
+    return files(KEPT).stream()
+        .filter(place -> String.valueOf(place.getFileName()).matches("[0-9a-f]{16}-0-\\d+\\.kept"))
+        .toList();
+  }
+
+  /** Whether a mount point is such a place, of any registry. */
+  public static boolean isKept(Path mountpoint) {
+    return mountpoint.toString().endsWith(KEPT);
   }
 
   private Path holderFile(Path mountpoint) {

@@ -175,7 +175,8 @@ final class ConfigurationTest {
                     64 << 20),
                 null,
                 new MetadataSettings(world.directory.resolve("cache/state"), 64 << 20),
-                new BridgeSettings("auto", "auto", false, null, false, Duration.ofSeconds(30)),
+                new BridgeSettings(
+                    "auto", "auto", false, null, false, Duration.ZERO, Duration.ofSeconds(30)),
                 null,
                 new ObservationSettings(null, null, "info", null, Duration.ofSeconds(10))));
   }

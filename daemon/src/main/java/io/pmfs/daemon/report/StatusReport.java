@@ -57,7 +57,11 @@ public record StatusReport(
     @Figure(
             "the mount points and who mounted them, as `pmfs status` finds them in the mount table;"
                 + " null in the daemon's own answer")
-        @Nullable List<Holder> holders) {
+        @Nullable List<Holder> holders,
+    @Figure(
+            "with `--keep`, how long the daemon still stays without a mount point; null while it has"
+                + " one")
+        @Nullable Long keptSeconds) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -72,7 +76,8 @@ public record StatusReport(
       long daemonPid,
       long daemonUptimeSeconds,
       String daemonLogFile,
-      @Nullable String daemonMetrics) {
+      @Nullable String daemonMetrics,
+      @Nullable Duration kept) {
     return with(
         mountpoint,
         daemonUser,
@@ -81,12 +86,13 @@ public record StatusReport(
         daemonLogFile,
         daemonMetrics,
         detached,
-        holders);
+        holders,
+        kept == null ? null : (Long) kept.toSeconds());
   }
 
   /** The same report with what a command has seen of a detached mount. */
   public StatusReport with(Detached seen) {
-    return with(mountpoint, user, pid, uptimeSeconds, logFile, metrics, seen, holders);
+    return with(mountpoint, user, pid, uptimeSeconds, logFile, metrics, seen, holders, keptSeconds);
   }
 
   /**
@@ -104,7 +110,8 @@ public record StatusReport(
         logFile,
         metrics,
         seen.isEmpty() ? detached : null,
-        seen);
+        seen,
+        keptSeconds);
   }
 
   private StatusReport with(
@@ -115,7 +122,8 @@ public record StatusReport(
       @Nullable String daemonLogFile,
       @Nullable String daemonMetrics,
       @Nullable Detached seen,
-      @Nullable List<Holder> seenHolders) {
+      @Nullable List<Holder> seenHolders,
+      @Nullable Long seconds) {
     return new StatusReport(
         place,
         source,
@@ -145,7 +153,8 @@ public record StatusReport(
         recent,
         seen,
         outputs,
-        seenHolders);
+        seenHolders,
+        seconds);
   }
 
   /** One of the places where the dataset is mounted. */
@@ -258,6 +267,7 @@ public record StatusReport(
         null,
         mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
         outputs,
+        null,
         null);
   }
 

@@ -146,6 +146,7 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         null,
         new OutputsReport(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, List.of()),
+        null,
         null);
   }
 

@@ -50,6 +50,16 @@ public final class Mounter {
     ask("join", device);
   }
 
+  /** Mounts this session once more, at a place of the supervisor's. */
+  public void keep() throws MountException {
+    ask("keep");
+  }
+
+  /** Unmounts it there. */
+  public void endKeeping() throws MountException {
+    ask("end-keeping");
+  }
+
   void unmount(boolean lazy) throws MountException {
     ask(lazy ? "unmount-lazily" : "unmount");
   }

@@ -1,0 +1,155 @@
+package io.pmfs.daemon;
+
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountProbe;
+import io.pmfs.settings.MountTable;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A further mount of a session, in the runtime directory, that keeps the session when the last of
+ * its mount points was unmounted, for a time ({@code --keep}). The kernel counts it like the
+ * others: a mount of the same dataset may join meanwhile, and the session ends with the last mount.
+ * A daemon that takes over begins the time again.
+ */
+public final class KeptMount {
+  private static final Logger log = LoggerFactory.getLogger(KeptMount.class);
+  private static final int ATTEMPTS = 3;
+
+  private final Duration time;
+  private final Surroundings surroundings;
+  private final @Nullable Supervision supervision;
+  private final LongSupplier nanoTime;
+
+  /** Since when there has been no other mount; null while there is one. */
+  private volatile @Nullable Long aloneSince;
+
+  /**
+   * Makes nothing.
+   *
+   * @param time how long to keep the session; zero for not at all
+   */
+  KeptMount(
+      Duration time,
+      Surroundings surroundings,
+      @Nullable Supervision supervision,
+      LongSupplier nanoTime) {
+    this.time = time;
+    this.surroundings = surroundings;
+    this.supervision = supervision;
+    this.nanoTime = nanoTime;
+  }
+
+  /** Binds a session that has just been mounted. */
+  void begin(Path mountpoint, @Nullable String device, Registry registry) throws MountFailure {
+    Supervision tie = supervision;
+    if (time.isZero() || device == null) {
+      return;
+    }
+    String problem =
+        tie != null && tie.mountsForUser()
+            ? tie.keep()
+            : bind(mountpoint, registry.keptPlace(mountpoint, device));
+    if (!problem.isEmpty()) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mountpoint + ": its daemon cannot be kept (--keep): " + problem);
+    }
+  }
+
+  /** Another pmfs may remove the directory while nothing is mounted there. */
+  private static String bind(Path mountpoint, Path place) throws MountFailure {
+    String problem = "";
+    for (int i = 0; i < ATTEMPTS; i++) {
+      try {
+        Files.createDirectories(place);
+      } catch (IOException e) {
+        return place + ": " + Reason.of(e);
+      }
+      problem = ExternalMount.bind(mountpoint, place);
+      if (problem.isEmpty()) {
+        return "";
+      }
+    }
+    return problem;
+  }
+
+  /** Ends the session once it has been kept long enough. Call this about once a second. */
+  void look(@Nullable String device) {
+    if (time.isZero() || device == null) {
+      return;
+    }
+    try {
+      List<Path> places = surroundings.mounts().placesOf(device);
+      if (places.isEmpty() || !places.stream().allMatch(Registry::isKept)) {
+        aloneSince = null;
+      } else if (aloneSince == null) {
+        aloneSince = nanoTime.getAsLong();
+        log.info("no mount point is left; the daemon stays for another {} s", time.toSeconds());
+      } else if (Duration.ZERO.equals(left())) {
+        log.info("nobody has mounted the dataset again: stopping");
+        end(device);
+      }
+    } catch (MountFailure e) {
+      log.warn("--keep: {}", e.line());
+    }
+  }
+
+  /** How long the session without a mount point still stays; null if it has one. */
+  @Nullable Duration left() {
+    Long since = aloneSince;
+    if (since == null) {
+      return null;
+    }
+    Duration left = time.minusNanos(nanoTime.getAsLong() - since);
+    return left.isNegative() ? Duration.ZERO : left;
+  }
+
+  /** Unmounts it: the session then ends with its mount points. */
+  void end(@Nullable String device) {
+    try {
+      Supervision tie = supervision;
+      if (tie != null && tie.mountsForUser()) {
+        tie.endKeeping();
+        return;
+      }
+      MountTable mounts = surroundings.mounts();
+      for (Path place : mounts.placesOf(device)) {
+        MountTable.Mount mount = Registry.isKept(place) ? mounts.at(place) : null;
+        if (mount != null) {
+          ExternalUnmount.run(mount, true, surroundings);
+        }
+      }
+    } catch (MountFailure e) {
+      log.warn("--keep: {}", e.line());
+    }
+  }
+
+  /** Removes what sessions have left that ended, in order or not. */
+  public static void sweep(Registry registry, Surroundings surroundings) throws MountFailure {
+    for (Path place : registry.keptPlaces()) {
+      MountTable.Mount mount = surroundings.mounts().at(place);
+      if (mount != null && MountProbe.of(place) == MountProbe.STALE) {
+        ExternalUnmount.run(mount, true, surroundings);
+        mount = null;
+      }
+      if (mount == null) {
+        try {
+          Files.deleteIfExists(place);
+        } catch (IOException e) {
+          log.debug("{}: {}", place, Reason.of(e));
+        }
+      }
+    }
+  }
+}
