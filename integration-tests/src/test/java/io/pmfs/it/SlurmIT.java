@@ -378,7 +378,8 @@ final class SlurmIT {
     configure("STRICT=no", "TIERS=(ssd:/dev/null/tier)");
     String job = submit(asked(""), "echo $PMFS_MOUNT; echo why: $PMFS_PROBLEM");
     assertThat(awaitEnd(job)).isEqualTo("COMPLETED");
-    assertThat(output(job)).startsWith(dataset.root() + "\nwhy: the place for copies");
+    assertThat(output(job))
+        .startsWith(dataset.root() + "\nwhy: cannot make the directory for copies");
     assertNothingLeft();
   }
 
