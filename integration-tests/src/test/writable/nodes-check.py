@@ -30,6 +30,9 @@ import sys
 import time
 
 PLACES = 4
+
+# A large file stays on the node where it was written; a small one does not.
+COUNTS = (100, 100, 100, 150_000)
 UNSURE = {errno.EIO, errno.EBUSY, errno.ENOTCONN, errno.ECONNABORTED, errno.ETIMEDOUT, errno.ESTALE}
 FOREVER = float('inf')
 
@@ -47,7 +50,8 @@ def timed(call):
 def put(path, text, flags):
     file = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o644)
     try:
-        os.write(file, text)
+        while text:
+            text = text[os.write(file, text):]
     finally:
         os.close(file)
 
@@ -55,6 +59,19 @@ def put(path, text, flags):
 def get(path):
     with open(path, 'rb') as file:
         return file.read()
+
+
+def whole(value, count):
+    """A content that tells whether it is all there."""
+    return f'{value}:{count};'.encode() * count
+
+
+def value_of(text):
+    """What a whole file says, or that it is torn."""
+    value, _, count = text.partition(b';')[0].decode(errors='replace').partition(':')
+    if not count.isdigit() or text != whole(value, int(count)):
+        return f'torn: {len(text)} bytes, {text[:60]!r}'
+    return value
 
 
 def program(mount, node, number, seed, end, holds, results):
@@ -72,7 +89,7 @@ def program(mount, node, number, seed, end, holds, results):
         place = rng.randrange(PLACES)
         if kind == 'rename':
             def change():
-                put(f'{mount}/tmp.{me}', value.encode() * 100, os.O_TRUNC)
+                put(f'{mount}/tmp.{me}', whole(value, rng.choice(COUNTS)), os.O_TRUNC)
                 os.rename(f'{mount}/tmp.{me}', f'{mount}/whole{place}')
             begin, ended, _, error = timed(change)
             history.append(('write', place, value, begin, ended, error))
@@ -81,10 +98,7 @@ def program(mount, node, number, seed, end, holds, results):
             if error == errno.ENOENT:
                 history.append(('read', place, '', begin, ended, 0, node))
             elif not error:
-                words = text[:len(text) // 100]
-                if not words or words * 100 != text:
-                    words = b'torn: ' + text[:60]
-                history.append(('read', place, words.decode(), begin, ended, 0, node))
+                history.append(('read', place, value_of(text), begin, ended, 0, node))
         elif kind == 'place':
             begin, ended, _, error = timed(lambda: put(f'{mount}/place{place}', value.encode(), os.O_TRUNC))
             history.append(('place', place, value, begin, ended, error))
@@ -299,9 +313,11 @@ def main():
         task.join()
     time.sleep(args.settle if commands else 0)
     wrong = explain_all(history, cuts) + explain_logs([one[:6] for one in history], directories)
-    failed = sum(1 for one in history if one[5])
+    failed = [f'{one[0]} {errno.errorcode[one[5]]}' for one in history if one[5]]
     kinds = {kind: sum(1 for one in history if one[0] == kind) for kind in sorted({one[0] for one in history})}
-    print(f'{len(history)} calls, {failed} of them failed, {faults} faults: ' + ', '.join(f'{k} {n}' for k, n in kinds.items()))
+    print(f'{len(history)} calls, {len(failed)} of them failed, {faults} faults: ' + ', '.join(f'{k} {n}' for k, n in kinds.items()))
+    for one in sorted(set(failed)):
+        print(f'  {one}: {failed.count(one)}')
     for line in wrong[:20]:
         print('WRONG', line)
     print(f'{len(wrong)} wrong' if wrong else 'all is explained')

@@ -89,6 +89,11 @@ public final class OutputCluster implements AutoCloseable {
     return id;
   }
 
+  /** This node's name, for messages. */
+  public String nodeName() {
+    return settings.nodeName();
+  }
+
   /** The owner, for messages. */
   public String owner() {
     return settings.owner();
@@ -97,7 +102,7 @@ public final class OutputCluster implements AutoCloseable {
   /**
    * Starts to answer peers, and joins the cluster.
    *
-   * @param outputs answers the others, if this node is the owner
+   * @param outputs answers the others
    * @param control answers requests about the node itself
    * @param present is told the ids of the members that are there, each second
    * @param patience how long to wait until this node has joined the group; joining continues in the
@@ -187,8 +192,21 @@ public final class OutputCluster implements AutoCloseable {
    *
    * @throws IOException if there is no answer; the owner may have the request nevertheless
    */
-  public byte[] ask(String name, byte[] body) throws IOException {
-    Member asked = owner;
+  public byte[] askOwner(String name, byte[] body) throws IOException {
+    return ask(owner, name, body);
+  }
+
+  /**
+   * Asks a node, once.
+   *
+   * @throws IOException if there is no answer; the node may have the request nevertheless
+   */
+  public byte[] ask(UUID node, String name, byte[] body) throws IOException {
+    Member found = members().stream().filter(one -> one.id().equals(node)).findFirst().orElse(null);
+    return ask(found, name, body);
+  }
+
+  private byte[] ask(@Nullable Member asked, String name, byte[] body) throws IOException {
     if (asked == null) {
       throw new IOException("it has no mount yet, or cannot be reached");
     }

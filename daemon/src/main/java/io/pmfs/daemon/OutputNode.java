@@ -10,15 +10,23 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeFiles;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.remote.NodeServer;
 import io.pmfs.writable.remote.OwnerLink;
 import io.pmfs.writable.remote.OwnerServer;
 import io.pmfs.writable.remote.RemoteFileSystem;
+import io.pmfs.writable.remote.RemoteNodes;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
@@ -52,6 +60,7 @@ final class OutputNode implements AutoCloseable {
 
   /** Answers the other nodes from this node's mount. */
   void answer(WritableMount mount) throws MountFailure {
+    mount.use(new RemoteNodes(cluster::ask));
     OwnerServer server = new OwnerServer(mount);
     open(server::answer, server::present);
   }
@@ -60,16 +69,25 @@ final class OutputNode implements AutoCloseable {
    * Joins the owner.
    *
    * @param isResumed whether programs use the mount already: then it waits for the owner
+   * @param places for what this node keeps
    */
-  WritableFileSystem join(UUID session, boolean isResumed, Path source) throws MountFailure {
-    open(OutputRequests.NONE, members -> {});
+  WritableFileSystem join(UUID session, boolean isResumed, Path source, List<Place> places)
+      throws MountFailure {
+    OutputCalls calls = new LinuxOutputCalls();
+    NodeFiles files = new NodeFiles(places, source, calls, InstantSource.system());
+    open(new NodeServer(files)::answer, members -> {});
     try {
       return RemoteFileSystem.join(
-          new Link(cluster), cluster.id(), session, isResumed, source, new LinuxOutputCalls());
+          new Link(cluster),
+          new RemoteFileSystem.Self(
+              cluster.id(), cluster.nodeName(), session, source, calls, files),
+          isResumed);
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "--cluster: %s; mount there first, or at the same time".formatted(Reason.of(e)),
+          e.errno() == Errno.EEXIST
+              ? Reason.of(e)
+              : "--cluster: %s; mount there first, or at the same time".formatted(Reason.of(e)),
           e);
     }
   }
@@ -93,7 +111,7 @@ final class OutputNode implements AutoCloseable {
   private record Link(OutputCluster cluster) implements OwnerLink {
     @Override
     public byte[] ask(String name, byte[] body) throws IOException {
-      return cluster.ask(name, body);
+      return cluster.askOwner(name, body);
     }
 
     @Override

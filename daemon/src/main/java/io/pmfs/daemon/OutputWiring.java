@@ -18,6 +18,7 @@ import io.pmfs.settings.SourceSettings;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.shards.ShardException;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableMount;
@@ -26,6 +27,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Deque;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Calls the constructors of the parts of a writable mount. */
@@ -81,7 +83,7 @@ final class OutputWiring {
       }
     } else {
       opened.push(node);
-      fileSystem = node.join(kept.id(), isResumed, settings.source().path());
+      fileSystem = node.join(kept.id(), isResumed, settings.source().path(), places(directories));
       opened.push(fileSystem);
     }
     begin(directories, kept);
@@ -161,20 +163,16 @@ final class OutputWiring {
       SessionSettings session,
       OutputSettings settings,
       boolean isResumed)
-      throws FsException {
+      throws FsException, MountFailure {
+    Path left = NodeFiles.left(places(directories), "");
+    if (left != null) {
+      throw new MountFailure(ExitStatus.USAGE, NodeFiles.leftReason(left));
+    }
     return WritableMount.open(
         new WritableSettings(
             source,
             directories.state(),
-            directories.places().stream()
-                .map(
-                    place ->
-                        new Place(
-                            place.name(),
-                            place.directory(),
-                            place.capacityBytes(),
-                            place.keepFreeBytes()))
-                .toList(),
+            places(directories),
             session.id(),
             isResumed,
             settings.drainBytesPerSecond(),
@@ -182,6 +180,15 @@ final class OutputWiring {
             surroundings.hostName(),
             OUTPUT_STATE_BYTES),
         new LinuxOutputCalls());
+  }
+
+  private static List<Place> places(OutputDirectories directories) {
+    return directories.places().stream()
+        .map(
+            place ->
+                new Place(
+                    place.name(), place.directory(), place.capacityBytes(), place.keepFreeBytes()))
+        .toList();
   }
 
   private static DatasetSource openSource(MountSettings settings, @Nullable SourceIdentity began)

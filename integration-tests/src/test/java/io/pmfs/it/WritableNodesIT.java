@@ -213,6 +213,65 @@ final class WritableNodesIT {
     assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
   }
 
+  /** The sizes of the files in which a node keeps what was written. */
+  private static List<Long> kept(Node node) {
+    return node.pmfs().copies().stream()
+        .filter(file -> file.toString().contains("/of-"))
+        .map(file -> file.toFile().length())
+        .toList();
+  }
+
+  private static void writeLarge(Node node, String name) {
+    shell(node, "dd if=/dev/urandom of=%s bs=1M count=8 conv=fsync status=none".formatted(name))
+        .expect(0);
+  }
+
+  private static String sum(Node node, String name) {
+    return shell(node, "sha256sum " + name).expect(0).out();
+  }
+
+  @Test
+  void content_ofANode_staysThereUntilTheSourceHasIt() {
+    mountBoth("--drain-rate", "1M");
+    writeLarge(other(), "first");
+    writeLarge(other(), "second");
+    shell(other(), "echo small >third").expect(0);
+    assertThat(kept(other())).contains(8L << 20);
+    assertThat(owner().pmfs().copies()).noneMatch(file -> file.toFile().length() >= 8L << 20);
+    String second = sum(other(), "second");
+    assertThat(sum(owner(), "second")).isEqualTo(second);
+    other().mounted().killDaemon();
+    assertThat(sum(owner(), "second")).isEqualTo(second);
+    assertThat(sum(other(), "second")).isEqualTo(second);
+    drain(owner());
+    assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
+    assertThat(sum(owner(), "second")).isEqualTo(second);
+    Await.until("removed", SOON, () -> kept(other()).isEmpty());
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void content_ofANodeThatIsAway_waitsForIt() {
+    mountBoth("--drain-rate", "1M");
+    writeLarge(other(), "large");
+    String sum = sum(other(), "large");
+    other().cut();
+    shell(owner(), "echo later >later").expect(0);
+    Command left = owner().pmfs().run("drain", owner().mounted().mountpoint().toString()).expect(4);
+    assertThat(left.out() + left.err()).contains("large");
+    assertThat(shell(owner(), "cat large").exit()).isNotZero();
+    assertThat(source.resolve("later")).doesNotExist();
+    other().mend();
+    Await.until("reached", SOON, () -> shell(owner(), "cat large").exit() == 0);
+    drain(owner());
+    assertThat(sum(owner(), "large")).isEqualTo(sum);
+    assertThat(read(source.resolve("later"))).isEqualTo("later\n");
+    assertThat(tree(source)).isEqualTo(tree(other().mounted().mountpoint()));
+  }
+
   @Test
   @EnabledIfSystemProperty(
       named = "pmfs.cluster",
@@ -230,7 +289,8 @@ final class WritableNodesIT {
                 "exec 3>>\"$1\"; echo x >&3; exec sleep 300",
                 "-",
                 file.toString());
-    Await.until("written", SOON, () -> file.toFile().length() > 0);
+    // A small file that stays open goes to the owner after a while.
+    Await.until("arrived", SOON, () -> Files.exists(source.resolve("log")));
     assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
     other().cut();
     Command refused = shell(other(), "mkdir none");

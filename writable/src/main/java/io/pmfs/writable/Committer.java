@@ -338,14 +338,21 @@ final class Committer {
       update.data(number, generation, row);
     } else if (inode == null || inode.generation() != generation) {
       room.discard(update, number, generation, row.place());
-    } else if (row.place() == LocalFiles.AT_SOURCE && !inode.is(Inode.WRITING)) {
-      // A second copy at the source is of no use.
+    } else if (room.isElsewhere(row.place()) && isAtSource(inode)) {
+      // The source is as good a place, and nearer than another node.
       update.put(inode.withData(0, 0, -1));
       room.discard(update, number, generation, row.place());
     } else {
       update.data(number, generation, row);
       Room.clean(update, number, generation, row.place());
     }
+  }
+
+  private static boolean isAtSource(Inode inode) {
+    return inode.hasHome()
+        && !inode.isRemoved()
+        && !inode.is(Inode.WRITING)
+        && inode.drainedSize() == inode.attributes().size();
   }
 
   private void settleInode(State.Update update, Change change, long last) throws FsException {

@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
@@ -19,6 +20,9 @@ import org.slf4j.LoggerFactory;
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Contents {
   private static final Logger log = LoggerFactory.getLogger(Contents.class);
+
+  /** Writes clear these bits, which are the owner's. */
+  static final int SET_ID = 06000;
 
   private static final long RECOUNT_BYTES = 8L << 20;
 
@@ -64,6 +68,7 @@ final class Contents {
       calls.close(file.file);
       file.file = -1;
     }
+    file.remote = null;
     file.generation = 0;
     file.isNameSynced = false;
     file.size = -1;
@@ -81,18 +86,19 @@ final class Contents {
 
   /** Opens the data file of a file that has one, and learns its size if a write may be recorded. */
   void load(LiveFile file, Inode inode) throws FsException {
-    if (inode.generation() == 0) {
-      if (file.generation != 0) {
-        closeLocal(file);
-      }
-      return;
+    attach(file, inode);
+    boolean isKnown = file.size >= 0 && file.remote == null;
+    if (inode.generation() != 0 && inode.is(Inode.WRITING) && !isKnown) {
+      recover(file, inode);
     }
+  }
+
+  private void attach(LiveFile file, Inode inode) throws FsException {
     if (file.generation != inode.generation()) {
       closeLocal(file);
-      openLocal(file, inode);
-    }
-    if (inode.is(Inode.WRITING) && file.size < 0) {
-      recover(file, inode);
+      if (inode.generation() != 0) {
+        openLocal(file, inode);
+      }
     }
   }
 
@@ -101,26 +107,55 @@ final class Contents {
     if (row == null) {
       throw new FsException(Errno.EIO, "no data file of inode " + inode.number());
     }
-    file.file = local.open(row.place(), inode.number(), inode.generation());
+    file.remote = local.remote(row.place(), inode.number(), inode.generation());
+    if (file.remote == null) {
+      file.file = local.open(row.place(), inode.number(), inode.generation());
+      file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
+    }
     file.place = row.place();
     file.generation = inode.generation();
-    file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
     file.uncountedBytes = 0;
     file.size = -1;
   }
 
-  /** A former process wrote to the data file and did not record it. */
+  /** A former process, or another node, wrote to the data file and did not record it. */
   private void recover(LiveFile file, Inode inode) throws FsException {
-    Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
-    Instant written = found.modificationTime();
+    RemoteFile remote = file.remote;
+    NodeData.Frozen found = remote == null ? frozen(file) : freeze(remote, inode, false);
+    Instant written = found.modified();
     Attributes recorded = inode.attributes();
     boolean isLater = written.isAfter(recorded.modificationTime());
     file.modified = isLater ? written : recorded.modificationTime();
     file.changed =
         isLater && written.isAfter(recorded.changeTime()) ? written : recorded.changeTime();
     file.blocks = found.blocks();
-    file.onlyGrew = found.size() >= inode.announcedSize();
+    file.onlyGrew =
+        found.size() >= inode.announcedSize()
+            && found.onlyGrew()
+            && (remote == null || file.onlyGrew);
     file.size = found.size();
+  }
+
+  private NodeData.Frozen frozen(LiveFile file) throws FsException {
+    Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
+    return new NodeData.Frozen(found.size(), found.blocks(), found.modificationTime(), true, null);
+  }
+
+  /** A file that its node has not made is empty: it makes it when the owner has answered. */
+  private NodeData.Frozen freeze(RemoteFile remote, Inode inode, boolean sync) throws FsException {
+    try {
+      return remote.freeze(sync);
+    } catch (FsException e) {
+      DataRow row = state.data(inode.number(), inode.generation());
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      if (row == null || row.waiting() > 0) {
+        throw lost(inode.number(), e);
+      }
+      return new NodeData.Frozen(
+          0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
+    }
   }
 
   private static long bytes(Stat stat) {
@@ -204,15 +239,56 @@ final class Contents {
         file.changed.isAfter(a.changeTime()) ? file.changed : a.changeTime());
   }
 
+  /** The same; as they were last, if the node that writes the file does not answer. */
+  Attributes attributesNow(LiveFile file, Inode inode) throws FsException {
+    try {
+      load(file, inode);
+    } catch (FsException e) {
+      if (file.remote == null) {
+        throw e;
+      }
+      return file.size < 0 ? inode.attributes() : attributes(file, inode);
+    }
+    return attributes(file, inode);
+  }
+
+  private static FsException lost(long number, FsException e) {
+    return new FsException(Errno.EIO, "its node has lost the data of inode " + number, e);
+  }
+
+  /**
+   * Whether a node no longer has a data file because something else took its place meanwhile: then
+   * another attempt finds that.
+   *
+   * @throws FsException if the node has lost what is still needed
+   */
+  boolean isReplaced(LiveFile file, FsException e) throws FsException {
+    if (e.errno() != Errno.ENOENT || file.remote == null) {
+      return false;
+    }
+    if (state.inode(file.number).generation() == file.generation) {
+      throw lost(file.number, e);
+    }
+    return true;
+  }
+
   /** Makes the data file and its name survive the machine. */
   void sync(LiveFile file, Inode inode) throws FsException {
-    if (file.file >= 0) {
+    RemoteFile remote = file.remote;
+    if (remote != null) {
+      freeze(remote, inode, true);
+    } else if (file.file >= 0) {
       calls.sync(file.file, false);
       if (!file.isNameSynced) {
         local.syncName(file.place, inode.number());
         file.isNameSynced = true;
       }
     }
+  }
+
+  /** Whether another node keeps the data files of a place. */
+  boolean isOfNode(int place) throws FsException {
+    return local.isOfNode(place);
   }
 
   // ---- before a change
@@ -225,15 +301,32 @@ final class Contents {
    * @param keep how many bytes of the content are still needed
    */
   Inode prepare(LiveFile file, long low, long keep) throws FsException {
+    while (true) {
+      try {
+        return tryPrepare(file, low, keep);
+      } catch (FsException e) {
+        if (!isReplaced(file, e)) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private Inode tryPrepare(LiveFile file, long low, long keep) throws FsException {
     Inode inode = state.inode(file.number);
     if (!inode.isRegular()) {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
     }
     load(file, inode);
     boolean isPromised = inode.contentChange() > state.committed() && low < inode.announcedSize();
-    if (inode.generation() == 0 || isPromised) {
+    if (inode.generation() == 0 || isPromised || file.remote != null) {
       return newData(file, inode, low, keep);
     }
+    return written(file, inode, low);
+  }
+
+  /** Bytes of a file change that nothing promised: the tables say so. */
+  private Inode written(LiveFile file, Inode inode, long low) throws FsException {
     boolean spoils = low < inode.drainedSize();
     if (inode.is(Inode.WRITING) && !spoils) {
       return inode;
@@ -258,9 +351,67 @@ final class Contents {
     return low < inode.drainedSize() ? -1 : inode.drainedSize();
   }
 
+  /**
+   * Another node goes on writing to a data file that it keeps.
+   *
+   * @return the first byte that it may change; -1 if this node must write
+   */
+  long resume(LiveFile file, long generation, long low, boolean onlyGrew) throws FsException {
+    Inode inode = state.inode(file.number);
+    long promised = inode.contentChange() > state.committed() ? inode.announcedSize() : 0;
+    boolean hasSetId = (inode.attributes().mode() & SET_ID) != 0;
+    if (inode.generation() != generation || low < promised || hasSetId) {
+      return -1;
+    }
+    attach(file, inode);
+    if (file.remote == null) {
+      return -1;
+    }
+    file.onlyGrew &= onlyGrew;
+    return Math.max(promised, written(file, inode, low).drainedSize());
+  }
+
+  /** The content of a file begins anew, in a data file of another node. */
+  void restart(LiveFile file, int place) throws FsException {
+    long generation;
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(file.number);
+      State.Update update = state.update();
+      generation = update.newNumber();
+      update.put(writing(now).withData(generation, 0, -1));
+      update.put(Tables.WRITING, Tables.key(file.number), new byte[0]);
+      update.data(file.number, generation, new DataRow(place, 0));
+      drop(update, now);
+      update.commit();
+    }
+    Instant modified = file.modified;
+    Instant changed = file.changed;
+    closeLocal(file);
+    file.remote = local.remote(place, file.number, generation);
+    beginRemote(file);
+    file.place = place;
+    file.generation = generation;
+    file.size = 0;
+    file.blocks = 0;
+    file.modified = modified;
+    file.changed = changed;
+    file.onlyGrew = false;
+  }
+
+  private static void beginRemote(LiveFile file) {
+    RemoteFile remote = file.remote;
+    if (remote != null) {
+      remote.begin();
+    }
+  }
+
   /** A file was made; its data file comes with the first byte. */
-  void beginNew(LiveFile file, Inode inode) {
-    if (file.size < 0 && file.file < 0) {
+  void beginNew(LiveFile file, Inode inode) throws FsException {
+    DataRow row = state.data(inode.number(), inode.generation());
+    if (row != null && local.isOfNode(row.place())) {
+      attach(file, inode);
+      beginRemote(file);
+    } else if (file.size < 0 && file.file < 0) {
       file.size = 0;
       file.blocks = 0;
       file.modified = inode.attributes().modificationTime();
@@ -323,6 +474,7 @@ final class Contents {
         calls.close(file.file);
       }
       file.file = opened;
+      file.remote = null;
       file.place = place;
       file.generation = generation;
       file.isNameSynced = false;
@@ -359,6 +511,11 @@ final class Contents {
   }
 
   private void copy(LiveFile file, Inode inode, int to, long size) throws FsException {
+    RemoteFile remote = file.remote;
+    if (inode.generation() != 0 && remote != null) {
+      bringBytes(remote, to, size);
+      return;
+    }
     if (inode.generation() != 0) {
       try {
         calls.cloneFile(file.file, to);
@@ -404,26 +561,54 @@ final class Contents {
   }
 
   private void moveToSource(LiveFile file) throws FsException {
+    move(file, LocalFiles.AT_SOURCE, file.size);
+  }
+
+  /** A small content comes here from the node that keeps it, once nobody writes it. */
+  void bring(LiveFile file) throws FsException {
+    Inode inode = state.inode(file.number);
+    attach(file, inode);
+    if (file.remote != null && !inode.isRemoved()) {
+      load(file, inode);
+      long size = size(file, inode);
+      int place = local.placeWithRoom(size);
+      if (size <= NodeData.SMALL_BYTES && place >= 0) {
+        move(file, place, size);
+      }
+    }
+  }
+
+  /** Moves a data file to another place. */
+  private void move(LiveFile file, int place, long size) throws FsException {
     long generation = file.generation;
     int from = file.place;
-    int opened = local.open(LocalFiles.AT_SOURCE, file.number, generation);
+    RemoteFile remote = file.remote;
+    int opened = local.open(place, file.number, generation);
     boolean isDone = false;
     try {
-      copyBytes(file.file, opened, file.size);
+      calls.truncate(opened, 0); // A former process may have begun the same.
+      if (remote == null) {
+        copyBytes(file.file, opened, size);
+      } else {
+        bringBytes(remote, opened, size);
+      }
       try (State.Held held = state.hold()) {
         DataRow row = state.data(file.number, generation);
         if (row == null) {
           throw new FsException(Errno.EIO, "no data file of inode " + file.number);
         }
         State.Update update = state.update();
-        update.data(file.number, generation, new DataRow(LocalFiles.AT_SOURCE, row.waiting()));
+        update.data(file.number, generation, new DataRow(place, row.waiting()));
         Room.garbage(update, file.number, generation, from);
         update.commit();
       }
-      recountQuietly(file);
-      calls.close(file.file);
+      if (remote == null) {
+        recountQuietly(file);
+        calls.close(file.file);
+      }
       file.file = opened;
-      file.place = LocalFiles.AT_SOURCE;
+      file.remote = null;
+      file.place = place;
       file.countedBytes = 0;
       file.uncountedBytes = 0;
       file.isNameSynced = false;
@@ -436,7 +621,24 @@ final class Contents {
     }
   }
 
+  /** What was synced on another node is synced here. */
+  private void bringBytes(RemoteFile remote, int to, long size) throws FsException {
+    remote.copyTo(calls, to, 0, size, bytes -> {});
+    calls.truncate(to, size);
+    if (remote.mayBeSynced()) {
+      calls.sync(to, false);
+    }
+  }
+
   // ---- after a change
+
+  /** Whether a file that is being written has more than was announced, and nothing else changed. */
+  boolean hasGrown(LiveFile file, Inode inode) throws FsException {
+    if (file.remote != null) {
+      load(file, inode);
+    }
+    return file.onlyGrew && file.size > 0;
+  }
 
   /**
    * Tells the journal of the content as it is now, if that is new.
@@ -448,7 +650,7 @@ final class Contents {
     if (before.isRemoved() || (!before.is(Inode.WRITING) && before.is(Inode.ANNOUNCED))) {
       return false;
     }
-    if (file.size != 0 || file.file >= 0) {
+    if (file.size != 0 || file.file >= 0 || file.remote != null) {
       load(file, before);
       recount(file);
     }

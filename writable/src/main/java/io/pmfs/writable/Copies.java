@@ -31,6 +31,10 @@ final class Copies implements AutoCloseable {
 
   private static final int TEMPORARY_MODE = 0600;
   private static final int PERMISSIONS = 07777;
+
+  /** What a node copies in one request. */
+  private static final int RANGE_BYTES = 16 << 20;
+
   private static final int SET_GROUP_ID = 02000;
 
   private final State state;
@@ -208,7 +212,8 @@ final class Copies implements AutoCloseable {
         isWriters = false;
       }
       try {
-        calls.truncate(file, transfer(change, file, 0));
+        boolean isCopied = copyAtNode(change, file, where, name);
+        calls.truncate(file, isCopied ? change.size() : transfer(change, file, 0));
         try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
           if (!isWriters) {
             acting.close();
@@ -364,7 +369,58 @@ final class Copies implements AutoCloseable {
    */
   long transfer(Change change, int to, long from) throws FsException {
     return transfer(
-        change, from, (file, end) -> DataCopy.copy(calls, file, to, from, end, pace::take));
+        change, to, from, (file, end) -> DataCopy.copy(calls, file, to, from, end, pace::take));
+  }
+
+  /**
+   * Lets the node that keeps the data write them to the source itself.
+   *
+   * @return false if that is not possible: then the data come through this node
+   */
+  private boolean copyAtNode(Change change, int to, long where, FileName name) throws FsException {
+    RemoteFile remote = change.generation() == 0 ? null : remote(change);
+    if (remote == null) {
+      return false;
+    }
+    NodeData.Target target =
+        new NodeData.Target(
+            tree.relativePath(where),
+            name,
+            calls.status(to, Inode.NO_NAME).inode(),
+            change.uid(),
+            change.gid());
+    int range = pace.atOnce(RANGE_BYTES);
+    for (long at = 0; at < change.size(); at += range) {
+      int count = (int) Math.min(range, change.size() - at);
+      pace.take(count);
+      try {
+        remote.copy(target, at, at + count);
+      } catch (FsException e) {
+        log.debug("{} is copied by way of this node: {}", change.name(), e.getMessage());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static void requireAll(Change change, long there) throws FsException {
+    if (there < change.size()) {
+      throw new FsException(
+          Errno.EIO, "%d of %d bytes are left of the data".formatted(there, change.size()));
+    }
+  }
+
+  private @Nullable RemoteFile remote(Change change) throws FsException {
+    DataRow row = row(change);
+    return local.remote(row.place(), change.inode(), change.generation());
+  }
+
+  private DataRow row(Change change) throws FsException {
+    DataRow row = state.data(change.inode(), change.generation());
+    if (row == null) {
+      throw new FsException(Errno.EIO, "the data of " + change.name() + " are gone");
+    }
+    return row;
   }
 
   /** Copies an open data file up to an end. */
@@ -372,21 +428,18 @@ final class Copies implements AutoCloseable {
     void copy(int file, long end) throws FsException;
   }
 
-  private long transfer(Change change, long from, Transfer transfer) throws FsException {
+  private long transfer(Change change, int to, long from, Transfer transfer) throws FsException {
     if (change.generation() == 0 || from >= change.size()) {
       return change.size();
     }
-    DataRow row = state.data(change.inode(), change.generation());
-    if (row == null) {
-      throw new FsException(Errno.EIO, "the data of " + change.name() + " are gone");
+    RemoteFile remote = remote(change);
+    if (remote != null) {
+      requireAll(change, remote.copyTo(calls, to, from, change.size(), pace::take));
+      return change.size();
     }
-    int file = local.openForReading(row.place(), change.inode(), change.generation());
+    int file = local.openForReading(row(change).place(), change.inode(), change.generation());
     try {
-      long there = calls.status(file, Inode.NO_NAME).attributes().size();
-      if (there < change.size()) {
-        throw new FsException(
-            Errno.EIO, "%d of %d bytes are left of the data".formatted(there, change.size()));
-      }
+      requireAll(change, calls.status(file, Inode.NO_NAME).attributes().size());
       transfer.copy(file, change.size());
       return change.size();
     } finally {
@@ -396,7 +449,8 @@ final class Copies implements AutoCloseable {
 
   /** The same into a file with other content; its holes become zeros. Returns the end. */
   long transferOver(Change change, int to) throws FsException {
-    return transfer(change, 0, (file, end) -> DataCopy.copyOver(calls, file, to, end, pace::take));
+    return transfer(
+        change, to, 0, (file, end) -> DataCopy.copyOver(calls, file, to, end, pace::take));
   }
 
   // ---- what is about to be done

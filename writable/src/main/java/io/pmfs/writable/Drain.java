@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -49,7 +50,10 @@ final class Drain implements AutoCloseable {
   private volatile boolean closed;
   private volatile @Nullable Failure refused;
   private final AtomicLong refusals = new AtomicLong();
-  private final Set<Long> unclosed = ConcurrentHashMap.newKeySet();
+
+  /** Files that could not be closed, and why. */
+  private final Map<Long, String> unclosed = new ConcurrentHashMap<>();
+
   private volatile boolean isHurried;
   private @Nullable Due due;
 
@@ -205,7 +209,7 @@ final class Drain implements AutoCloseable {
         while (!closed && room.collect()) {
           log.trace("removed data files");
         }
-        closeLeft();
+        tryCloseLeft();
         if (System.nanoTime() - piecesAt >= 0) {
           announcePieces();
           piecesAt = System.nanoTime() + pieceNanos;
@@ -226,6 +230,8 @@ final class Drain implements AutoCloseable {
     for (LiveFile file : live.all()) {
       try {
         announcePiece(file);
+      } catch (FsException e) {
+        log.debug("inode {} does not reach the source yet: {}", file.number, e.getMessage());
       } finally {
         live.release(file);
       }
@@ -242,8 +248,9 @@ final class Drain implements AutoCloseable {
     }
     try {
       Inode inode = state.find(file.number);
-      if (inode != null && inode.is(Inode.WRITING) && file.onlyGrew && file.size > 0) {
+      if (inode != null && inode.is(Inode.WRITING) && contents.hasGrown(file, inode)) {
         contents.announce(file, OpenFiles.owner(inode));
+        contents.bring(file);
       }
     } finally {
       file.lock.writeLock().unlock();
@@ -262,28 +269,24 @@ final class Drain implements AutoCloseable {
   }
 
   /** A file was closed, but the journal could not be told: that is tried again. */
-  void closeLater(long number) {
-    unclosed.add(number);
+  void closeLater(long number, @Nullable String reason) {
+    unclosed.put(number, String.valueOf(reason));
   }
 
   int unclosedCount() {
     return unclosed.size();
   }
 
-  private void closeLeft() throws FsException {
-    for (long number : unclosed) {
-      close(number);
-    }
-  }
-
   private boolean tryCloseLeft() {
-    try {
-      closeLeft();
-      return true;
-    } catch (FsException e) {
-      log.debug("files that are not closed: {}", e.getMessage());
-      return false;
+    for (long number : unclosed.keySet()) {
+      try {
+        close(number);
+      } catch (FsException e) {
+        log.debug("inode {} is not closed: {}", number, e.getMessage());
+        closeLater(number, e.getMessage());
+      }
     }
+    return unclosed.isEmpty();
   }
 
   // ---- waiting for the source
@@ -343,6 +346,15 @@ final class Drain implements AutoCloseable {
 
   // ---- what can be said about it
 
+  private String path(long number) {
+    try {
+      Inode inode = state.find(number);
+      return inode == null ? "" : step.path(inode.parent(), inode.name());
+    } catch (FsException e) {
+      return "";
+    }
+  }
+
   private String path(Change change) {
     try {
       return step.path(change);
@@ -371,6 +383,12 @@ final class Drain implements AutoCloseable {
     if (now != null) {
       all.add(now);
     }
+    unclosed.forEach(
+        (number, reason) -> {
+          if (all.size() < TOLD) {
+            all.add(new Failure(path(number), reason, null));
+          }
+        });
     for (Failure conflict : conflicts.last()) {
       if (all.size() < TOLD) {
         all.add(conflict);
@@ -389,7 +407,7 @@ final class Drain implements AutoCloseable {
         }
         paths.add(path(change));
       }
-      for (long number : unclosed) {
+      for (long number : unclosed.keySet()) {
         Inode inode = state.find(number);
         if (paths.size() < most && inode != null) {
           paths.add(step.path(inode.parent(), inode.name()));

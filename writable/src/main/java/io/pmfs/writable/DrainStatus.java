@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param drainedBytes bytes copied to the source since the daemon started
  * @param drainedChanges changes made at the source since the daemon started
  * @param bytesPerSecond copied in the last ten seconds
- * @param localBytes room that the files of this mount take in the tiers
+ * @param localBytes room that the files of this mount take in this node's tiers
  * @param conflicts files that another program changed at the source; they were kept beside
  * @param refused changes that the source refuses at the moment, or that were given up
  * @param failures the first hundred of what is refused or in conflict, a sentence each
@@ -38,4 +38,20 @@ public record DrainStatus(
    * @param cause what the source answered; null for a conflict
    */
   public record Failure(String path, String reason, @Nullable FsException cause) {}
+
+  /** The same with what another node's tiers hold. */
+  public DrainStatus withLocalBytes(long bytes) {
+    return new DrainStatus(
+        dirtyBytes,
+        dirtyFiles,
+        waitingChanges,
+        oldestAgeSeconds,
+        drainedBytes,
+        drainedChanges,
+        bytesPerSecond,
+        bytes,
+        conflicts,
+        refused,
+        failures);
+  }
 }

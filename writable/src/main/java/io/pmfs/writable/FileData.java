@@ -11,6 +11,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What files contain: reads, writes and changes of size, by any handle. A handle of a former
@@ -18,7 +20,9 @@ import java.time.InstantSource;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class FileData {
-  private static final long MAX_SIZE = Long.MAX_VALUE - 4096;
+  private static final Logger log = LoggerFactory.getLogger(FileData.class);
+
+  static final long MAX_SIZE = Long.MAX_VALUE - 4096;
 
   private final State state;
   private final Nodes nodes;
@@ -54,18 +58,33 @@ final class FileData {
       if (!inode.isRegular()) {
         throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "inode " + number);
       }
+      while (!tryRead(file, offset, size, sink)) {
+        log.debug("inode {} is read again from where it is now", number);
+      }
+    } finally {
+      live.release(file);
+    }
+  }
+
+  /** Returns false if the data were taken elsewhere meanwhile. */
+  private boolean tryRead(LiveFile file, long offset, int size, ReadSink sink) throws FsException {
+    try {
       if (!readIfReady(file, offset, size, sink)) {
         file.lock.writeLock().lock();
         try {
-          inode = state.inode(number);
+          Inode inode = state.inode(file.number);
           prepareRead(file, inode);
           readFrom(file, inode, offset, size, sink);
         } finally {
           file.lock.writeLock().unlock();
         }
       }
-    } finally {
-      live.release(file);
+      return true;
+    } catch (FsException e) {
+      if (!contents.isReplaced(file, e)) {
+        throw e;
+      }
+      return false;
     }
   }
 
@@ -87,9 +106,9 @@ final class FileData {
 
   private static boolean isReady(LiveFile file, Inode inode) {
     if (inode.generation() != 0) {
+      boolean isWriting = inode.is(Inode.WRITING);
       return file.generation == inode.generation()
-          && file.file >= 0
-          && (!inode.is(Inode.WRITING) || file.size >= 0);
+          && (file.remote == null ? file.file >= 0 && (!isWriting || file.size >= 0) : !isWriting);
     }
     Stat seen = inode.seen();
     Stat open = file.sourceStat;
@@ -111,10 +130,13 @@ final class FileData {
     long end = Contents.size(file, inode);
     int wanted = (int) Math.min(size, Math.max(0, end - offset));
     int from = inode.generation() != 0 ? file.file : file.source;
+    RemoteFile remote = inode.generation() != 0 ? file.remote : null;
     ByteBuffer buffer = sink.buffer(wanted);
     int count = 0;
-    if (wanted > 0 && from >= 0) {
-      buffer.position(0).limit(wanted);
+    buffer.position(0).limit(wanted);
+    if (wanted > 0 && remote != null) {
+      count = remote.read(buffer, offset);
+    } else if (wanted > 0 && from >= 0) {
       count = calls.read(from, buffer, offset);
     }
     buffer.position(0).limit(count);
@@ -201,7 +223,7 @@ final class FileData {
   private boolean isWritten(LiveFile file, Inode inode, long offset, ByteBuffer bytes, long size)
       throws FsException {
     int length = bytes.remaining();
-    if (inode.generation() == 0 || offset < 0 || offset + length != size) {
+    if (inode.generation() == 0 || file.remote != null || offset < 0 || offset + length != size) {
       return false;
     }
     ByteBuffer there = ByteBuffer.allocateDirect(length);
@@ -419,6 +441,9 @@ final class FileData {
             throw new FsException(Errno.ENXIO, "offset " + offset);
           }
           int from = inode.generation() != 0 ? file.file : file.source;
+          if (inode.generation() != 0 && file.remote != null) {
+            return whence == OutputCalls.SEEK_HOLE ? size : offset; // Its node knows of holes.
+          }
           if (from < 0) {
             return whence == OutputCalls.SEEK_HOLE ? offset : size;
           }

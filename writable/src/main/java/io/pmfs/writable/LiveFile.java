@@ -20,6 +20,10 @@ final class LiveFile {
 
   // GUARDED_BY(lock)
   int file = -1;
+
+  /** Instead of {@link #file}, if another node keeps the data. */
+  @Nullable RemoteFile remote;
+
   int place;
   long generation;
   int source = -1;

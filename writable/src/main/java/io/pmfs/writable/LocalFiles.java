@@ -13,9 +13,15 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +35,9 @@ final class LocalFiles implements AutoCloseable {
    */
   static final int AT_SOURCE = 0;
 
+  /** What the tables call a place begins so if another node keeps it. */
+  private static final String NODE = "node:";
+
   private static final Logger log = LoggerFactory.getLogger(LocalFiles.class);
 
   private static final int FANS = 64;
@@ -39,9 +48,10 @@ final class LocalFiles implements AutoCloseable {
   private final OutputCalls calls;
   private final InstantSource clock;
   private final List<Slot> order = new ArrayList<>();
-  private final Map<Integer, Slot> slots = new HashMap<>();
-  private final SourceTree tree;
+  private final Map<Integer, Slot> slots = new ConcurrentHashMap<>();
+  private final @Nullable SourceTree tree;
   private final FileName atSource;
+  private volatile NodeData.Nodes nodes = LocalFiles::unknownNode;
 
   /** A place, and what is known of its room. */
   private static final class Slot {
@@ -52,9 +62,17 @@ final class LocalFiles implements AutoCloseable {
     final AtomicLong free = new AtomicLong();
     volatile long askedMillis = Long.MIN_VALUE;
 
+    /** The node whose data files these are; null for this one's. */
+    final @Nullable UUID node;
+
     Slot(int number, Place place) {
+      this(number, place, null);
+    }
+
+    Slot(int number, Place place, @Nullable UUID node) {
       this.number = number;
       this.place = place;
+      this.node = node;
       Arrays.fill(directories, -1);
     }
   }
@@ -90,9 +108,32 @@ final class LocalFiles implements AutoCloseable {
       order.add(slot);
       slots.put(counted, slot);
     }
-    known.forEach(
-        (path, number) ->
-            slots.put(number, new Slot(number, new Place(path, Path.of(path), 0, 0))));
+    known.forEach((text, number) -> slots.put(number, formerSlot(number, text)));
+  }
+
+  /** The data files that a node keeps for the owner of a mount. */
+  LocalFiles(OutputCalls calls, List<Place> places, InstantSource clock) {
+    this.calls = calls;
+    this.clock = clock;
+    this.tree = null;
+    this.atSource = Inode.NO_NAME;
+    for (Place place : places) {
+      Slot slot = new Slot(order.size() + 1, place);
+      order.add(slot);
+      slots.put(slot.number, slot);
+    }
+  }
+
+  private static Slot formerSlot(int number, String text) {
+    if (!text.startsWith(NODE)) {
+      return new Slot(number, new Place(text, Path.of(text), 0, 0));
+    }
+    int end = text.indexOf(' ');
+    String name = text.substring(end + 1);
+    return new Slot(
+        number,
+        new Place(name, Path.of("/"), 0, 0),
+        UUID.fromString(text.substring(NODE.length(), end)));
   }
 
   @SuppressWarnings("try") // The lock is held, not used.
@@ -104,6 +145,55 @@ final class LocalFiles implements AutoCloseable {
       update.commit();
       return Math.toIntExact(number);
     }
+  }
+
+  // ---- other nodes
+
+  /** How data files of other nodes are reached. Called once. */
+  void use(NodeData.Nodes others) {
+    nodes = others;
+  }
+
+  private static NodeData unknownNode(UUID node, String name) throws FsException {
+    throw new FsException(
+        Errno.EIO, name + " keeps what was written there; mount there and here with --cluster");
+  }
+
+  /**
+   * The place whose data files a node keeps.
+   *
+   * @param node its id, which persists
+   * @param name for messages
+   */
+  int placeOf(UUID node, String name, State state) throws FsException {
+    synchronized (order) {
+      for (Slot slot : slots.values()) {
+        if (node.equals(slot.node)) {
+          return slot.number;
+        }
+      }
+      int number = register(state, NODE + node + " " + name);
+      slots.put(number, new Slot(number, new Place(name, Path.of("/"), 0, 0), node));
+      return number;
+    }
+  }
+
+  /** A data file that another node keeps; null if this node does. */
+  @Nullable RemoteFile remote(int place, long number, long generation) throws FsException {
+    Slot slot = slot(place);
+    return slot.node == null
+        ? null
+        : new RemoteFile(nodes.on(slot.node, slot.place.name()), number, generation);
+  }
+
+  /** Whether another node keeps the data files of a place. */
+  boolean isOfNode(int place) throws FsException {
+    return slot(place).node != null;
+  }
+
+  /** Whether a place is no use once the source has what it has. */
+  boolean isElsewhere(int place) throws FsException {
+    return place == AT_SOURCE || isOfNode(place);
   }
 
   private Slot slot(int place) throws FsException {
@@ -122,13 +212,22 @@ final class LocalFiles implements AutoCloseable {
     return calls.open(directory(place, number), name(number, generation), flags, FILE_MODE);
   }
 
+  /** Opens a data file that must be there for reading and writing. */
+  int openThere(int place, long number, long generation) throws FsException {
+    return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDWR, 0);
+  }
+
   /** Opens a data file that must be there. */
   int openForReading(int place, long number, long generation) throws FsException {
     return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDONLY, 0);
   }
 
-  /** The size of a data file; 0 if it is gone. */
+  /** The size of a data file; 0 if it is gone here. Another node may not have its disk yet. */
   long size(int place, long number, long generation) throws FsException {
+    RemoteFile remote = remote(place, number, generation);
+    if (remote != null) {
+      return remote.freeze(false).size();
+    }
     int directory = directory(place, number);
     try {
       return calls.status(directory, name(number, generation)).attributes().size();
@@ -142,7 +241,7 @@ final class LocalFiles implements AutoCloseable {
 
   /** Makes sure that a place has the directory in which the data files of a file were. */
   void checkThere(int place, long number) throws FsException {
-    if (place == AT_SOURCE) {
+    if (isElsewhere(place)) {
       return;
     }
     Path path = slot(place).place.directory();
@@ -163,6 +262,9 @@ final class LocalFiles implements AutoCloseable {
   }
 
   void remove(int place, long number, long generation) throws FsException {
+    if (isOfNode(place)) {
+      return; // It asks which are unused.
+    }
     try {
       int directory = directory(place, number);
       FileName name = name(number, generation);
@@ -200,6 +302,9 @@ final class LocalFiles implements AutoCloseable {
 
   private int directory(int place, long number) throws FsException {
     Slot slot = slot(place);
+    if (slot.node != null) {
+      throw new FsException(Errno.EIO, slot.place.name() + " keeps these data files");
+    }
     int fan = fan(number);
     synchronized (slot) {
       if (slot.directories[fan] < 0) {
@@ -228,7 +333,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   private int openAtSource() throws FsException {
-    try (SourceTree.Directory root = tree.open(WritableFileSystem.ROOT)) {
+    try (SourceTree.Directory root = Objects.requireNonNull(tree).open(WritableFileSystem.ROOT)) {
       return openMade(root.file(), atSource);
     }
   }
@@ -305,7 +410,7 @@ final class LocalFiles implements AutoCloseable {
   /** A data file that a former process left. */
   interface Left {
     /** Whether the tables know it. */
-    boolean isKnown(long number, long generation) throws FsException;
+    boolean isKnown(int place, long number, long generation) throws FsException;
   }
 
   /**
@@ -316,15 +421,29 @@ final class LocalFiles implements AutoCloseable {
    */
   void count(long end, Left left) throws FsException {
     for (Slot slot : slots.values()) {
-      if (slot.number == AT_SOURCE || !Files.isDirectory(slot.place.directory())) {
+      if (slot.number == AT_SOURCE
+          || slot.node != null
+          || !Files.isDirectory(slot.place.directory())) {
         continue;
       }
+      Set<String> fans = fans(slot.place.directory());
       for (int fan = 0; fan < FANS; fan++) {
-        if (Files.isDirectory(slot.place.directory().resolve("%02x".formatted(fan)))) {
+        if (fans.contains("%02x".formatted(fan))) {
           count(slot.number, fan, end, left);
         }
       }
     }
+  }
+
+  private Set<String> fans(Path path) throws FsException {
+    Set<String> names = new HashSet<>();
+    int directory = calls.openRoot(path);
+    try {
+      calls.list(directory, (name, inode, type) -> names.add(name.toString()));
+    } finally {
+      calls.close(directory);
+    }
+    return names;
   }
 
   private void count(int place, int fan, long end, Left left) throws FsException {
@@ -336,7 +455,7 @@ final class LocalFiles implements AutoCloseable {
       if (parsed.length == 0 || parsed[1] >= end) {
         continue;
       }
-      boolean isKnown = left.isKnown(parsed[0], parsed[1]);
+      boolean isKnown = left.isKnown(place, parsed[0], parsed[1]);
       try {
         if (isKnown) {
           charge(place, calls.status(directory, name).attributes().blocks() * 512);

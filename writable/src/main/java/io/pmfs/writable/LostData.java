@@ -107,6 +107,9 @@ final class LostData {
     Map<Long, Long> sizes = new HashMap<>();
     Set<Long> torn = new TreeSet<>();
     for (Data data : all()) {
+      if (local.isOfNode(data.row().place())) {
+        continue; // Another machine, which was not started anew.
+      }
       try {
         long size = local.size(data.row().place(), data.number(), data.generation());
         sizes.put(data.generation(), size);

@@ -290,7 +290,7 @@ final class Nodes {
   }
 
   private Attributes attributes(LiveFile file, Inode inode) throws FsException {
-    if (file.size >= 0) {
+    if (file.size >= 0 && file.remote == null) {
       return Contents.attributes(file, inode);
     }
     file.lock.writeLock().lock();
@@ -299,8 +299,7 @@ final class Nodes {
       if (!now.is(Inode.WRITING)) {
         return now.attributes();
       }
-      contents.load(file, now);
-      return Contents.attributes(file, now);
+      return contents.attributesNow(file, now);
     } finally {
       file.lock.writeLock().unlock();
     }

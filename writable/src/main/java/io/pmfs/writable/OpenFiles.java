@@ -4,12 +4,16 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.time.InstantSource;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Open files: their handles, reads and writes. A handle carries the flags with which it was opened,
@@ -17,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class OpenFiles {
+  private static final Logger log = LoggerFactory.getLogger(OpenFiles.class);
+
   private static final int REGULAR = 0100000;
   private static final int PERMISSIONS = 07777;
   private static final int ACCESS_MODE = 3;
@@ -40,6 +46,9 @@ final class OpenFiles {
   private final long firstHandle;
 
   private final Writers writers = new Writers();
+
+  /** The places of the data files that other nodes keep, by the numbers of their sessions. */
+  private final Map<Integer, Integer> places = new ConcurrentHashMap<>();
 
   /** The handles of this process, each a use of a file. */
   private final Map<Long, Handle> handles = new ConcurrentHashMap<>();
@@ -73,12 +82,17 @@ final class OpenFiles {
 
   // ---- opening
 
-  Opened create(long directory, FileName name, int mode, int flags, Caller caller)
+  /**
+   * Creates and opens a file.
+   *
+   * @param place that has its data, if a node keeps them; -1 if this one does
+   */
+  Opened create(long directory, FileName name, int mode, int flags, int place, Caller caller)
       throws FsException {
     Nodes.checkName(name);
     Long before = state.result(caller.unique());
     if (before != null) {
-      return opened(state.inode(before), flags, caller);
+      return opened(state.inode(before), flags, place, caller);
     }
     while (true) {
       try {
@@ -87,13 +101,13 @@ final class OpenFiles {
                 directory,
                 name,
                 (update, parent, found) -> {
-                  Inode inode = fresh(update, parent, name, mode, caller);
+                  Inode inode = fresh(update, parent, name, mode, place, caller);
                   names.addName(update, parent, name, inode, found.change(), false);
                   update.put(inode);
                   update.result(caller.unique(), inode.number());
                   return inode;
                 });
-        return openedNew(created, flags, caller);
+        return openedNew(created, flags, place, caller);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST || (flags & OutputCalls.O_EXCL) != 0) {
           throw e;
@@ -101,25 +115,34 @@ final class OpenFiles {
       }
       Inode existing = nodes.lookup(directory, name);
       if (existing != null) {
-        return open(existing.number(), flags, caller);
+        return open(existing.number(), flags, place, caller);
       }
     }
   }
 
   /** A new file that is being written from its first moment on. */
-  private Inode fresh(State.Update update, Inode parent, FileName name, int mode, Caller caller)
+  private Inode fresh(
+      State.Update update, Inode parent, FileName name, int mode, int place, Caller caller)
       throws FsException {
     Inode inode = names.fresh(update, parent, name, REGULAR | (mode & PERMISSIONS), 0, caller);
     long generation = update.newNumber();
-    update.data(inode.number(), generation, new DataRow(room.placeForNew(), 0));
+    update.data(
+        inode.number(),
+        generation,
+        new DataRow(isHere(place, mode) ? room.placeForNew() : place, 0));
     update.put(Tables.WRITING, Tables.key(inode.number()), new byte[0]);
     return inode.withData(generation, 0, -1).withFlag(Inode.WRITING, true);
+  }
+
+  /** Writes clear set-id bits, so a file with them is no other node's. */
+  private static boolean isHere(int place, int mode) {
+    return place < 0 || (mode & Contents.SET_ID) != 0;
   }
 
   Opened createUnnamed(long directory, int mode, int flags, Caller caller) throws FsException {
     Long before = state.result(caller.unique());
     if (before != null) {
-      return opened(state.inode(before), flags, caller);
+      return opened(state.inode(before), flags, -1, caller);
     }
     nodes.directory(directory);
     Inode created;
@@ -131,7 +154,7 @@ final class OpenFiles {
         throw new FsException(Errno.EPERM, "directory " + directory + " was removed");
       }
       Inode inode =
-          fresh(update, parent, Inode.NO_NAME, mode, caller)
+          fresh(update, parent, Inode.NO_NAME, mode, -1, caller)
               .withLinks(0, clock.instant())
               .withFlag(Inode.UNNAMED, (flags & OutputCalls.O_EXCL) == 0)
               .withPlace(0, Inode.NO_NAME);
@@ -141,31 +164,40 @@ final class OpenFiles {
       update.commit();
       created = inode;
     }
-    return openedNew(created, flags, caller);
+    return openedNew(created, flags, -1, caller);
   }
 
-  Opened open(long number, int flags, Caller caller) throws FsException {
+  /**
+   * Opens a file.
+   *
+   * @param place that has its data, if it is emptied and a node keeps them; -1 if this one does
+   */
+  Opened open(long number, int flags, int place, Caller caller) throws FsException {
     Inode inode = nodes.refresh(nodes.find(number));
     if (inode.isDirectory()) {
       throw new FsException(Errno.EISDIR, "inode " + number);
     }
     if ((flags & OutputCalls.O_TRUNC) != 0 && state.result(caller.unique()) == null) {
-      writers.await(number, caller.node());
+      awaitWriter(number, caller);
       LiveFile file = live.acquire(number);
       file.lock.writeLock().lock();
       try {
         data.truncate(file, 0, caller.uid() != 0, caller);
+        boolean isWriter = (flags & ACCESS_MODE) != 0;
+        if (isWriter && !isHere(place, state.inode(number).attributes().mode())) {
+          contents.restart(file, place);
+        }
         announceAtOnce(file, flags, caller);
-        return opened(state.inode(number), flags, caller);
+        return opened(state.inode(number), flags, place, caller);
       } finally {
         file.lock.writeLock().unlock();
         live.release(file);
       }
     }
     if ((flags & ACCESS_MODE) != 0) {
-      writers.await(number, caller.node());
+      awaitWriter(number, caller);
     }
-    return opened(inode, flags, caller);
+    return opened(inode, flags, place, caller);
   }
 
   /** A file that was opened only to be read may be closed without a request. */
@@ -176,24 +208,27 @@ final class OpenFiles {
   }
 
   /** A file that this process has just made is empty: its data file need not be asked. */
-  private Opened openedNew(Inode inode, int flags, Caller caller) throws FsException {
+  private Opened openedNew(Inode inode, int flags, int place, Caller caller) throws FsException {
     LiveFile file = live.acquire(inode.number());
     file.lock.writeLock().lock();
     try {
       contents.beginNew(file, inode);
       announceAtOnce(file, flags, caller);
-      return opened(inode, flags, (flags & ACCESS_MODE) == OutputCalls.O_WRONLY, caller);
+      boolean isOnlyWritten = (flags & ACCESS_MODE) == OutputCalls.O_WRONLY;
+      Node node = new Node(inode.number(), inode.attributes());
+      return opened(node, inode, flags, isOnlyWritten, place, caller);
     } finally {
       file.lock.writeLock().unlock();
       live.release(file);
     }
   }
 
-  private Opened opened(Inode inode, int flags, Caller caller) throws FsException {
-    return opened(inode, flags, false, caller);
+  private Opened opened(Inode inode, int flags, int place, Caller caller) throws FsException {
+    return opened(nodes.shown(inode), inode, flags, false, place, caller);
   }
 
-  private Opened opened(Inode inode, int flags, boolean isOnlyWritten, Caller caller)
+  private Opened opened(
+      Node node, Inode inode, int flags, boolean isOnlyWritten, int place, Caller caller)
       throws FsException {
     int bits = (flags & OutputCalls.O_APPEND) != 0 ? APPENDS : 0;
     bits |= (flags & ACCESS_MODE) != 0 ? WRITES : 0;
@@ -201,7 +236,13 @@ final class OpenFiles {
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
     keep(inode.number(), handle, caller.node());
     checkKnown(inode.number(), handle);
-    return new Opened(nodes.shown(inode), handle, isOnlyWritten);
+    return new Opened(node, handle, isOnlyWritten, place < 0 ? 0 : generation(inode, place));
+  }
+
+  /** The generation of the content, if a place has it; else 0. */
+  private long generation(Inode inode, int place) throws FsException {
+    DataRow row = inode.generation() == 0 ? null : state.data(inode.number(), inode.generation());
+    return row != null && row.place() == place ? inode.generation() : 0;
   }
 
   /**
@@ -302,6 +343,24 @@ final class OpenFiles {
       live.exclusively(
           number, file -> file.writers.get() == 0 && contents.announce(file, owner(inode)));
     }
+    if (inode != null && inode.generation() != 0) {
+      bringLast(number);
+    }
+  }
+
+  private void bringLast(long number) {
+    try {
+      live.exclusively(
+          number,
+          file -> {
+            if (file.remote != null && file.writers.get() == 0) {
+              contents.bring(file);
+            }
+            return file;
+          });
+    } catch (FsException e) {
+      log.debug("inode {} stays where it is: {}", number, e.getMessage());
+    }
   }
 
   /** Who a change is made as that no process asked for. */
@@ -311,6 +370,32 @@ final class OpenFiles {
 
   // ---- other nodes
 
+  /** A session of another node has begun. */
+  void join(int node, int place) {
+    places.put(node, place);
+  }
+
+  /** The place of the data files that the caller's node keeps; -1 for this node. */
+  int placeOf(Caller caller) {
+    return places.getOrDefault(caller.node(), -1);
+  }
+
+  private void awaitWriter(long number, Caller caller) throws FsException {
+    writers.await(number, caller.node());
+    checkKeeper(number, caller);
+  }
+
+  /** A node that keeps what it writes need not have told this process that it has a file open. */
+  private void checkKeeper(long number, Caller caller) throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null && inode.is(Inode.WRITING) && inode.generation() != 0) {
+      DataRow row = state.data(number, inode.generation());
+      if (row != null && contents.isOfNode(row.place()) && row.place() != placeOf(caller)) {
+        throw new FsException(Errno.EBUSY, "inode " + number + ": another node writes it");
+      }
+    }
+  }
+
   /**
    * A file is changed by a handle. One that this process does not know was given by a former one,
    * or was open on a node that had been away.
@@ -318,6 +403,7 @@ final class OpenFiles {
   void use(long number, long handle, Caller caller) throws FsException {
     if ((handle & WRITES) == 0 || handles.containsKey(handle)) {
       writers.check(number, caller.node());
+      checkKeeper(number, caller);
     } else {
       nodes.find(number);
       keep(number, handle, caller.node());
@@ -333,14 +419,15 @@ final class OpenFiles {
     return handles.values().stream().anyMatch(handle -> handle.file().number == number);
   }
 
-  /** Another node has nothing open any more, in whatever way it ended. */
-  void releaseAll(int node) throws FsException {
-    for (Map.Entry<Long, Handle> one : handles.entrySet()) {
-      if (one.getValue().node() == node) {
-        long number = one.getValue().file().number;
-        release(number, one.getKey());
-        forget(number);
-      }
-    }
+  /** The handles that a node has open, and their files. */
+  Map<Long, Long> handlesOf(int node) {
+    Map<Long, Long> found = new HashMap<>();
+    handles.forEach(
+        (handle, open) -> {
+          if (open.node() == node) {
+            found.put(handle, open.file().number);
+          }
+        });
+    return found;
   }
 }

@@ -8,6 +8,8 @@ import java.util.function.LongSupplier;
 
 /** Limits and counts what is copied to the source. Safe for use by many threads. */
 final class Pace {
+  private static final int LIMITED_BYTES = 1 << 20;
+
   private static final int SECONDS = 10;
 
   private final long bytesPerSecond;
@@ -29,6 +31,11 @@ final class Pace {
 
   private long millis() {
     return TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong());
+  }
+
+  /** How much to take at once, at most: a limit is not to be exceeded by much for a moment. */
+  int atOnce(int most) {
+    return bytesPerSecond == 0 ? most : Math.min(most, LIMITED_BYTES);
   }
 
   /** Waits until so many bytes may be copied. */

@@ -95,8 +95,13 @@ final class Rights {
     file.changed = next.attributes().changeTime();
     if (modified != null) {
       file.modified = modified;
-      local.setTimes(
-          file.place, next.number(), next.generation(), next.attributes().accessTime(), modified);
+      Instant accessed = next.attributes().accessTime();
+      RemoteFile remote = file.remote;
+      if (remote != null) {
+        remote.setTimes(accessed, modified);
+      } else {
+        local.setTimes(file.place, next.number(), next.generation(), accessed, modified);
+      }
     }
   }
 

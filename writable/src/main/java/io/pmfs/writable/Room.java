@@ -207,6 +207,11 @@ final class Room {
     return place < 0 ? LocalFiles.AT_SOURCE : place;
   }
 
+  /** Whether a place is no use once the source has what it has. */
+  boolean isElsewhere(int place) throws FsException {
+    return local.isElsewhere(place);
+  }
+
   /** The place for a file that has no data yet. */
   int placeForNew() {
     int place = local.placeWithRoom(0);

@@ -114,7 +114,11 @@ final class Sessions {
       names.forget(number);
     }
     for (long number : numbers(Tables.WRITING)) {
-      drain.close(number);
+      try {
+        drain.close(number);
+      } catch (FsException e) {
+        drain.closeLater(number, e.getMessage());
+      }
     }
   }
 
@@ -157,7 +161,7 @@ final class Sessions {
   }
 
   /** Data files that may be removed are counted until they are. */
-  private boolean isKnownData(long number, long generation) throws FsException {
+  private boolean isKnownData(int place, long number, long generation) throws FsException {
     return state.data(number, generation) != null
         || state.get(Tables.COPYING, Tables.key(number, generation)) != null
         || room.isGarbage(number, generation);

@@ -134,8 +134,14 @@ public interface WritableFileSystem extends AutoCloseable {
    * @param handle for {@link #read} and the others; persists while the file is open, also for the
    *     next process of the mount
    * @param isOnlyWritten whether the call made the file, and the handle cannot read
+   * @param generation of the content, if the node that asked keeps it ({@link NodeData}); else 0
    */
-  record Opened(Node node, long handle, boolean isOnlyWritten) {}
+  record Opened(Node node, long handle, boolean isOnlyWritten, long generation) {
+    /** With content that the asking node does not keep. */
+    public Opened(Node node, long handle, boolean isOnlyWritten) {
+      this(node, handle, isOnlyWritten, 0);
+    }
+  }
 
   /** Opens a regular file, and empties it if the flags have O_TRUNC. */
   Opened open(long inode, int flags, Caller caller) throws FsException;

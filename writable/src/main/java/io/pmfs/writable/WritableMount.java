@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -27,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * have yet survives the process.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-public final class WritableMount implements WritableFileSystem {
+public final class WritableMount implements OwnedFileSystem {
   private static final Logger log = LoggerFactory.getLogger(WritableMount.class);
 
   /** Another one after each start of the machine (random(4)). */
@@ -58,6 +59,7 @@ public final class WritableMount implements WritableFileSystem {
   private final Drain drain;
   private final Sessions sessions;
   private final boolean syncsAtSource;
+  private final String id;
 
   private WritableMount(
       State state, WritableSettings settings, OutputCalls calls, InstantSource clock)
@@ -65,7 +67,7 @@ public final class WritableMount implements WritableFileSystem {
     this.state = state;
     syncsAtSource = settings.syncsAtSource();
     tree = new SourceTree(calls, state, settings, clock);
-    String id = mountId(state);
+    id = mountId(state);
     local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
     waiting = new Waiting();
     pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
@@ -285,7 +287,14 @@ public final class WritableMount implements WritableFileSystem {
   @Override
   public Opened create(long directory, FileName name, int mode, int flags, Caller caller)
       throws FsException {
-    return io(() -> openFiles.create(directory, name, mode, flags, caller));
+    return io(() -> openFiles.create(directory, name, mode, flags, -1, caller));
+  }
+
+  @Override
+  public Opened createHere(long directory, FileName name, int mode, int flags, Caller caller)
+      throws FsException {
+    return io(
+        () -> openFiles.create(directory, name, mode, flags, openFiles.placeOf(caller), caller));
   }
 
   @Override
@@ -296,7 +305,12 @@ public final class WritableMount implements WritableFileSystem {
 
   @Override
   public Opened open(long inode, int flags, Caller caller) throws FsException {
-    return io(() -> openFiles.open(inode, flags, caller));
+    return io(() -> openFiles.open(inode, flags, -1, caller));
+  }
+
+  @Override
+  public Opened openHere(long inode, int flags, Caller caller) throws FsException {
+    return io(() -> openFiles.open(inode, flags, openFiles.placeOf(caller), caller));
   }
 
   @Override
@@ -363,7 +377,7 @@ public final class WritableMount implements WritableFileSystem {
       openFiles.release(inode, handle);
     } catch (FsException | NamespaceException e) {
       log.warn("closing inode {}: {}; it is tried again", inode, e.getMessage());
-      drain.closeLater(inode);
+      drain.closeLater(inode, e.getMessage());
     }
   }
 
@@ -442,18 +456,68 @@ public final class WritableMount implements WritableFileSystem {
 
   // ---- other nodes of a cluster
 
+  /** How the data files of other nodes are reached. Called once, before a node joins. */
+  public void use(NodeData.Nodes others) {
+    local.use(others);
+  }
+
+  /** A name for the state of this mount, which persists. */
+  public String id() {
+    return id;
+  }
+
   /**
    * A session of another node's kernel begins or goes on.
    *
+   * @param member the node's id, which persists
+   * @param name of the node, for messages
    * @return its number, for {@link Caller#on}
    */
-  public int join(UUID session) throws FsException {
-    return io(() -> sessions.join(session));
+  public int join(UUID session, UUID member, String name) throws FsException {
+    return io(
+        () -> {
+          int node = sessions.join(session);
+          openFiles.join(node, local.placeOf(member, name, state));
+          return node;
+        });
   }
 
   /** Nothing is open any more on another node, in whatever way it ended. */
-  public void leave(int node) throws FsException {
-    run(() -> openFiles.releaseAll(node));
+  public void leave(int node) {
+    openFiles
+        .handlesOf(node)
+        .forEach(
+            (handle, inode) -> {
+              release(inode, handle);
+              forget(inode, 1);
+            });
+  }
+
+  @Override
+  public long resume(
+      long inode, long handle, long generation, long low, boolean onlyGrew, Caller caller)
+      throws FsException {
+    return io(
+        () -> {
+          openFiles.use(inode, handle, caller);
+          return live.exclusively(inode, file -> contents.resume(file, generation, low, onlyGrew));
+        });
+  }
+
+  @Override
+  public List<NodeData.Id> unused(List<NodeData.Id> files, Caller caller) throws FsException {
+    int place = openFiles.placeOf(caller);
+    return io(
+        () -> {
+          List<NodeData.Id> unused = new ArrayList<>();
+          for (NodeData.Id file : files) {
+            DataRow row = state.data(file.inode(), file.generation());
+            if (row == null || row.place() != place) {
+              unused.add(file);
+            }
+          }
+          return unused;
+        });
   }
 
   // ---- the way to the source

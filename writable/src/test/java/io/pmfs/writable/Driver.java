@@ -295,7 +295,11 @@ final class Driver implements AutoCloseable {
 
   String read(long inode) throws FsException {
     Text sink = new Text();
-    mount.read(inode, 0, 0, 1 << 20, sink);
+    int before;
+    do {
+      before = sink.text.length();
+      mount.read(inode, 0, before, 1 << 20, sink);
+    } while (sink.text.length() - before == 1 << 20);
     return sink.text;
   }
 

@@ -82,7 +82,7 @@ final class FakeCalls implements OutputCalls {
   private static final int DIRECTORY = 0040755;
   private static final int REGULAR = 0100000;
 
-  private final Map<Path, Node> roots = new HashMap<>();
+  private final Map<Path, Node> roots;
   private final Map<Path, Node> unmounted = new HashMap<>();
   private final Map<Integer, Node> open = new HashMap<>();
   private final Path source;
@@ -93,10 +93,18 @@ final class FakeCalls implements OutputCalls {
   private boolean isCoarse;
   private Watcher watcher = new Watcher() {};
   private @Nullable FsException away;
+  private int syncs;
   private long localRoom = 1L << 40;
 
   FakeCalls(Path source) {
     this.source = source;
+    this.roots = new HashMap<>();
+  }
+
+  /** The same file systems as another process sees them. */
+  FakeCalls(FakeCalls other) {
+    this.source = other.source;
+    this.roots = other.roots;
   }
 
   synchronized void watch(Watcher next) {
@@ -110,6 +118,11 @@ final class FakeCalls implements OutputCalls {
 
   synchronized void setLocalRoom(long bytes) {
     localRoom = bytes;
+  }
+
+  /** How many times a regular file was synced. */
+  synchronized int syncCount() {
+    return syncs;
   }
 
   /** A process has died: its descriptors are closed. */
@@ -384,6 +397,9 @@ final class FakeCalls implements OutputCalls {
     Node node = node(file);
     before(node, "sync", Inode.NO_NAME);
     node.synced = node.content.length;
+    if (!node.isDirectory()) {
+      syncs++;
+    }
   }
 
   @Override

@@ -6,25 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
-import io.pmfs.writable.remote.OwnerLink;
 import io.pmfs.writable.remote.OwnerServer;
-import io.pmfs.writable.remote.RemoteFileSystem;
-import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.UUID;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -34,117 +26,54 @@ import org.junit.jupiter.api.io.TempDir;
 class RemoteFileSystemTest {
   private static final FileName A = FileName.of("a");
   private static final long ROOT = WritableFileSystem.ROOT;
-  private static final UUID MEMBER = new UUID(1, 2);
 
   @TempDir Path directory;
 
+  private TwoNodes nodes;
   private Driver owner;
-  private Link link;
+  private TwoNodes.Link link;
   private WritableFileSystem remote;
-  private long unique;
-
-  /** The way to the owner in the same process, which loses answers and requests. */
-  private static final class Link implements OwnerLink {
-    private OwnerServer server;
-    int lostAnswers;
-    boolean isCut;
-    byte[] onItsWay = {};
-    final List<String> asked = new ArrayList<>();
-
-    Link(OwnerServer server) {
-      this.server = server;
-    }
-
-    @Override
-    public byte[] ask(String name, byte[] body) throws IOException {
-      if (isCut) {
-        if (name.equals("rename")) {
-          onItsWay = body.clone();
-        }
-        throw new IOException("no route");
-      }
-      asked.add(name);
-      byte[] answer = server.answer(name, body.clone());
-      if (lostAnswers > 0) {
-        lostAnswers--;
-        throw new IOException("the answer was lost");
-      }
-      return answer;
-    }
-
-    @Override
-    public String owner() {
-      return "node1";
-    }
-  }
 
   @BeforeEach
   void open() throws Exception {
-    owner = new Driver(directory);
-    link = new Link(new OwnerServer(owner.mount()));
-    remote = join(new UUID(0, 9), 10_000);
-  }
-
-  private WritableFileSystem join(UUID session, long patience) throws FsException {
-    return RemoteFileSystem.join(
-        link, MEMBER, session, false, Driver.SOURCE, owner.calls, patience);
+    nodes = new TwoNodes(directory);
+    owner = nodes.owner;
+    link = nodes.link;
+    remote = nodes.remote;
   }
 
   @AfterEach
   void close() {
-    remote.close();
-    owner.close();
+    nodes.close();
+  }
+
+  private void joinAgain() throws FsException {
+    nodes.joinAgain(100);
+    remote = nodes.remote;
   }
 
   private Caller caller() {
-    unique += 2;
-    return new Caller(unique, 0, 0, 1);
+    return nodes.caller();
   }
 
   private Opened create(FileName name) throws FsException {
-    return remote.create(ROOT, name, 0644, OutputCalls.O_RDWR, caller());
+    return nodes.create(name);
   }
 
   private void write(Opened file, long offset, String text) throws FsException {
-    remote.write(
-        file.node().inode(), file.handle(), offset, Driver.bytes(text), false, false, caller());
+    nodes.write(file, offset, text);
   }
 
   private void close(Opened file) throws FsException {
-    remote.flush(file.node().inode(), file.handle(), caller());
-    remote.release(file.node().inode(), file.handle());
+    nodes.close(file);
   }
 
   private void put(FileName name, String text) throws FsException {
-    Opened file = create(name);
-    write(file, 0, text);
-    close(file);
-  }
-
-  private static final class Text implements ReadSink {
-    private final ByteBuffer buffer = ByteBuffer.allocate(100);
-    private int size;
-
-    @Override
-    public ByteBuffer buffer(int size) {
-      return buffer.clear();
-    }
-
-    @Override
-    public void accept(ReadResult piece) {
-      size = piece.size();
-    }
-
-    @Override
-    public String toString() {
-      return new String(buffer.array(), 0, size, StandardCharsets.ISO_8859_1);
-    }
+    nodes.put(name, text);
   }
 
   private String read(long inode) throws FsException {
-    Text text = new Text();
-    remote.read(inode, 0, 0, 100, text);
-    return text.toString();
+    return nodes.read(inode);
   }
 
   private static void assertErrno(Errno errno, ThrowingCallable call) {
@@ -225,8 +154,7 @@ class RemoteFileSystemTest {
 
   @Test
   void change_thatWasGivenUp_isNotMadeAfterLaterOnes() throws Exception {
-    remote.close();
-    remote = join(new UUID(0, 10), 100);
+    joinAgain();
     put(A, "first");
     FileName whole = FileName.of("whole");
     link.isCut = true;
@@ -234,7 +162,7 @@ class RemoteFileSystemTest {
     link.isCut = false;
     remote.unlink(ROOT, A, caller());
     Opened second = create(A);
-    assertThat(link.server.answer("rename", link.onItsWay)[4]).isEqualTo((byte) 4);
+    assertThat(link.server().answer("rename", link.onItsWay)[4]).isEqualTo((byte) 4);
     assertThat(owner.names("")).containsExactly("a");
     close(second);
   }
@@ -257,8 +185,7 @@ class RemoteFileSystemTest {
       Thread.onSpinWait();
     }
     link.isCut = true;
-    owner.restart();
-    link.server = new OwnerServer(owner.mount());
+    nodes.restartOwner();
     link.lostAnswers = 0;
     link.isCut = false;
     maker.join(20_000);
@@ -305,16 +232,16 @@ class RemoteFileSystemTest {
     Opened file = create(A);
     server.present(Set.of());
     now[0] += 20_000_000_000L;
-    server.present(Set.of(MEMBER));
+    server.present(Set.of(TwoNodes.MEMBER));
     now[0] += 20_000_000_000L;
-    server.present(Set.of(MEMBER));
+    server.present(Set.of(TwoNodes.MEMBER));
     assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
     close(file);
   }
 
   private OwnerServer server(long[] now) {
     OwnerServer server = new OwnerServer(owner.mount(), () -> now[0]);
-    link.server = server;
+    nodes.serve(server);
     return server;
   }
 
@@ -322,8 +249,7 @@ class RemoteFileSystemTest {
   void writer_thatTheRestartedOwnerDoesNotKnow_isKnownAfterItsNextWrite() throws Exception {
     Opened file = create(A);
     write(file, 0, "one");
-    owner.restart();
-    link.server = new OwnerServer(owner.mount());
+    nodes.restartOwner();
     write(file, 3, "two");
     assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
     close(file);
@@ -356,8 +282,7 @@ class RemoteFileSystemTest {
 
   @Test
   void ownerThatDoesNotAnswer_givesEioAfterAWhile() throws Exception {
-    remote.close();
-    remote = join(new UUID(0, 10), 100);
+    joinAgain();
     link.isCut = true;
     assertErrno(Errno.EIO, () -> remote.mkdir(ROOT, A, 0755, caller()));
     link.isCut = false;
@@ -367,8 +292,7 @@ class RemoteFileSystemTest {
 
   @Test
   void reading_whileTheOwnerIsAway_goesOnWithWhatWasSeenAndTheSourceHas() throws Exception {
-    remote.close();
-    remote = join(new UUID(0, 10), 100);
+    joinAgain();
     owner.mkdir("d");
     owner.put("d/x", "text");
     owner.drainAll();
@@ -394,8 +318,7 @@ class RemoteFileSystemTest {
 
   @Test
   void reading_ofAnotherVersionThanWasSeen_fails() throws Exception {
-    remote.close();
-    remote = join(new UUID(0, 10), 100);
+    joinAgain();
     owner.put("a", "text");
     owner.drainAll();
     Node seen = Objects.requireNonNull(remote.lookup(ROOT, A));
@@ -419,9 +342,9 @@ class RemoteFileSystemTest {
   @Test
   void request_thatIsMalformed_isRefused() {
     byte[] none = {};
-    assertThatThrownBy(() -> link.server.answer("mkdir", none))
+    assertThatThrownBy(() -> link.server().answer("mkdir", none))
         .isInstanceOf(IllegalArgumentException.class);
     byte[] other = new byte[100];
-    assertThat(link.server.answer("mkdir", other)[4]).isEqualTo((byte) 3);
+    assertThat(link.server().answer("mkdir", other)[4]).isEqualTo((byte) 3);
   }
 }

@@ -2,6 +2,8 @@ package io.pmfs.writable.remote;
 
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.OwnedFileSystem;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import java.io.ByteArrayInputStream;
@@ -21,9 +23,9 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests to the owner of a writable mount, and its answers (docs/formats.md, Peers). Each method
- * of {@link WritableFileSystem} is a request with its arguments; a listing or a read is answered
- * with what its consumer would get.
+ * Requests to the owner of a writable mount and to other nodes, and their answers (docs/formats.md,
+ * Peers). Each method of {@link OwnedFileSystem} or {@link NodeData} is a request with its
+ * arguments; a listing or a read is answered with what its consumer would get.
  */
 final class Message {
   /** What an answer begins with. */
@@ -56,18 +58,23 @@ final class Message {
   /** Entries in the answer to one listing. */
   static final int LISTED = 1024;
 
-  static final Map<String, Method> METHODS = methods();
+  /** Requests to the owner. */
+  static final Map<String, Method> TO_OWNER = methods(OwnedFileSystem.class);
 
-  private static final int VERSION = Wire.fingerprint(WritableFileSystem.class);
+  /** The owner's requests to a node. */
+  static final Map<String, Method> TO_NODE = methods(NodeData.class);
+
+  private static final int VERSION =
+      31 * Wire.fingerprint(OwnedFileSystem.class) + Wire.fingerprint(NodeData.class);
   private static final int HEAD_BYTES = 256;
   private static final Type ENTRIES = Wire.list(WritableFileSystem.Entry.class);
   private static final Type NUMBERS = Wire.list(Long.class);
 
   private Message() {}
 
-  private static Map<String, Method> methods() {
+  private static Map<String, Method> methods(Class<?> requests) {
     Map<String, Method> methods = new HashMap<>();
-    for (Method method : WritableFileSystem.class.getMethods()) {
+    for (Method method : requests.getMethods()) {
       if (methods.put(method.getName(), method) != null) {
         throw new IllegalStateException("two requests are called " + method.getName());
       }
@@ -125,14 +132,23 @@ final class Message {
     ByteBuffer.wrap(request).putInt(Integer.BYTES, node).putLong(2 * Integer.BYTES, era);
   }
 
+  /**
+   * The answer to a request to join.
+   *
+   * @param node the number of the node's session
+   * @param mount the id of the owner's state
+   */
+  record Joined(int node, String mount) {}
+
   /** The body of a request to join. */
-  static byte[] join(UUID member, UUID session) {
+  static byte[] join(UUID member, UUID session, String name) {
     return written(
         HEAD_BYTES,
         out -> {
           head(out);
           Wire.put(out, UUID.class, member);
           Wire.put(out, UUID.class, session);
+          Wire.put(out, String.class, name);
         });
   }
 
@@ -158,6 +174,10 @@ final class Message {
       isOurVersion = in.readInt() == VERSION;
       node = in.readInt();
       era = in.readLong();
+    }
+
+    String name() throws IOException {
+      return (String) value(String.class);
     }
 
     UUID id() throws IOException {

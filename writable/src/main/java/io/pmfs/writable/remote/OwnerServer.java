@@ -2,6 +2,7 @@ package io.pmfs.writable.remote;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
@@ -93,7 +94,7 @@ public final class OwnerServer {
         return Message.answer(Message.Kind.OTHER_VERSION);
       }
       if (name.equals("join")) {
-        return join(request.id(), request.id(), request.era);
+        return join(request.id(), request.id(), request.name(), request.era);
       }
       Joined asker = find(request.node);
       if (asker == null) {
@@ -136,17 +137,18 @@ public final class OwnerServer {
 
   // ---- who is here
 
-  private byte[] join(UUID member, UUID session, long era) {
+  private byte[] join(UUID member, UUID session, String name, long era) {
     try {
-      int node = mount.join(session);
+      int node = mount.join(session, member, name);
       Joined before;
       synchronized (this) {
         before = joined.put(member, new Joined(node, era));
       }
       if (before != null && before.node != node) {
-        mount.leave(before.node);
+        // It may have to ask the node, which waits for this answer.
+        DaemonThread.start("pmfs-node-left", () -> mount.leave(before.node));
       }
-      return Message.answer(int.class, node);
+      return Message.answer(Message.Joined.class, new Message.Joined(node, mount.id()));
     } catch (FsException e) {
       return Message.failure(e);
     }
@@ -183,16 +185,11 @@ public final class OwnerServer {
   }
 
   private byte[] ended(int node) {
-    try {
-      mount.leave(node);
-      synchronized (this) {
-        joined.values().removeIf(one -> one.node == node);
-      }
-      return Message.answer(void.class, null);
-    } catch (FsException e) {
-      log.warn("closing the files of node {}: {}", node, e.getMessage());
-      return Message.failure(e);
+    mount.leave(node);
+    synchronized (this) {
+      joined.values().removeIf(one -> one.node == node);
     }
+    return Message.answer(void.class, null);
   }
 
   private byte[] forgotten(List<Long> inodes) {
@@ -205,7 +202,7 @@ public final class OwnerServer {
   // ---- requests to the file system
 
   private byte[] answer(String name, Message.Request request) throws IOException {
-    Method method = Message.METHODS.get(name);
+    Method method = Message.TO_OWNER.get(name);
     if (method == null || name.equals("close")) {
       throw new IllegalArgumentException(name + ": no such request");
     }

@@ -6,11 +6,15 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
@@ -47,6 +51,9 @@ public final class RemoteFileSystem implements InvocationHandler {
   private static final long LONGEST_PAUSE_MILLIS = 500;
   private static final long LOOK_MILLIS = 1000;
 
+  /** Data files that are of no use any more are asked for at every third look. */
+  private static final int TIDY_LOOKS = 3;
+
   /** A wait for the source is asked for again after this long, lest it outlives this node. */
   private static final long DRAIN_MILLIS = 20_000;
 
@@ -59,6 +66,8 @@ public final class RemoteFileSystem implements InvocationHandler {
   private final UUID member;
   private final UUID session;
   private final Remembered remembered;
+  private final String name;
+  private final KeptContent kept;
   private final long patienceMillis;
   private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking;
@@ -76,43 +85,45 @@ public final class RemoteFileSystem implements InvocationHandler {
   /** What the owner is told when there is time: a last close, or a forgotten inode if 0. */
   private record Closing(long inode, long handle) {}
 
-  private RemoteFileSystem(
-      OwnerLink link, UUID member, UUID session, Remembered remembered, long patienceMillis) {
+  /**
+   * This node.
+   *
+   * @param member its id, which persists
+   * @param name for messages on other nodes
+   * @param session differs for each session of the kernel
+   * @param source the directory that is mounted, as this node sees it
+   * @param calls on the source
+   * @param files what it keeps
+   */
+  public record Self(
+      UUID member, String name, UUID session, Path source, OutputCalls calls, NodeFiles files) {}
+
+  private RemoteFileSystem(OwnerLink link, Self self, long patienceMillis) {
     this.link = link;
-    this.remembered = remembered;
-    this.member = member;
-    this.session = session;
+    this.remembered = new Remembered(self.calls(), self.source());
+    this.member = self.member();
+    this.name = self.name();
+    this.session = self.session();
     this.patienceMillis = patienceMillis;
+    this.kept = new KeptContent(self.files(), this::ask, this::isCutOff);
     this.looking = DaemonThread.of("pmfs-owner", this::look);
   }
 
   /**
    * Joins the owner.
    *
-   * @param member this node's id, which persists
-   * @param session differs for each session of the kernel
    * @param isResumed whether a former process served the same session: then the owner may be away
-   * @param source the directory that is mounted, as this node sees it
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
-  public static WritableFileSystem join(
-      OwnerLink link, UUID member, UUID session, boolean isResumed, Path source, OutputCalls calls)
+  public static WritableFileSystem join(OwnerLink link, Self self, boolean isResumed)
       throws FsException {
-    return join(link, member, session, isResumed, source, calls, PATIENCE_MILLIS);
+    return join(link, self, isResumed, PATIENCE_MILLIS);
   }
 
   /** With another time until operations fail, for tests. */
   public static WritableFileSystem join(
-      OwnerLink link,
-      UUID member,
-      UUID session,
-      boolean isResumed,
-      Path source,
-      OutputCalls calls,
-      long patienceMillis)
-      throws FsException {
-    RemoteFileSystem remote =
-        new RemoteFileSystem(link, member, session, new Remembered(calls, source), patienceMillis);
+      OwnerLink link, Self self, boolean isResumed, long patienceMillis) throws FsException {
+    RemoteFileSystem remote = new RemoteFileSystem(link, self, patienceMillis);
     if (!isResumed) {
       remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
     }
@@ -144,14 +155,42 @@ public final class RemoteFileSystem implements InvocationHandler {
       throws FsException, InterruptedException {
     switch (method.getName()) {
       case "read" -> {
-        read(method, arguments);
+        int size = (int) arguments[3];
+        if (!kept.read((long) arguments[1], (long) arguments[2], size, (ReadSink) arguments[4])) {
+          read(method, arguments);
+        }
         return null;
+      }
+      case "create" -> {
+        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments));
+      }
+      case "open" -> {
+        boolean empties = ((int) arguments[1] & OutputCalls.O_TRUNC) != 0;
+        return opened(ask(empties && !kept.hasRoom() ? "open" : "openHere", arguments));
+      }
+      case "write" -> {
+        return write(method, arguments);
+      }
+      case "setAttributes" -> {
+        return setAttributes(method, arguments);
+      }
+      case "allocate" -> {
+        return kept.allocate(
+                (long) arguments[0],
+                (long) arguments[1],
+                (int) arguments[2],
+                (long) arguments[3],
+                (long) arguments[4],
+                (Caller) arguments[5])
+            ? null
+            : ask(method, arguments);
       }
       case "list" -> {
         list(method, arguments);
         return null;
       }
       case "release" -> {
+        kept.release((long) arguments[1]);
         tellLater(new Closing((long) arguments[0], (long) arguments[1]));
         return null;
       }
@@ -173,11 +212,13 @@ public final class RemoteFileSystem implements InvocationHandler {
       }
       case "endSession" -> {
         tellAll();
-        return ask("endSession");
+        ask("endSession");
+        return null;
       }
       case "close" -> {
         closed = true;
         looking.interrupt();
+        kept.close();
         return null;
       }
       case "toString" -> {
@@ -220,6 +261,55 @@ public final class RemoteFileSystem implements InvocationHandler {
       }
       return known;
     }
+  }
+
+  // ---- content that this node keeps
+
+  private Opened opened(@Nullable Object answer) throws FsException {
+    Opened opened = (Opened) Objects.requireNonNull(answer);
+    try {
+      kept.opened(opened);
+      return opened;
+    } catch (FsException e) {
+      tellLater(new Closing(opened.node().inode(), opened.handle()));
+      throw e;
+    }
+  }
+
+  private @Nullable Object write(Method method, Object[] arguments) throws FsException {
+    ByteBuffer bytes = (ByteBuffer) arguments[3];
+    int length = bytes.remaining();
+    boolean isMade =
+        kept.write(
+            (long) arguments[0],
+            (long) arguments[1],
+            (long) arguments[2],
+            bytes,
+            (boolean) arguments[4],
+            (Caller) arguments[6]);
+    return isMade ? length : ask(method, arguments);
+  }
+
+  private @Nullable Object setAttributes(Method method, Object[] arguments) throws FsException {
+    long inode = (long) arguments[0];
+    NewAttributes wanted = (NewAttributes) arguments[1];
+    NewAttributes left = kept.truncate(inode, wanted, (Caller) arguments[2]);
+    boolean isAll =
+        left.size() == null
+            && left.mode() == null
+            && left.uid() == null
+            && left.gid() == null
+            && left.accessTime() == null
+            && left.modificationTime() == null;
+    return isAll && wanted.size() != null
+        ? ask("attributes", inode)
+        : ask(method, new Object[] {inode, left, arguments[2]});
+  }
+
+  /** Whether the owner may have let another node write what this one had open. */
+  private boolean isCutOff() {
+    long since = lostSince;
+    return since != 0 && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since) >= patienceMillis;
   }
 
   // ---- operations with consumers
@@ -299,12 +389,15 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   // ---- what the owner is told later
 
-  /** The kernel does not wait for it: it is told at once if that is possible, else soon. */
+  /**
+   * No program waits for it. A close is told at once if that is possible: until then, the kernel
+   * asks the next daemon for the same. Everything else is told soon.
+   */
   private void tellLater(Closing closing) {
     if (Remembered.isOwn(closing.handle())) {
       return;
     }
-    if (closing.handle() != 0 && later.isEmpty() && lostSince == 0) {
+    if (closing.handle() != 0) {
       try {
         ask("release", closing.inode(), closing.handle());
         return;
@@ -337,12 +430,17 @@ public final class RemoteFileSystem implements InvocationHandler {
   }
 
   private void look() {
+    int looks = 0;
     while (!closed) {
       try {
         Thread.sleep(LOOK_MILLIS);
         refreshStatus();
         if (lostSince == 0) {
           tellAll();
+          looks++;
+          if (looks % TIDY_LOOKS == 0) {
+            kept.tidy();
+          }
         }
       } catch (FsException e) {
         log.debug("{}", e.getMessage());
@@ -354,7 +452,8 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private void refreshStatus() {
     try {
-      status = (DrainStatus) Objects.requireNonNull(ask(COMMAND_MILLIS, "drainStatus"));
+      DrainStatus owners = (DrainStatus) Objects.requireNonNull(ask(COMMAND_MILLIS, "drainStatus"));
+      status = owners.withLocalBytes(kept.bytes());
       failure = (String) ask(COMMAND_MILLIS, "stateFailure");
     } catch (FsException e) {
       failure = e.getMessage();
@@ -389,7 +488,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   }
 
   private @Nullable Object ask(long patience, String name, Object... arguments) throws FsException {
-    Method method = Objects.requireNonNull(Message.METHODS.get(name));
+    Method method = Objects.requireNonNull(Message.TO_OWNER.get(name));
     return ask(patience, name, Message.request(method, arguments), Message.result(method));
   }
 
@@ -460,11 +559,16 @@ public final class RemoteFileSystem implements InvocationHandler {
     if (node != before) {
       return; // Another thread has joined meanwhile.
     }
-    byte[] joining = Message.join(member, session);
+    byte[] joining = Message.join(member, session, name);
     Message.from(0, era.get(), joining);
     Message.Answer answer = new Message.Answer(link.ask("join", joining));
     switch (answer.kind) {
-      case RESULT -> node = (int) Objects.requireNonNull(answer.value(int.class));
+      case RESULT -> {
+        Message.Joined joined =
+            (Message.Joined) Objects.requireNonNull(answer.value(Message.Joined.class));
+        kept.use(joined.mount());
+        node = joined.node();
+      }
       case FAILURE -> throw answer.failure();
       default -> throw new IOException("the owner did not understand");
     }

@@ -1,0 +1,282 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.KeptFile;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.NodeFiles;
+import io.pmfs.writable.NodeFiles.AskFirst;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What this node's programs write to new files: it stays on this node, and the owner learns of it
+ * when a file is closed, or when somebody asks. Everything here falls back to the owner, which then
+ * takes the content. Safe for use by many threads.
+ */
+final class KeptContent {
+  private static final Caller NOBODY = new Caller(0, 0, 0, 0);
+
+  private final NodeFiles files;
+  private final Owner owner;
+  private final BooleanSupplier isCutOff;
+
+  /** The files that this process's handles use. */
+  private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
+
+  /** Requests to the owner. */
+  interface Owner {
+    @Nullable Object ask(String name, Object... arguments) throws FsException;
+  }
+
+  /**
+   * @param isCutOff whether the owner may have let another node write
+   */
+  KeptContent(NodeFiles files, Owner owner, BooleanSupplier isCutOff) {
+    this.files = files;
+    this.owner = owner;
+    this.isCutOff = isCutOff;
+  }
+
+  /** The owner is known. */
+  void use(String mount) throws FsException {
+    files.use(mount);
+  }
+
+  /** Whether new content can be kept here. */
+  boolean hasRoom() {
+    return files.hasRoom();
+  }
+
+  /** How much is kept here. */
+  long bytes() {
+    return files.bytes();
+  }
+
+  /** The owner has opened a file. */
+  void opened(Opened opened) throws FsException {
+    if (opened.generation() == 0) {
+      return;
+    }
+    long inode = opened.node().inode();
+    KeptFile file = files.find(inode, opened.generation());
+    if (file != null) {
+      use(opened.handle(), file);
+    } else if (opened.node().attributes().size() == 0) {
+      handles.put(opened.handle(), files.make(inode, opened.generation()));
+    }
+  }
+
+  /** A file that was removed meanwhile is read from the owner. */
+  private void use(long handle, KeptFile file) throws FsException {
+    try {
+      files.acquire(file);
+      handles.put(handle, file);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+    }
+  }
+
+  void release(long handle) {
+    KeptFile file = handles.remove(handle);
+    if (file != null) {
+      files.release(file);
+    }
+  }
+
+  /** Reads what is kept here; returns false if it is not. */
+  boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
+    KeptFile file = handles.get(handle);
+    if (file == null) {
+      return false;
+    }
+    ByteBuffer buffer = sink.buffer(size);
+    buffer.position(0).limit(size);
+    int count = files.read(file, buffer, offset);
+    buffer.position(0).limit(count);
+    sink.expect(count);
+    if (count > 0) {
+      try {
+        sink.accept(new ReadResult.Bytes(buffer));
+      } catch (IOException e) {
+        throw new FsException(Errno.EIO, "answering a read", e);
+      }
+    }
+    return true;
+  }
+
+  /** A change of a file that is kept here. */
+  private interface Change {
+    /** Returns false if the owner has to make it. */
+    boolean make(KeptFile file) throws FsException, AskFirst;
+  }
+
+  private boolean change(long inode, long handle, Caller caller, Change change) throws FsException {
+    KeptFile known = handles.get(handle);
+    KeptFile file = known == null ? files.latest(inode) : known;
+    if (file == null || handle == 0) {
+      return false;
+    }
+    if (isCutOff.getAsBoolean()) {
+      throw new FsException(Errno.EIO, "the owner of the mount does not answer");
+    }
+    while (true) {
+      try {
+        if (change.make(file)) {
+          return true;
+        }
+        giveUp(file);
+        return false;
+      } catch (AskFirst asked) {
+        if (!mayGoOn(file, handle, asked, caller)) {
+          giveUp(file);
+          return false;
+        }
+      }
+    }
+  }
+
+  private boolean mayGoOn(KeptFile file, long handle, AskFirst asked, Caller caller)
+      throws FsException {
+    NodeData.Id id = file.id();
+    Object answer =
+        owner.ask(
+            "resume",
+            id.inode(),
+            handle,
+            id.generation(),
+            asked.low,
+            asked.onlyGrew,
+            caller.unasked());
+    long floor = (long) Objects.requireNonNull(answer);
+    if (floor < 0) {
+      return false;
+    }
+    if (handles.get(handle) != file) {
+      files.acquire(file);
+      handles.put(handle, file);
+    }
+    files.resume(file, asked, floor);
+    return true;
+  }
+
+  /** From now on the owner has the content. */
+  private void giveUp(KeptFile file) {
+    files.giveUp(file);
+    handles.forEach(
+        (handle, used) -> {
+          if (used == file) {
+            release(handle);
+          }
+        });
+  }
+
+  /** Writes; returns false if the owner has to. */
+  boolean write(
+      long inode, long handle, long offset, ByteBuffer bytes, boolean append, Caller caller)
+      throws FsException {
+    boolean isAgain = !handles.containsKey(handle);
+    return change(
+        inode,
+        handle,
+        caller,
+        file -> {
+          acquireFormer(file, isAgain);
+          try {
+            return files.write(file, offset, bytes, append, isAgain);
+          } finally {
+            releaseFormer(file, isAgain);
+          }
+        });
+  }
+
+  /** A handle of a former process has not opened the file yet. */
+  private void acquireFormer(KeptFile file, boolean isFormer) throws FsException {
+    if (isFormer) {
+      files.acquire(file);
+    }
+  }
+
+  private void releaseFormer(KeptFile file, boolean isFormer) {
+    if (isFormer) {
+      files.release(file);
+    }
+  }
+
+  /**
+   * Sets the size.
+   *
+   * @return what is left for the owner to change; the same as {@code wanted} if that is all
+   */
+  NewAttributes truncate(long inode, NewAttributes wanted, Caller caller) throws FsException {
+    Long size = wanted.size();
+    if (size == null || size < 0 || !handles.containsKey(wanted.handle())) {
+      return wanted;
+    }
+    boolean isMade =
+        change(
+            inode,
+            wanted.handle(),
+            caller,
+            file -> {
+              files.truncate(file, size);
+              return true;
+            });
+    return !isMade
+        ? wanted
+        : new NewAttributes(
+            wanted.mode(),
+            wanted.uid(),
+            wanted.gid(),
+            null,
+            wanted.accessTime(),
+            wanted.modificationTime(),
+            wanted.handle(),
+            wanted.clearSetId());
+  }
+
+  /** Allocates room; returns false if the owner has to. */
+  boolean allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
+      throws FsException {
+    boolean isPlain = (mode & ~OutputCalls.FALLOC_KEEP_SIZE) == 0;
+    if (!isPlain || offset < 0 || length <= 0 || !handles.containsKey(handle)) {
+      return false;
+    }
+    return change(inode, handle, caller, file -> files.allocate(file, mode, offset, length));
+  }
+
+  // ---- what is of no use any more
+
+  /** Removes what the owner does not need. */
+  void tidy() throws FsException {
+    List<NodeData.Id> idle = files.idle();
+    for (int from = 0; from < idle.size(); from += Message.LISTED) {
+      List<NodeData.Id> asked =
+          List.copyOf(idle.subList(from, Math.min(idle.size(), from + Message.LISTED)));
+      files.remove(ids(owner.ask("unused", asked, NOBODY)));
+    }
+  }
+
+  @SuppressWarnings("unchecked") // as declared by OwnedFileSystem
+  private static List<NodeData.Id> ids(@Nullable Object answer) {
+    return (List<NodeData.Id>) Objects.requireNonNull(answer);
+  }
+
+  void close() {
+    files.close();
+  }
+}
