@@ -165,7 +165,7 @@ final class UmountCommand implements Callable<Integer> {
     if (outcome == null) {
       return ExitStatus.DONE;
     }
-    if (outcome.isDrained()) {
+    if (outcome.isDrained() || (noDrain && outcome.last().outputs().isDrained())) {
       sayWhatDiffers(mountpoint, outcome.last());
       return ExitStatus.DONE;
     }

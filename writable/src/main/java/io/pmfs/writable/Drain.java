@@ -52,7 +52,7 @@ final class Drain implements AutoCloseable {
   private final AtomicLong refusals = new AtomicLong();
 
   /** Files that could not be closed, and why. */
-  private final Map<Long, String> unclosed = new ConcurrentHashMap<>();
+  private final Map<Long, Exception> unclosed = new ConcurrentHashMap<>();
 
   private volatile boolean isHurried;
   private @Nullable Due due;
@@ -166,17 +166,20 @@ final class Drain implements AutoCloseable {
     String stateFailure = state.failure();
     FsException cause = e instanceof FsException answer && stateFailure == null ? answer : null;
     boolean isNew = refused == null;
-    refused =
-        stateFailure == null
-            ? new Failure(path, String.valueOf(e.getMessage()), cause)
-            : new Failure(path, "the state is not recorded: " + stateFailure, null);
+    if (stateFailure != null) {
+      refused = new Failure(path, "the state is not recorded: " + stateFailure, null);
+    } else if (cause != null) {
+      refused = Failure.of(path, cause);
+    } else {
+      refused = new Failure(path, String.valueOf(e.getMessage()), null);
+    }
     refusals.incrementAndGet();
     if (!isNew) {
       log.debug("not made for another {} ms", pause, e);
     } else if (stateFailure != null) {
       log.warn("the state is not recorded, and changes wait: {}", stateFailure);
     } else {
-      log.warn("the source refuses a change of {}: {}; it is tried again", path, e.getMessage());
+      log.warn("a change of {} is not at the source: {}; it is tried again", path, e.getMessage());
       if (change != null && cause != null) {
         untold.add(change.inode(), cause);
       }
@@ -269,8 +272,8 @@ final class Drain implements AutoCloseable {
   }
 
   /** A file was closed, but the journal could not be told: that is tried again. */
-  void closeLater(long number, @Nullable String reason) {
-    unclosed.put(number, String.valueOf(reason));
+  void closeLater(long number, Exception why) {
+    unclosed.put(number, why);
   }
 
   int unclosedCount() {
@@ -283,7 +286,7 @@ final class Drain implements AutoCloseable {
         close(number);
       } catch (FsException e) {
         log.debug("inode {} is not closed: {}", number, e.getMessage());
-        closeLater(number, e.getMessage());
+        closeLater(number, e);
       }
     }
     return unclosed.isEmpty();
@@ -384,9 +387,9 @@ final class Drain implements AutoCloseable {
       all.add(now);
     }
     unclosed.forEach(
-        (number, reason) -> {
+        (number, why) -> {
           if (all.size() < TOLD) {
-            all.add(new Failure(path(number), reason, null));
+            all.add(unclosed(path(number), why));
           }
         });
     for (Failure conflict : conflicts.last()) {
@@ -395,6 +398,15 @@ final class Drain implements AutoCloseable {
       }
     }
     return all;
+  }
+
+  private static Failure unclosed(String path, Exception why) {
+    return new Failure(
+        path,
+        why instanceof FsException e
+            ? Failure.of(path, e).reason()
+            : String.valueOf(why.getMessage()),
+        null);
   }
 
   /** Paths of what the source does not have, the longest waiting first. */

@@ -1,6 +1,7 @@
 package io.pmfs.writable;
 
 import io.pmfs.tier.FsException;
+import java.io.IOException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -35,9 +36,17 @@ public record DrainStatus(
   /**
    * A path of the mount and what is wrong with it.
    *
-   * @param cause what the source answered; null for a conflict
+   * @param cause what the source answered; null for a conflict, or if a node did not answer
    */
-  public record Failure(String path, String reason, @Nullable FsException cause) {}
+  public record Failure(String path, String reason, @Nullable FsException cause) {
+    /** What failed: a call at the source, or a request to another node. */
+    public static Failure of(String path, FsException e) {
+      String text = String.valueOf(e.getMessage());
+      return e.getCause() instanceof IOException
+          ? new Failure(path, text.substring(text.indexOf(": ") + 2), null)
+          : new Failure(path, text, e);
+    }
+  }
 
   /** The same with what another node's tiers hold. */
   public DrainStatus withLocalBytes(long bytes) {

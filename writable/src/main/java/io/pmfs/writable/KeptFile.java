@@ -1,48 +1,410 @@
 package io.pmfs.writable;
 
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * A data file that this node keeps for the owner of the mount. Writers hold the lock exclusively,
- * readers hold it shared; nobody asks the owner while holding it.
+ * A data file that this node keeps for the owner of the mount. It is open while something uses it.
+ * Writers hold its lock exclusively, readers hold it shared; nobody asks the owner while holding
+ * it. Safe for use by many threads.
  */
 public final class KeptFile {
   final NodeData.Id id;
-  final int place;
-  final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+  private final int place;
+  private final LocalFiles local;
+  private final OutputCalls calls;
+  private final InstantSource clock;
+  private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
 
   // GUARDED_BY(lock)
-  int users;
-  int file = -1;
-  long countedBytes;
+  private int users;
+  private int file = -1;
+  private long size;
+  private long countedBytes;
+  private Instant modified = Instant.EPOCH;
+  private boolean isNameSynced;
 
   /** Whether this node may write without asking. */
-  boolean isWriting;
+  private boolean isWriting;
 
   /** The first byte that it may change. */
-  long floor;
+  private long floor;
 
   /** Grows whenever the owner has learned what the file is. */
-  long freezes;
+  private long freezes;
 
   /** Whether it only grew since this node asked the owner last. */
-  boolean onlyGrew;
+  private boolean onlyGrew;
 
-  boolean isNameSynced;
-  Instant modified = Instant.EPOCH;
-  volatile long size;
+  /** Whether the owner has the content, or nobody needs it. */
+  private volatile boolean isGone;
 
-  /** Whether it is of no use any more: the owner has the content, or nobody needs it. */
-  volatile boolean isGone;
-
-  KeptFile(NodeData.Id id, int place) {
+  KeptFile(NodeData.Id id, int place, LocalFiles local, OutputCalls calls, InstantSource clock) {
     this.id = id;
     this.place = place;
+    this.local = local;
+    this.calls = calls;
+    this.clock = clock;
   }
 
   /** The number of its inode and its generation. */
   public NodeData.Id id() {
     return id;
+  }
+
+  boolean isGone() {
+    return isGone;
+  }
+
+  void end() {
+    isGone = true;
+  }
+
+  /** Whether no program here writes it. */
+  boolean isIdle() {
+    lock.readLock().lock();
+    try {
+      return users == 0 || !isWriting;
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  // ---- uses
+
+  /** Makes the file, which has a use from now on. */
+  void make() throws FsException {
+    lock.writeLock().lock();
+    try {
+      file = local.open(place, id.inode(), id.generation());
+      users = 1;
+      isWriting = true;
+      onlyGrew = true;
+      modified = clock.instant();
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  /**
+   * A handle uses the file: it is open until as many uses have ended.
+   *
+   * @throws FsException with ENOENT if it was removed meanwhile
+   */
+  public void acquire() throws FsException {
+    lock.writeLock().lock();
+    try {
+      open();
+      users++;
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  private void open() throws FsException {
+    if (file < 0) {
+      file = local.openThere(place, id.inode(), id.generation());
+      Attributes there = calls.status(file, Inode.NO_NAME).attributes();
+      size = there.size();
+      countedBytes = there.blocks() * 512;
+      modified = there.modificationTime();
+    }
+  }
+
+  /** Ends a use. */
+  public void release() {
+    lock.writeLock().lock();
+    try {
+      users--;
+      closeUnused();
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  private void closeUnused() {
+    if (users == 0 && file >= 0) {
+      calls.close(file);
+      file = -1;
+      isNameSynced = false;
+    }
+  }
+
+  /** Ends all uses. */
+  void close() {
+    lock.writeLock().lock();
+    try {
+      users = 0;
+      closeUnused();
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  void remove() throws FsException {
+    local.remove(place, id.inode(), id.generation());
+  }
+
+  // ---- by this node's programs; the file is in use
+
+  /** The owner must be asked before a change. */
+  public static final class AskFirst extends Exception {
+    private static final long serialVersionUID = 1;
+
+    /** The first byte that is to change. */
+    public final long low;
+
+    /** Whether the file only grew since the owner was asked last. */
+    public final boolean onlyGrew;
+
+    private final long freezes;
+
+    private AskFirst(KeptFile file, long low) {
+      super("the owner must be asked", null, false, false);
+      this.low = low;
+      this.onlyGrew = file.onlyGrew;
+      this.freezes = file.freezes;
+    }
+  }
+
+  private void require(long low) throws AskFirst {
+    if (!isWriting || low < floor) {
+      throw new AskFirst(this, low);
+    }
+  }
+
+  /**
+   * The owner has answered {@link OwnedFileSystem#resume}; a file that was frozen meanwhile stays
+   * so.
+   */
+  public void resume(AskFirst asked, long lowest) {
+    lock.writeLock().lock();
+    try {
+      if (freezes == asked.freezes) {
+        isWriting = true;
+        floor = lowest;
+        onlyGrew = true;
+      }
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  /**
+   * Writes all of the buffer.
+   *
+   * @param isAgain whether a former process may have appended the same
+   * @return false if there is no room: the owner has to write
+   */
+  public boolean write(long offset, ByteBuffer bytes, boolean append, boolean isAgain)
+      throws FsException, AskFirst {
+    lock.writeLock().lock();
+    try {
+      int length = bytes.remaining();
+      if (append && isAgain && isWritten(offset, bytes)) {
+        return true;
+      }
+      long at = append ? size : offset;
+      if (at < 0 || at > FileData.MAX_SIZE - length) {
+        throw new FsException(Errno.EFBIG, "inode " + id.inode());
+      }
+      long more = Math.max(0, at + length - size);
+      if (!local.hasRoom(place, more)) {
+        return false;
+      }
+      require(at);
+      if (!put(bytes, at)) {
+        return false;
+      }
+      onlyGrew &= at == size;
+      size = Math.max(size, at + length);
+      modified = clock.instant();
+      charge(more);
+      return true;
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  private boolean put(ByteBuffer bytes, long offset) throws FsException {
+    int start = bytes.position();
+    try {
+      calls.write(file, bytes, offset);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOSPC && e.errno() != Errno.EDQUOT) {
+        throw e;
+      }
+      bytes.position(start);
+      return false;
+    }
+  }
+
+  private boolean isWritten(long offset, ByteBuffer bytes) throws FsException {
+    int length = bytes.remaining();
+    if (offset < 0 || offset + length != size) {
+      return false;
+    }
+    ByteBuffer there = ByteBuffer.allocateDirect(length);
+    return calls.read(file, there, offset) == length && there.flip().equals(bytes);
+  }
+
+  private void charge(long bytes) throws FsException {
+    countedBytes += bytes;
+    local.charge(place, bytes);
+  }
+
+  /** Sets the size. */
+  public void truncate(long next) throws FsException, AskFirst {
+    lock.writeLock().lock();
+    try {
+      require(Math.min(next, size));
+      calls.truncate(file, next);
+      onlyGrew = false;
+      size = next;
+      modified = clock.instant();
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  /**
+   * Allocates room.
+   *
+   * @param mode 0 or FALLOC_KEEP_SIZE
+   * @return false if there is none: the owner has to allocate
+   */
+  public boolean allocate(int mode, long offset, long length) throws FsException, AskFirst {
+    lock.writeLock().lock();
+    try {
+      if (offset > FileData.MAX_SIZE - length) {
+        throw new FsException(Errno.EFBIG, "fallocate up to " + (offset + length));
+      }
+      if (!local.hasRoom(place, length)) {
+        return false;
+      }
+      require(size);
+      calls.allocate(file, mode, offset, length);
+      onlyGrew = false;
+      size = mode == 0 ? Math.max(size, offset + length) : size;
+      modified = clock.instant();
+      return true;
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  /** Reads into the buffer; fewer bytes at the end of the file only. */
+  public int read(ByteBuffer destination, long offset) throws FsException {
+    lock.readLock().lock();
+    try {
+      long left = Math.max(0, size - offset);
+      if (left < destination.remaining()) {
+        destination.limit(destination.position() + (int) left);
+      }
+      return destination.hasRemaining() ? calls.read(file, destination, offset) : 0;
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  // ---- by the owner
+
+  /** Something done with the file while it is open and locked. */
+  private interface Work<T> {
+    T run() throws FsException;
+  }
+
+  private <T> T exclusively(Work<T> work) throws FsException {
+    lock.writeLock().lock();
+    try {
+      open();
+      return work.run();
+    } finally {
+      closeUnused();
+      lock.writeLock().unlock();
+    }
+  }
+
+  NodeData.Frozen freeze(boolean sync) throws FsException {
+    return exclusively(
+        () -> {
+          isWriting = false;
+          freezes++;
+          if (sync) {
+            sync();
+          }
+          Attributes there = calls.status(file, Inode.NO_NAME).attributes();
+          charge(there.blocks() * 512 - countedBytes);
+          return new NodeData.Frozen(
+              there.size(),
+              there.blocks(),
+              modified,
+              onlyGrew,
+              there.size() > NodeData.SMALL_BYTES
+                  ? null
+                  : ByteBuffer.wrap(bytes(0, (int) there.size())));
+        });
+  }
+
+  private void sync() throws FsException {
+    calls.sync(file, false);
+    if (!isNameSynced) {
+      local.syncName(place, id.inode());
+      isNameSynced = true;
+    }
+  }
+
+  byte[] read(long offset, int count) throws FsException {
+    return exclusively(() -> bytes(offset, count));
+  }
+
+  private byte[] bytes(long offset, int wanted) throws FsException {
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      buffer.limit(wanted);
+      int count = wanted == 0 ? 0 : calls.read(file, buffer, offset);
+      byte[] bytes = new byte[count];
+      buffer.get(0, bytes);
+      return bytes;
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
+  void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
+    exclusively(
+        () -> {
+          calls.setTimes(file, Inode.NO_NAME, accessTime, modificationTime);
+          modified = modificationTime;
+          return modified;
+        });
+  }
+
+  private void requireSize(long end) throws FsException {
+    lock.readLock().lock();
+    try {
+      if (end > size) {
+        throw new FsException(Errno.EIO, "the data end before " + end);
+      }
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** Copies a range to an open file, beside this node's readers and writers. */
+  void copy(int to, long from, long end) throws FsException {
+    acquire();
+    try {
+      requireSize(end);
+      DataCopy.copy(calls, file, to, from, end, bytes -> {});
+    } finally {
+      release();
+    }
   }
 }

@@ -117,7 +117,7 @@ final class Sessions {
       try {
         drain.close(number);
       } catch (FsException e) {
-        drain.closeLater(number, e.getMessage());
+        drain.closeLater(number, e);
       }
     }
   }

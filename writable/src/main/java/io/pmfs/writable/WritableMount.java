@@ -377,7 +377,7 @@ public final class WritableMount implements OwnedFileSystem {
       openFiles.release(inode, handle);
     } catch (FsException | NamespaceException e) {
       log.warn("closing inode {}: {}; it is tried again", inode, e.getMessage());
-      drain.closeLater(inode, e.getMessage());
+      drain.closeLater(inode, e);
     }
   }
 

@@ -139,6 +139,16 @@ final class FakeCalls implements OutputCalls {
     lose(root(path));
   }
 
+  /** All files below a root lose their ends. */
+  synchronized void shorten(Path path, int size) {
+    shorten(root(path), size);
+  }
+
+  private static void shorten(Node node, int size) {
+    node.content = Arrays.copyOf(node.content, Math.min(size, node.content.length));
+    node.children.values().forEach(child -> shorten(child, size));
+  }
+
   private static void lose(Node node) {
     node.content = new byte[0];
     node.children.values().forEach(FakeCalls::lose);

@@ -176,13 +176,9 @@ final class TwoNodes implements AutoCloseable {
     files.remove(files.idle());
   }
 
-  /** The node's only file loses its end. */
-  void shorten(long size) throws FsException {
-    NodeData.Id id = files.idle().get(0);
-    KeptFile file = Objects.requireNonNull(files.find(id.inode(), id.generation()));
-    files.acquire(file);
-    calls.truncate(file.file, size);
-    files.release(file);
+  /** The node's files lose their ends. */
+  void shorten(int size) {
+    calls.shorten(directory.resolve("node").resolve("of-" + owner.mount().id()), size);
   }
 
   /** How many files the node keeps. */

@@ -5,9 +5,9 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.KeptFile;
+import io.pmfs.writable.KeptFile.AskFirst;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.NodeFiles;
-import io.pmfs.writable.NodeFiles.AskFirst;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,28 +30,13 @@ final class KeptContent {
 
   private final NodeFiles files;
   private final Owner owner;
-  private final BooleanSupplier isCutOff;
 
   /** The files that this process's handles use. */
   private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
 
-  /** Requests to the owner. */
-  interface Owner {
-    @Nullable Object ask(String name, Object... arguments) throws FsException;
-  }
-
-  /**
-   * @param isCutOff whether the owner may have let another node write
-   */
-  KeptContent(NodeFiles files, Owner owner, BooleanSupplier isCutOff) {
+  KeptContent(NodeFiles files, Owner owner) {
     this.files = files;
     this.owner = owner;
-    this.isCutOff = isCutOff;
-  }
-
-  /** The owner is known. */
-  void use(String mount) throws FsException {
-    files.use(mount);
   }
 
   /** Whether new content can be kept here. */
@@ -82,7 +66,7 @@ final class KeptContent {
   /** A file that was removed meanwhile is read from the owner. */
   private void use(long handle, KeptFile file) throws FsException {
     try {
-      files.acquire(file);
+      file.acquire();
       handles.put(handle, file);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
@@ -94,7 +78,7 @@ final class KeptContent {
   void release(long handle) {
     KeptFile file = handles.remove(handle);
     if (file != null) {
-      files.release(file);
+      file.release();
     }
   }
 
@@ -106,7 +90,7 @@ final class KeptContent {
     }
     ByteBuffer buffer = sink.buffer(size);
     buffer.position(0).limit(size);
-    int count = files.read(file, buffer, offset);
+    int count = file.read(buffer, offset);
     buffer.position(0).limit(count);
     sink.expect(count);
     if (count > 0) {
@@ -131,7 +115,7 @@ final class KeptContent {
     if (file == null || handle == 0) {
       return false;
     }
-    if (isCutOff.getAsBoolean()) {
+    if (owner.isCutOff()) {
       throw new FsException(Errno.EIO, "the owner of the mount does not answer");
     }
     while (true) {
@@ -167,10 +151,10 @@ final class KeptContent {
       return false;
     }
     if (handles.get(handle) != file) {
-      files.acquire(file);
+      file.acquire();
       handles.put(handle, file);
     }
-    files.resume(file, asked, floor);
+    file.resume(asked, floor);
     return true;
   }
 
@@ -197,7 +181,7 @@ final class KeptContent {
         file -> {
           acquireFormer(file, isAgain);
           try {
-            return files.write(file, offset, bytes, append, isAgain);
+            return file.write(offset, bytes, append, isAgain);
           } finally {
             releaseFormer(file, isAgain);
           }
@@ -207,13 +191,13 @@ final class KeptContent {
   /** A handle of a former process has not opened the file yet. */
   private void acquireFormer(KeptFile file, boolean isFormer) throws FsException {
     if (isFormer) {
-      files.acquire(file);
+      file.acquire();
     }
   }
 
   private void releaseFormer(KeptFile file, boolean isFormer) {
     if (isFormer) {
-      files.release(file);
+      file.release();
     }
   }
 
@@ -233,7 +217,7 @@ final class KeptContent {
             wanted.handle(),
             caller,
             file -> {
-              files.truncate(file, size);
+              file.truncate(size);
               return true;
             });
     return !isMade
@@ -256,7 +240,7 @@ final class KeptContent {
     if (!isPlain || offset < 0 || length <= 0 || !handles.containsKey(handle)) {
       return false;
     }
-    return change(inode, handle, caller, file -> files.allocate(file, mode, offset, length));
+    return change(inode, handle, caller, file -> file.allocate(mode, offset, length));
   }
 
   // ---- what is of no use any more

@@ -19,7 +19,6 @@ import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
@@ -28,7 +27,6 @@ import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,8 +45,6 @@ public final class RemoteFileSystem implements InvocationHandler {
    */
   private static final long PATIENCE_MILLIS = 12_000;
 
-  private static final long FIRST_PAUSE_MILLIS = 20;
-  private static final long LONGEST_PAUSE_MILLIS = 500;
   private static final long LOOK_MILLIS = 1000;
 
   /** Data files that are of no use any more are asked for at every third look. */
@@ -62,21 +58,11 @@ public final class RemoteFileSystem implements InvocationHandler {
   /** What commands, and the first look at the root, wait for an owner that does not answer. */
   private static final long COMMAND_MILLIS = 2000;
 
-  private final OwnerLink link;
-  private final UUID member;
-  private final UUID session;
+  private final Owner owner;
   private final Remembered remembered;
-  private final String name;
   private final KeptContent kept;
-  private final long patienceMillis;
   private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking;
-  private volatile int node;
-
-  /** Grows whenever a request is given up; later than that of a former process. */
-  private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
-
-  private volatile long lostSince;
   private volatile boolean closed;
   private volatile @Nullable String failure;
   private volatile @Nullable Node root;
@@ -99,13 +85,9 @@ public final class RemoteFileSystem implements InvocationHandler {
       UUID member, String name, UUID session, Path source, OutputCalls calls, NodeFiles files) {}
 
   private RemoteFileSystem(OwnerLink link, Self self, long patienceMillis) {
-    this.link = link;
     this.remembered = new Remembered(self.calls(), self.source());
-    this.member = self.member();
-    this.name = self.name();
-    this.session = self.session();
-    this.patienceMillis = patienceMillis;
-    this.kept = new KeptContent(self.files(), this::ask, this::isCutOff);
+    this.owner = new Owner(link, self, patienceMillis);
+    this.kept = new KeptContent(self.files(), owner);
     this.looking = DaemonThread.of("pmfs-owner", this::look);
   }
 
@@ -144,7 +126,7 @@ public final class RemoteFileSystem implements InvocationHandler {
       remembered.saw(method.getName(), arguments, result);
       return result;
     } catch (FsException e) {
-      if (e.errno() != Errno.EIO || lostSince == 0) {
+      if (e.errno() != Errno.EIO || !owner.isLost()) {
         throw e;
       }
       return remembered.answer(method.getName(), arguments, e);
@@ -217,12 +199,13 @@ public final class RemoteFileSystem implements InvocationHandler {
       }
       case "close" -> {
         closed = true;
+        owner.close();
         looking.interrupt();
         kept.close();
         return null;
       }
       case "toString" -> {
-        return "the writable mount of " + link.owner();
+        return "the writable mount of " + owner.name();
       }
       case "hashCode" -> {
         return System.identityHashCode(proxy);
@@ -249,10 +232,9 @@ public final class RemoteFileSystem implements InvocationHandler {
       Node now =
           (Node)
               Objects.requireNonNull(
-                  ask(
-                      known == null ? patienceMillis : COMMAND_MILLIS,
-                      "attributes",
-                      WritableFileSystem.ROOT));
+                  known == null
+                      ? ask("attributes", WritableFileSystem.ROOT)
+                      : owner.askFor(COMMAND_MILLIS, "attributes", WritableFileSystem.ROOT));
       root = now;
       return now;
     } catch (FsException e) {
@@ -306,12 +288,6 @@ public final class RemoteFileSystem implements InvocationHandler {
         : ask(method, new Object[] {inode, left, arguments[2]});
   }
 
-  /** Whether the owner may have let another node write what this one had open. */
-  private boolean isCutOff() {
-    long since = lostSince;
-    return since != 0 && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since) >= patienceMillis;
-  }
-
   // ---- operations with consumers
 
   private void read(Method method, Object[] arguments) throws FsException {
@@ -361,7 +337,7 @@ public final class RemoteFileSystem implements InvocationHandler {
         long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         long part = Math.max(0, Math.min(left, DRAIN_MILLIS));
         long start = System.nanoTime();
-        Object answer = ask(COMMAND_MILLIS, "drain", part);
+        Object answer = owner.askFor(COMMAND_MILLIS, "drain", part);
         boolean isDone = (boolean) Objects.requireNonNull(answer);
         boolean isOver = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start) >= part;
         if (isDone || !isOver || part == left) {
@@ -381,7 +357,7 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private Object waiting(Method method, Object[] arguments) {
     try {
-      return Objects.requireNonNull(ask(COMMAND_MILLIS, method.getName(), arguments));
+      return Objects.requireNonNull(owner.askFor(COMMAND_MILLIS, method.getName(), arguments));
     } catch (FsException e) {
       return List.of();
     }
@@ -423,7 +399,7 @@ public final class RemoteFileSystem implements InvocationHandler {
         List<Closing> forgotten =
             later.stream().takeWhile(one -> one.handle() == 0).limit(Message.LISTED).toList();
         byte[] body = Message.numbers(forgotten.stream().map(Closing::inode).toList());
-        ask(patienceMillis, "forget", body, void.class);
+        owner.ask("forget", body, void.class);
         forgotten.forEach(later::remove);
       }
     }
@@ -435,7 +411,7 @@ public final class RemoteFileSystem implements InvocationHandler {
       try {
         Thread.sleep(LOOK_MILLIS);
         refreshStatus();
-        if (lostSince == 0) {
+        if (!owner.isLost()) {
           tellAll();
           looks++;
           if (looks % TIDY_LOOKS == 0) {
@@ -452,9 +428,10 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   private void refreshStatus() {
     try {
-      DrainStatus owners = (DrainStatus) Objects.requireNonNull(ask(COMMAND_MILLIS, "drainStatus"));
+      DrainStatus owners =
+          (DrainStatus) Objects.requireNonNull(owner.askFor(COMMAND_MILLIS, "drainStatus"));
       status = owners.withLocalBytes(kept.bytes());
-      failure = (String) ask(COMMAND_MILLIS, "stateFailure");
+      failure = (String) owner.askFor(COMMAND_MILLIS, "stateFailure");
     } catch (FsException e) {
       failure = e.getMessage();
       status = lost(status, e);
@@ -474,103 +451,16 @@ public final class RemoteFileSystem implements InvocationHandler {
         last.localBytes(),
         last.conflicts(),
         1,
-        List.of(new DrainStatus.Failure("/", String.valueOf(failure.getMessage()), failure)));
+        List.of(DrainStatus.Failure.of("/", failure)));
   }
 
   // ---- asking
 
   private @Nullable Object ask(String name, Object... arguments) throws FsException {
-    return ask(patienceMillis, name, arguments);
+    return owner.ask(name, arguments);
   }
 
   private @Nullable Object ask(Method method, Object[] arguments) throws FsException {
-    return ask(patienceMillis, method.getName(), arguments);
-  }
-
-  private @Nullable Object ask(long patience, String name, Object... arguments) throws FsException {
-    Method method = Objects.requireNonNull(Message.TO_OWNER.get(name));
-    return ask(patience, name, Message.request(method, arguments), Message.result(method));
-  }
-
-  /**
-   * Asks the owner.
-   *
-   * @param patience for how many milliseconds the owner may have been away
-   */
-  private @Nullable Object ask(long patience, String name, byte[] body, Type result)
-      throws FsException {
-    long pause = FIRST_PAUSE_MILLIS;
-    long begin = System.nanoTime();
-    long now = era.get();
-    while (true) {
-      try {
-        int asking = node;
-        now = era.get();
-        Message.from(asking, now, body);
-        Message.Answer answer = new Message.Answer(link.ask(name, body));
-        lostSince = 0;
-        switch (answer.kind) {
-          case RESULT -> {
-            return answer.value(result);
-          }
-          case FAILURE -> throw answer.failure();
-          case NOT_JOINED -> join(asking);
-          case GIVEN_UP -> log.debug("{} is asked again", name);
-          case OTHER_VERSION ->
-              throw new FsException(
-                  Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
-        }
-      } catch (IOException e) {
-        if (awayMillis(begin) >= patience || closed || !sleep(pause)) {
-          era.compareAndSet(now, now + 1); // It may arrive yet.
-          throw new FsException(Errno.EIO, lost(e), e);
-        }
-        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
-      }
-    }
-  }
-
-  /** For how long the owner has not answered, if not even a request that began then. */
-  private long awayMillis(long begin) {
-    long since = lostSince;
-    if (since == 0) {
-      since = begin == 0 ? 1 : begin;
-      lostSince = since;
-    }
-    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
-  }
-
-  private String lost(IOException e) {
-    return "%s, which owns this mount's names, does not answer: %s"
-        .formatted(link.owner(), e.getMessage());
-  }
-
-  private static boolean sleep(long millis) {
-    try {
-      Thread.sleep(millis);
-      return true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
-  }
-
-  private synchronized void join(int before) throws FsException, IOException {
-    if (node != before) {
-      return; // Another thread has joined meanwhile.
-    }
-    byte[] joining = Message.join(member, session, name);
-    Message.from(0, era.get(), joining);
-    Message.Answer answer = new Message.Answer(link.ask("join", joining));
-    switch (answer.kind) {
-      case RESULT -> {
-        Message.Joined joined =
-            (Message.Joined) Objects.requireNonNull(answer.value(Message.Joined.class));
-        kept.use(joined.mount());
-        node = joined.node();
-      }
-      case FAILURE -> throw answer.failure();
-      default -> throw new IOException("the owner did not understand");
-    }
+    return owner.ask(method.getName(), arguments);
   }
 }

@@ -1,0 +1,168 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.remote.RemoteFileSystem.Self;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The owner of a writable mount, as another node asks it: again and again while it does not answer,
+ * for as long as its daemon may take to be replaced. Safe for use by many threads.
+ */
+final class Owner {
+  private static final Logger log = LoggerFactory.getLogger(Owner.class);
+
+  private static final long FIRST_PAUSE_MILLIS = 20;
+  private static final long LONGEST_PAUSE_MILLIS = 500;
+
+  private final OwnerLink link;
+  private final Self self;
+  private final long patienceMillis;
+
+  /** Grows whenever a request is given up; later than that of a former process. */
+  private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
+
+  /** The number of this node's session; 0 before it has joined. */
+  private volatile int node;
+
+  /** Since when the owner does not answer, as {@link System#nanoTime}; 0 if it does. */
+  private volatile long lostSince;
+
+  private volatile boolean closed;
+
+  Owner(OwnerLink link, Self self, long patienceMillis) {
+    this.link = link;
+    this.self = self;
+    this.patienceMillis = patienceMillis;
+  }
+
+  /** For messages. */
+  String name() {
+    return link.owner();
+  }
+
+  /** Whether the last request had no answer. */
+  boolean isLost() {
+    return lostSince != 0;
+  }
+
+  /** Whether the owner may have let another node write what this one had open. */
+  boolean isCutOff() {
+    long since = lostSince;
+    return since != 0 && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since) >= patienceMillis;
+  }
+
+  /** Requests fail at once from now on, if there is no answer. */
+  void close() {
+    closed = true;
+  }
+
+  /** Asks with the arguments of a method. */
+  @Nullable Object ask(String name, Object... arguments) throws FsException {
+    return askFor(patienceMillis, name, arguments);
+  }
+
+  @Nullable Object ask(String name, byte[] body, Type result) throws FsException {
+    return ask(patienceMillis, name, body, result);
+  }
+
+  /**
+   * The same with another patience.
+   *
+   * @param patience for how many milliseconds the owner may have been away
+   */
+  @Nullable Object askFor(long patience, String name, Object... arguments) throws FsException {
+    Method method = Objects.requireNonNull(Message.TO_OWNER.get(name));
+    return ask(patience, name, Message.request(method, arguments), Message.result(method));
+  }
+
+  /**
+   * Asks the owner.
+   *
+   * @param patience for how many milliseconds the owner may have been away
+   */
+  private @Nullable Object ask(long patience, String name, byte[] body, Type result)
+      throws FsException {
+    long pause = FIRST_PAUSE_MILLIS;
+    long begin = System.nanoTime();
+    long now = era.get();
+    while (true) {
+      try {
+        int asking = node;
+        now = era.get();
+        Message.from(asking, now, body);
+        Message.Answer answer = new Message.Answer(link.ask(name, body));
+        lostSince = 0;
+        switch (answer.kind) {
+          case RESULT -> {
+            return answer.value(result);
+          }
+          case FAILURE -> throw answer.failure();
+          case NOT_JOINED -> join(asking);
+          case GIVEN_UP -> log.debug("{} is asked again", name);
+          case OTHER_VERSION ->
+              throw new FsException(
+                  Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
+        }
+      } catch (IOException e) {
+        if (awayMillis(begin) >= patience || closed || !sleep(pause)) {
+          era.compareAndSet(now, now + 1); // It may arrive yet.
+          throw new FsException(Errno.EIO, lost(e), e);
+        }
+        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
+      }
+    }
+  }
+
+  /** For how long the owner has not answered, if not even a request that began then. */
+  private long awayMillis(long begin) {
+    long since = lostSince;
+    if (since == 0) {
+      since = begin == 0 ? 1 : begin;
+      lostSince = since;
+    }
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
+  }
+
+  private String lost(IOException e) {
+    return "%s, which owns this mount's names, does not answer: %s"
+        .formatted(link.owner(), e.getMessage());
+  }
+
+  private static boolean sleep(long millis) {
+    try {
+      Thread.sleep(millis);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private synchronized void join(int before) throws FsException, IOException {
+    if (node != before) {
+      return; // Another thread has joined meanwhile.
+    }
+    byte[] joining = Message.join(self.member(), self.session(), self.name());
+    Message.from(0, era.get(), joining);
+    Message.Answer answer = new Message.Answer(link.ask("join", joining));
+    switch (answer.kind) {
+      case RESULT -> {
+        Message.Joined joined =
+            (Message.Joined) Objects.requireNonNull(answer.value(Message.Joined.class));
+        self.files().use(joined.mount());
+        node = joined.node();
+      }
+      case FAILURE -> throw answer.failure();
+      default -> throw new IOException("the owner did not understand");
+    }
+  }
+}
