@@ -5,12 +5,9 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
-import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The data of files: where they are, how a file of the source becomes a local one, and how a
@@ -19,15 +16,11 @@ import org.slf4j.LoggerFactory;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Contents {
-  private static final Logger log = LoggerFactory.getLogger(Contents.class);
-
   /** Writes clear these bits, which are the owner's. */
   static final int SET_ID = 06000;
 
-  private static final long RECOUNT_BYTES = 8L << 20;
-
   private final State state;
-  private final SourceTree tree;
+  private final Descriptors descriptors;
   private final LocalFiles local;
   private final Room room;
   private final OutputCalls calls;
@@ -37,7 +30,7 @@ final class Contents {
 
   Contents(
       State state,
-      SourceTree tree,
+      Descriptors descriptors,
       LocalFiles local,
       Room room,
       OutputCalls calls,
@@ -45,245 +38,13 @@ final class Contents {
       Waiting waiting,
       Extended extended) {
     this.state = state;
-    this.tree = tree;
+    this.descriptors = descriptors;
     this.local = local;
     this.room = room;
     this.calls = calls;
     this.clock = clock;
     this.waiting = waiting;
     this.extended = extended;
-  }
-
-  // ---- descriptors
-
-  /** Closes what is open; for the last user of a file, with or without its lock. */
-  void close(LiveFile file) {
-    closeLocal(file);
-    closeSource(file);
-  }
-
-  private void closeLocal(LiveFile file) {
-    if (file.file >= 0) {
-      recountQuietly(file);
-      calls.close(file.file);
-      file.file = -1;
-    }
-    file.remote = null;
-    file.generation = 0;
-    file.isNameSynced = false;
-    file.size = -1;
-    file.countedBytes = 0;
-    file.uncountedBytes = 0;
-  }
-
-  private void closeSource(LiveFile file) {
-    if (file.source >= 0) {
-      calls.close(file.source);
-      file.source = -1;
-      file.sourceStat = null;
-    }
-  }
-
-  /** Opens the data file of a file that has one, and learns its size if a write may be recorded. */
-  void load(LiveFile file, Inode inode) throws FsException {
-    attach(file, inode);
-    boolean isKnown = file.size >= 0 && file.remote == null;
-    if (inode.generation() != 0 && inode.is(Inode.WRITING) && !isKnown) {
-      recover(file, inode);
-    }
-  }
-
-  private void attach(LiveFile file, Inode inode) throws FsException {
-    if (file.generation != inode.generation()) {
-      closeLocal(file);
-      if (inode.generation() != 0) {
-        openLocal(file, inode);
-      }
-    }
-  }
-
-  private void openLocal(LiveFile file, Inode inode) throws FsException {
-    DataRow row = state.data(inode.number(), inode.generation());
-    if (row == null) {
-      throw new FsException(Errno.EIO, "no data file of inode " + inode.number());
-    }
-    file.remote = local.remote(row.place(), inode.number(), inode.generation());
-    if (file.remote == null) {
-      file.file = local.open(row.place(), inode.number(), inode.generation());
-      file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
-    }
-    file.place = row.place();
-    file.generation = inode.generation();
-    file.uncountedBytes = 0;
-    file.size = -1;
-  }
-
-  /** A former process, or another node, wrote to the data file and did not record it. */
-  private void recover(LiveFile file, Inode inode) throws FsException {
-    RemoteFile remote = file.remote;
-    NodeData.Frozen found = remote == null ? frozen(file) : freeze(remote, inode, false);
-    Instant written = found.modified();
-    Attributes recorded = inode.attributes();
-    boolean isLater = written.isAfter(recorded.modificationTime());
-    file.modified = isLater ? written : recorded.modificationTime();
-    file.changed =
-        isLater && written.isAfter(recorded.changeTime()) ? written : recorded.changeTime();
-    file.blocks = found.blocks();
-    file.onlyGrew =
-        found.size() >= inode.announcedSize()
-            && found.onlyGrew()
-            && (remote == null || file.onlyGrew);
-    file.size = found.size();
-  }
-
-  private NodeData.Frozen frozen(LiveFile file) throws FsException {
-    Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
-    return new NodeData.Frozen(found.size(), found.blocks(), found.modificationTime(), true, null);
-  }
-
-  /** A file that its node has not made is empty: it makes it when the owner has answered. */
-  private NodeData.Frozen freeze(RemoteFile remote, Inode inode, boolean sync) throws FsException {
-    try {
-      return remote.freeze(sync);
-    } catch (FsException e) {
-      DataRow row = state.data(inode.number(), inode.generation());
-      if (e.errno() != Errno.ENOENT) {
-        throw e;
-      }
-      if (row == null || row.waiting() > 0) {
-        throw lost(inode.number(), e);
-      }
-      return new NodeData.Frozen(
-          0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
-    }
-  }
-
-  private static long bytes(Stat stat) {
-    return stat.attributes().blocks() * 512;
-  }
-
-  /** Counts the room of a data file again, after it changed by much. */
-  void written(LiveFile file, long bytes) throws FsException {
-    file.uncountedBytes += bytes;
-    local.charge(file.place, bytes);
-    if (file.uncountedBytes >= RECOUNT_BYTES) {
-      recount(file);
-    }
-  }
-
-  void recount(LiveFile file) throws FsException {
-    if (file.file >= 0) {
-      Stat now = calls.status(file.file, Inode.NO_NAME);
-      local.charge(file.place, bytes(now) - file.countedBytes - file.uncountedBytes);
-      file.countedBytes = bytes(now);
-      file.uncountedBytes = 0;
-      file.blocks = now.attributes().blocks();
-    }
-  }
-
-  private void recountQuietly(LiveFile file) {
-    try {
-      recount(file);
-    } catch (FsException e) {
-      log.debug("counting a data file: {}", e.getMessage());
-    }
-  }
-
-  /** Opens the source's file for reading. */
-  int openSource(LiveFile file, Inode inode) throws FsException {
-    Stat seen = inode.seen();
-    Stat open = file.sourceStat;
-    if (file.source >= 0 && open != null && (seen == null || open.isSameFile(seen))) {
-      return file.source;
-    }
-    closeSource(file);
-    if (!inode.hasHome()) {
-      throw new FsException(Errno.EIO, "the data of inode " + inode.number() + " are nowhere");
-    }
-    return tree.still(() -> openSourceStill(file, state.inode(inode.number())));
-  }
-
-  private int openSourceStill(LiveFile file, Inode inode) throws FsException {
-    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
-      int opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
-      file.source = opened;
-      file.sourceStat = tree.stat(calls.status(opened, Inode.NO_NAME));
-      return opened;
-    } catch (FsException e) {
-      throw e.errno() == Errno.ENOENT
-          ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
-          : e;
-    }
-  }
-
-  // ---- attributes
-
-  /** The size of a file now. */
-  static long size(LiveFile file, Inode inode) {
-    return inode.is(Inode.WRITING) ? file.size : inode.attributes().size();
-  }
-
-  /** The attributes of a file that is being written. */
-  static Attributes attributes(LiveFile file, Inode inode) {
-    Attributes a = inode.attributes();
-    return new Attributes(
-        a.mode(),
-        a.linkCount(),
-        a.uid(),
-        a.gid(),
-        a.device(),
-        file.size,
-        file.blocks,
-        a.accessTime(),
-        file.modified,
-        file.changed.isAfter(a.changeTime()) ? file.changed : a.changeTime());
-  }
-
-  /** The same; as they were last, if the node that writes the file does not answer. */
-  Attributes attributesNow(LiveFile file, Inode inode) throws FsException {
-    try {
-      load(file, inode);
-    } catch (FsException e) {
-      if (file.remote == null) {
-        throw e;
-      }
-      return file.size < 0 ? inode.attributes() : attributes(file, inode);
-    }
-    return attributes(file, inode);
-  }
-
-  private static FsException lost(long number, FsException e) {
-    return new FsException(Errno.EIO, "its node has lost the data of inode " + number, e);
-  }
-
-  /**
-   * Whether a node no longer has a data file because something else took its place meanwhile: then
-   * another attempt finds that.
-   *
-   * @throws FsException if the node has lost what is still needed
-   */
-  boolean isReplaced(LiveFile file, FsException e) throws FsException {
-    if (e.errno() != Errno.ENOENT || file.remote == null) {
-      return false;
-    }
-    if (state.inode(file.number).generation() == file.generation) {
-      throw lost(file.number, e);
-    }
-    return true;
-  }
-
-  /** Makes the data file and its name survive the machine. */
-  void sync(LiveFile file, Inode inode) throws FsException {
-    RemoteFile remote = file.remote;
-    if (remote != null) {
-      freeze(remote, inode, true);
-    } else if (file.file >= 0) {
-      calls.sync(file.file, false);
-      if (!file.isNameSynced) {
-        local.syncName(file.place, inode.number());
-        file.isNameSynced = true;
-      }
-    }
   }
 
   /** Whether another node keeps the data files of a place. */
@@ -305,7 +66,7 @@ final class Contents {
       try {
         return tryPrepare(file, low, keep);
       } catch (FsException e) {
-        if (!isReplaced(file, e)) {
+        if (!descriptors.isReplaced(file, e)) {
           throw e;
         }
       }
@@ -317,7 +78,7 @@ final class Contents {
     if (!inode.isRegular()) {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
     }
-    load(file, inode);
+    descriptors.load(file, inode);
     boolean isPromised = inode.contentChange() > state.committed() && low < inode.announcedSize();
     if (inode.generation() == 0 || isPromised || file.remote != null) {
       return newData(file, inode, low, keep);
@@ -363,7 +124,7 @@ final class Contents {
     if (inode.generation() != generation || low < promised || hasSetId) {
       return -1;
     }
-    attach(file, inode);
+    descriptors.attach(file, inode);
     if (file.remote == null) {
       return -1;
     }
@@ -386,7 +147,7 @@ final class Contents {
     }
     Instant modified = file.modified;
     Instant changed = file.changed;
-    closeLocal(file);
+    descriptors.closeLocal(file);
     file.remote = local.remote(place, file.number, generation);
     beginRemote(file);
     file.place = place;
@@ -409,7 +170,7 @@ final class Contents {
   void beginNew(LiveFile file, Inode inode) throws FsException {
     DataRow row = state.data(inode.number(), inode.generation());
     if (row != null && local.isOfNode(row.place())) {
-      attach(file, inode);
+      descriptors.attach(file, inode);
       beginRemote(file);
     } else if (file.size < 0 && file.file < 0) {
       file.size = 0;
@@ -430,7 +191,7 @@ final class Contents {
 
   /** Gives a file a new data file with the first bytes of its content. */
   private Inode newData(LiveFile file, Inode inode, long low, long keep) throws FsException {
-    long size = size(file, inode);
+    long size = Descriptors.size(file, inode);
     long kept = Math.min(size, keep);
     long generation;
     int place = room.placeFor(kept);
@@ -470,7 +231,7 @@ final class Contents {
       Instant modified = file.modified;
       Instant changed = file.changed;
       if (file.file >= 0) {
-        recountQuietly(file);
+        descriptors.recountQuietly(file);
         calls.close(file.file);
       }
       file.file = opened;
@@ -484,7 +245,7 @@ final class Contents {
       file.modified = modified;
       file.changed = changed;
       isDone = true;
-      recount(file);
+      descriptors.recount(file);
       return next;
     } finally {
       if (!isDone) {
@@ -526,7 +287,7 @@ final class Contents {
         return;
       }
     }
-    copyBytes(openSource(file, inode), to, size);
+    copyBytes(descriptors.openSource(file, inode), to, size);
   }
 
   private void copyBytes(int from, int to, long size) throws FsException {
@@ -567,10 +328,10 @@ final class Contents {
   /** A small content comes here from the node that keeps it, once nobody writes it. */
   void bring(LiveFile file) throws FsException {
     Inode inode = state.inode(file.number);
-    attach(file, inode);
+    descriptors.attach(file, inode);
     if (file.remote != null && !inode.isRemoved()) {
-      load(file, inode);
-      long size = size(file, inode);
+      descriptors.load(file, inode);
+      long size = Descriptors.size(file, inode);
       int place = local.placeWithRoom(size);
       if (size <= NodeData.SMALL_BYTES && place >= 0) {
         move(file, place, size);
@@ -603,7 +364,7 @@ final class Contents {
         update.commit();
       }
       if (remote == null) {
-        recountQuietly(file);
+        descriptors.recountQuietly(file);
         calls.close(file.file);
       }
       file.file = opened;
@@ -613,7 +374,7 @@ final class Contents {
       file.uncountedBytes = 0;
       file.isNameSynced = false;
       isDone = true;
-      recount(file);
+      descriptors.recount(file);
     } finally {
       if (!isDone) {
         calls.close(opened);
@@ -635,7 +396,7 @@ final class Contents {
   /** Whether a file that is being written has more than was announced, and nothing else changed. */
   boolean hasGrown(LiveFile file, Inode inode) throws FsException {
     if (file.remote != null) {
-      load(file, inode);
+      descriptors.load(file, inode);
     }
     return file.onlyGrew && file.size > 0;
   }
@@ -651,8 +412,8 @@ final class Contents {
       return false;
     }
     if (file.size != 0 || file.file >= 0 || file.remote != null) {
-      load(file, before);
-      recount(file);
+      descriptors.load(file, before);
+      descriptors.recount(file);
     }
     try (State.Held held = state.hold()) {
       Inode inode = state.inode(file.number);
@@ -679,7 +440,7 @@ final class Contents {
       throws FsException {
     boolean isFirst = !inode.is(Inode.ANNOUNCED);
     boolean wasWritten = inode.is(Inode.WRITING);
-    Attributes now = wasWritten ? attributes(file, inode) : inode.attributes();
+    Attributes now = wasWritten ? Descriptors.attributes(file, inode) : inode.attributes();
     long sequence = update.nextSequence();
     long size = now.size();
     long generation = size == 0 ? 0 : inode.generation();

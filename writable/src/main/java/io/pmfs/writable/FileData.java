@@ -27,6 +27,7 @@ final class FileData {
   private final State state;
   private final Nodes nodes;
   private final LiveFiles live;
+  private final Descriptors descriptors;
   private final Contents contents;
   private final Rights rights;
   private final OutputCalls calls;
@@ -36,6 +37,7 @@ final class FileData {
       State state,
       Nodes nodes,
       LiveFiles live,
+      Descriptors descriptors,
       Contents contents,
       Rights rights,
       OutputCalls calls,
@@ -43,6 +45,7 @@ final class FileData {
     this.state = state;
     this.nodes = nodes;
     this.live = live;
+    this.descriptors = descriptors;
     this.contents = contents;
     this.rights = rights;
     this.calls = calls;
@@ -81,7 +84,7 @@ final class FileData {
       }
       return true;
     } catch (FsException e) {
-      if (!contents.isReplaced(file, e)) {
+      if (!descriptors.isReplaced(file, e)) {
         throw e;
       }
       return false;
@@ -119,15 +122,15 @@ final class FileData {
   }
 
   private void prepareRead(LiveFile file, Inode inode) throws FsException {
-    contents.load(file, inode);
+    descriptors.load(file, inode);
     if (inode.generation() == 0 && (inode.hasHome() || inode.attributes().size() > 0)) {
-      contents.openSource(file, inode);
+      descriptors.openSource(file, inode);
     }
   }
 
   private void readFrom(LiveFile file, Inode inode, long offset, int size, ReadSink sink)
       throws FsException {
-    long end = Contents.size(file, inode);
+    long end = Descriptors.size(file, inode);
     int wanted = (int) Math.min(size, Math.max(0, end - offset));
     int from = inode.generation() != 0 ? file.file : file.source;
     RemoteFile remote = inode.generation() != 0 ? file.remote : null;
@@ -172,8 +175,8 @@ final class FileData {
       long at = offset;
       if (append) {
         Inode inode = state.inode(number);
-        contents.load(file, inode);
-        at = Contents.size(file, inode);
+        descriptors.load(file, inode);
+        at = Descriptors.size(file, inode);
         if (origin.isFormer() && isWritten(file, inode, offset, bytes, at)) {
           return length; // A former process did it, and died before it could say so.
         }
@@ -193,7 +196,7 @@ final class FileData {
       Instant now = clock.instant();
       file.modified = now;
       file.changed = now;
-      contents.written(file, length);
+      descriptors.written(file, length);
       if (clearSetId) {
         rights.clearSetId(inode, caller);
       }
@@ -237,14 +240,14 @@ final class FileData {
       throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
     }
     Inode inode = state.inode(file.number);
-    contents.load(file, inode);
-    long before = Contents.size(file, inode);
+    descriptors.load(file, inode);
+    long before = Descriptors.size(file, inode);
     Inode prepared = contents.prepare(file, Math.min(size, before), size);
     if (size != before || file.size != size) {
       calls.truncate(file.file, size);
       file.size = size;
       file.onlyGrew = false;
-      contents.recount(file);
+      descriptors.recount(file);
     }
     Instant now = clock.instant();
     file.modified = now;
@@ -328,7 +331,7 @@ final class FileData {
             contents.makeRoom(file, length);
           }
           calls.allocate(file.file, mode, offset, length);
-          contents.recount(file);
+          descriptors.recount(file);
           if (!keeps && offset + length > file.size) {
             file.size = offset + length;
           }
@@ -345,8 +348,8 @@ final class FileData {
 
   private long sizeOf(LiveFile file) throws FsException {
     Inode inode = state.inode(file.number);
-    contents.load(file, inode);
-    return Contents.size(file, inode);
+    descriptors.load(file, inode);
+    return Descriptors.size(file, inode);
   }
 
   long copyRange(
@@ -436,7 +439,7 @@ final class FileData {
         file -> {
           Inode inode = nodes.find(number);
           prepareRead(file, inode);
-          long size = Contents.size(file, inode);
+          long size = Descriptors.size(file, inode);
           if (offset < 0 || offset >= size) {
             throw new FsException(Errno.ENXIO, "offset " + offset);
           }

@@ -32,6 +32,7 @@ final class Nodes {
   private final Homes homes;
   private final SourceTree tree;
   private final LiveFiles live;
+  private final Descriptors descriptors;
   private final Contents contents;
 
   /** Where files lie that were listed, but not looked up. */
@@ -39,11 +40,12 @@ final class Nodes {
 
   private record Hint(long directory, FileName name) {}
 
-  Nodes(State state, SourceTree tree, LiveFiles live, Contents contents) {
+  Nodes(State state, SourceTree tree, LiveFiles live, Descriptors descriptors, Contents contents) {
     this.state = state;
     this.homes = new Homes(state);
     this.tree = tree;
     this.live = live;
+    this.descriptors = descriptors;
     this.contents = contents;
   }
 
@@ -291,7 +293,7 @@ final class Nodes {
 
   private Attributes attributes(LiveFile file, Inode inode) throws FsException {
     if (file.size >= 0 && file.remote == null) {
-      return Contents.attributes(file, inode);
+      return Descriptors.attributes(file, inode);
     }
     file.lock.writeLock().lock();
     try {
@@ -299,7 +301,7 @@ final class Nodes {
       if (!now.is(Inode.WRITING)) {
         return now.attributes();
       }
-      return contents.attributesNow(file, now);
+      return descriptors.attributesNow(file, now);
     } finally {
       file.lock.writeLock().unlock();
     }

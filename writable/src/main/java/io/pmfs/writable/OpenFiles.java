@@ -37,6 +37,7 @@ final class OpenFiles {
   private final Nodes nodes;
   private final Names names;
   private final LiveFiles live;
+  private final Descriptors descriptors;
   private final Contents contents;
   private final Room room;
   private final FileData data;
@@ -61,6 +62,7 @@ final class OpenFiles {
       Nodes nodes,
       Names names,
       LiveFiles live,
+      Descriptors descriptors,
       Contents contents,
       Room room,
       FileData data,
@@ -70,6 +72,7 @@ final class OpenFiles {
     this.nodes = nodes;
     this.names = names;
     this.live = live;
+    this.descriptors = descriptors;
     this.contents = contents;
     this.room = room;
     this.data = data;
@@ -308,8 +311,8 @@ final class OpenFiles {
           number,
           file -> {
             Inode inode = state.inode(number);
-            contents.load(file, inode);
-            contents.sync(file, inode);
+            descriptors.load(file, inode);
+            descriptors.sync(file, inode);
             return inode;
           });
     }

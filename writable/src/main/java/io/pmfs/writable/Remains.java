@@ -18,13 +18,13 @@ final class Remains {
 
   private final State state;
   private final LiveFiles live;
-  private final Contents contents;
+  private final Descriptors descriptors;
   private final Extended extended;
 
-  Remains(State state, LiveFiles live, Contents contents, Extended extended) {
+  Remains(State state, LiveFiles live, Descriptors descriptors, Extended extended) {
     this.state = state;
     this.live = live;
-    this.contents = contents;
+    this.descriptors = descriptors;
     this.extended = extended;
   }
 
@@ -54,7 +54,7 @@ final class Remains {
       try {
         Inode inode = state.find(number);
         if (inode != null && inode.generation() == 0 && inode.attributes().size() > 0) {
-          contents.openSource(file, inode);
+          descriptors.openSource(file, inode);
         }
       } finally {
         file.lock.writeLock().unlock();

@@ -22,7 +22,7 @@ final class Rights {
   private final Nodes nodes;
   private final LiveFiles live;
   private final LocalFiles local;
-  private final Contents contents;
+  private final Descriptors descriptors;
   private final OutputCalls calls;
   private final InstantSource clock;
 
@@ -31,14 +31,14 @@ final class Rights {
       Nodes nodes,
       LiveFiles live,
       LocalFiles local,
-      Contents contents,
+      Descriptors descriptors,
       OutputCalls calls,
       InstantSource clock) {
     this.state = state;
     this.nodes = nodes;
     this.live = live;
     this.local = local;
-    this.contents = contents;
+    this.descriptors = descriptors;
     this.calls = calls;
     this.clock = clock;
   }
@@ -77,7 +77,7 @@ final class Rights {
     file.lock.writeLock().lock();
     try {
       Inode before = state.inode(number);
-      contents.load(file, before);
+      descriptors.load(file, before);
       Inode next = changeRecorded(number, wanted, caller);
       if (next.is(Inode.WRITING)) {
         setLiveTimes(file, next, wanted);

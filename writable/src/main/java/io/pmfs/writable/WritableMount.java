@@ -45,6 +45,7 @@ public final class WritableMount implements OwnedFileSystem {
   private final Names names;
   private final Renames renames;
   private final LiveFiles live;
+  private final Descriptors descriptors;
   private final Contents contents;
   private final FileData data;
   private final OpenFiles openFiles;
@@ -75,20 +76,22 @@ public final class WritableMount implements OwnedFileSystem {
     Untold untold = new Untold();
     room = new Room(state, local);
     extended = new Extended(state, tree, calls, clock);
-    contents = new Contents(state, tree, local, room, calls, clock, waiting, extended);
-    live = new LiveFiles(contents::close);
+    descriptors = new Descriptors(state, tree, local, calls);
+    contents = new Contents(state, descriptors, local, room, calls, clock, waiting, extended);
+    live = new LiveFiles(descriptors::close);
     room.use(live);
-    nodes = new Nodes(state, tree, live, contents);
+    nodes = new Nodes(state, tree, live, descriptors, contents);
     names = new Names(state, nodes, tree, live, contents, clock);
     renames = new Renames(state, names, nodes, tree, clock);
-    rights = new Rights(state, nodes, live, local, contents, calls, clock);
-    data = new FileData(state, nodes, live, contents, rights, calls, clock);
-    openFiles = new OpenFiles(state, nodes, names, live, contents, room, data, untold, clock);
+    rights = new Rights(state, nodes, live, local, descriptors, calls, clock);
+    data = new FileData(state, nodes, live, descriptors, contents, rights, calls, clock);
+    openFiles =
+        new OpenFiles(state, nodes, names, live, descriptors, contents, room, data, untold, clock);
     Homes homes = new Homes(state);
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
     copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
     LostData lost = new LostData(state, local, live, room, copies, step, waiting);
-    Remains remains = new Remains(state, live, contents, extended);
+    Remains remains = new Remains(state, live, descriptors, extended);
     committer = new Committer(state, step, copies, room, extended, waiting, lost, remains);
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
@@ -610,7 +613,7 @@ public final class WritableMount implements OwnedFileSystem {
     drain.close();
     copies.close();
     for (LiveFile file : live.all()) {
-      contents.close(file);
+      descriptors.close(file);
     }
     tree.close();
     local.close();

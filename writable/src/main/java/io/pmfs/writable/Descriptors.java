@@ -1,0 +1,262 @@
+package io.pmfs.writable;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What files in use have open: their data files, here or on another node, and the source's files;
+ * and what those tell of size and times. Unless said otherwise, the caller holds the lock of the
+ * file exclusively.
+ */
+final class Descriptors {
+  private static final Logger log = LoggerFactory.getLogger(Descriptors.class);
+
+  private static final long RECOUNT_BYTES = 8L << 20;
+
+  private final State state;
+  private final SourceTree tree;
+  private final LocalFiles local;
+  private final OutputCalls calls;
+
+  Descriptors(State state, SourceTree tree, LocalFiles local, OutputCalls calls) {
+    this.state = state;
+    this.tree = tree;
+    this.local = local;
+    this.calls = calls;
+  }
+
+  /** Closes what is open; for the last user of a file, with or without its lock. */
+  void close(LiveFile file) {
+    closeLocal(file);
+    closeSource(file);
+  }
+
+  void closeLocal(LiveFile file) {
+    if (file.file >= 0) {
+      recountQuietly(file);
+      calls.close(file.file);
+      file.file = -1;
+    }
+    file.remote = null;
+    file.generation = 0;
+    file.isNameSynced = false;
+    file.size = -1;
+    file.countedBytes = 0;
+    file.uncountedBytes = 0;
+  }
+
+  private void closeSource(LiveFile file) {
+    if (file.source >= 0) {
+      calls.close(file.source);
+      file.source = -1;
+      file.sourceStat = null;
+    }
+  }
+
+  /** Opens the data file of a file that has one, and learns its size if a write may be recorded. */
+  void load(LiveFile file, Inode inode) throws FsException {
+    attach(file, inode);
+    boolean isKnown = file.size >= 0 && file.remote == null;
+    if (inode.generation() != 0 && inode.is(Inode.WRITING) && !isKnown) {
+      recover(file, inode);
+    }
+  }
+
+  void attach(LiveFile file, Inode inode) throws FsException {
+    if (file.generation != inode.generation()) {
+      closeLocal(file);
+      if (inode.generation() != 0) {
+        openLocal(file, inode);
+      }
+    }
+  }
+
+  private void openLocal(LiveFile file, Inode inode) throws FsException {
+    DataRow row = state.data(inode.number(), inode.generation());
+    if (row == null) {
+      throw new FsException(Errno.EIO, "no data file of inode " + inode.number());
+    }
+    file.remote = local.remote(row.place(), inode.number(), inode.generation());
+    if (file.remote == null) {
+      file.file = local.open(row.place(), inode.number(), inode.generation());
+      file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
+    }
+    file.place = row.place();
+    file.generation = inode.generation();
+    file.uncountedBytes = 0;
+    file.size = -1;
+  }
+
+  /** A former process, or another node, wrote to the data file and did not record it. */
+  private void recover(LiveFile file, Inode inode) throws FsException {
+    RemoteFile remote = file.remote;
+    NodeData.Frozen found = remote == null ? frozen(file) : freeze(remote, inode, false);
+    Instant written = found.modified();
+    Attributes recorded = inode.attributes();
+    boolean isLater = written.isAfter(recorded.modificationTime());
+    file.modified = isLater ? written : recorded.modificationTime();
+    file.changed =
+        isLater && written.isAfter(recorded.changeTime()) ? written : recorded.changeTime();
+    file.blocks = found.blocks();
+    file.onlyGrew =
+        found.size() >= inode.announcedSize()
+            && found.onlyGrew()
+            && (remote == null || file.onlyGrew);
+    file.size = found.size();
+  }
+
+  private NodeData.Frozen frozen(LiveFile file) throws FsException {
+    Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
+    return new NodeData.Frozen(found.size(), found.blocks(), found.modificationTime(), true, null);
+  }
+
+  /** A file that its node has not made is empty: it makes it when the owner has answered. */
+  private NodeData.Frozen freeze(RemoteFile remote, Inode inode, boolean sync) throws FsException {
+    try {
+      return remote.freeze(sync);
+    } catch (FsException e) {
+      DataRow row = state.data(inode.number(), inode.generation());
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      if (row == null || row.waiting() > 0) {
+        throw lost(inode.number(), e);
+      }
+      return new NodeData.Frozen(
+          0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
+    }
+  }
+
+  private static long bytes(Stat stat) {
+    return stat.attributes().blocks() * 512;
+  }
+
+  /** Counts the room of a data file again, after it changed by much. */
+  void written(LiveFile file, long bytes) throws FsException {
+    file.uncountedBytes += bytes;
+    local.charge(file.place, bytes);
+    if (file.uncountedBytes >= RECOUNT_BYTES) {
+      recount(file);
+    }
+  }
+
+  void recount(LiveFile file) throws FsException {
+    if (file.file >= 0) {
+      Stat now = calls.status(file.file, Inode.NO_NAME);
+      local.charge(file.place, bytes(now) - file.countedBytes - file.uncountedBytes);
+      file.countedBytes = bytes(now);
+      file.uncountedBytes = 0;
+      file.blocks = now.attributes().blocks();
+    }
+  }
+
+  void recountQuietly(LiveFile file) {
+    try {
+      recount(file);
+    } catch (FsException e) {
+      log.debug("counting a data file: {}", e.getMessage());
+    }
+  }
+
+  /** Opens the source's file for reading. */
+  int openSource(LiveFile file, Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    Stat open = file.sourceStat;
+    if (file.source >= 0 && open != null && (seen == null || open.isSameFile(seen))) {
+      return file.source;
+    }
+    closeSource(file);
+    if (!inode.hasHome()) {
+      throw new FsException(Errno.EIO, "the data of inode " + inode.number() + " are nowhere");
+    }
+    return tree.still(() -> openSourceStill(file, state.inode(inode.number())));
+  }
+
+  private int openSourceStill(LiveFile file, Inode inode) throws FsException {
+    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+      int opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
+      file.source = opened;
+      file.sourceStat = tree.stat(calls.status(opened, Inode.NO_NAME));
+      return opened;
+    } catch (FsException e) {
+      throw e.errno() == Errno.ENOENT
+          ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
+          : e;
+    }
+  }
+
+  // ---- attributes
+
+  /** The size of a file now. */
+  static long size(LiveFile file, Inode inode) {
+    return inode.is(Inode.WRITING) ? file.size : inode.attributes().size();
+  }
+
+  /** The attributes of a file that is being written. */
+  static Attributes attributes(LiveFile file, Inode inode) {
+    Attributes a = inode.attributes();
+    return new Attributes(
+        a.mode(),
+        a.linkCount(),
+        a.uid(),
+        a.gid(),
+        a.device(),
+        file.size,
+        file.blocks,
+        a.accessTime(),
+        file.modified,
+        file.changed.isAfter(a.changeTime()) ? file.changed : a.changeTime());
+  }
+
+  /** The same; as they were last, if the node that writes the file does not answer. */
+  Attributes attributesNow(LiveFile file, Inode inode) throws FsException {
+    try {
+      load(file, inode);
+    } catch (FsException e) {
+      if (file.remote == null) {
+        throw e;
+      }
+      return file.size < 0 ? inode.attributes() : attributes(file, inode);
+    }
+    return attributes(file, inode);
+  }
+
+  private static FsException lost(long number, FsException e) {
+    return new FsException(Errno.EIO, "its node has lost the data of inode " + number, e);
+  }
+
+  /**
+   * Whether a node no longer has a data file because something else took its place meanwhile: then
+   * another attempt finds that.
+   *
+   * @throws FsException if the node has lost what is still needed
+   */
+  boolean isReplaced(LiveFile file, FsException e) throws FsException {
+    if (e.errno() != Errno.ENOENT || file.remote == null) {
+      return false;
+    }
+    if (state.inode(file.number).generation() == file.generation) {
+      throw lost(file.number, e);
+    }
+    return true;
+  }
+
+  /** Makes the data file and its name survive the machine. */
+  void sync(LiveFile file, Inode inode) throws FsException {
+    RemoteFile remote = file.remote;
+    if (remote != null) {
+      freeze(remote, inode, true);
+    } else if (file.file >= 0) {
+      calls.sync(file.file, false);
+      if (!file.isNameSynced) {
+        local.syncName(file.place, inode.number());
+        file.isNameSynced = true;
+      }
+    }
+  }
+}
