@@ -30,6 +30,8 @@ final class OpenFiles {
   private static final int APPENDS = 1;
   private static final int WRITES = 2;
 
+  private static final long PAUSE_MILLIS = 20;
+
   /** The kernel need not look for capabilities before it passes a write. */
   private static final int ONLY_WRITES = 4;
 
@@ -385,18 +387,36 @@ final class OpenFiles {
 
   private void awaitWriter(long number, Caller caller) throws FsException {
     writers.await(number, caller.node());
+    long end = System.nanoTime() + Writers.CLOSING_NANOS;
+    while (isKeptElsewhere(number, caller) && System.nanoTime() - end < 0) {
+      sleep();
+    }
     checkKeeper(number, caller);
+  }
+
+  private static void sleep() throws FsException {
+    try {
+      Thread.sleep(PAUSE_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for a writer", e);
+    }
   }
 
   /** A node that keeps what it writes need not have told this process that it has a file open. */
   private void checkKeeper(long number, Caller caller) throws FsException {
-    Inode inode = state.find(number);
-    if (inode != null && inode.is(Inode.WRITING) && inode.generation() != 0) {
-      DataRow row = state.data(number, inode.generation());
-      if (row != null && contents.isOfNode(row.place()) && row.place() != placeOf(caller)) {
-        throw new FsException(Errno.EBUSY, "inode " + number + ": another node writes it");
-      }
+    if (isKeptElsewhere(number, caller)) {
+      throw new FsException(Errno.EBUSY, "inode " + number + ": another node writes it");
     }
+  }
+
+  private boolean isKeptElsewhere(long number, Caller caller) throws FsException {
+    Inode inode = state.find(number);
+    if (inode == null || !inode.is(Inode.WRITING) || inode.generation() == 0) {
+      return false;
+    }
+    DataRow row = state.data(number, inode.generation());
+    return row != null && contents.isOfNode(row.place()) && row.place() != placeOf(caller);
   }
 
   /**

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * Which node of a cluster has a file open for writing: one at a time. Safe for use by many threads.
  */
 final class Writers {
-  private static final long CLOSING_NANOS = 1_000_000_000;
+  /** How long after close(2) a kernel may tell of the last close of a file. */
+  static final long CLOSING_NANOS = 1_000_000_000;
 
   private record Writer(int node, int handles) {}
 
