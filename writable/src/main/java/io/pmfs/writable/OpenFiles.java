@@ -182,27 +182,38 @@ final class OpenFiles {
     if (inode.isDirectory()) {
       throw new FsException(Errno.EISDIR, "inode " + number);
     }
-    if ((flags & OutputCalls.O_TRUNC) != 0 && state.result(caller.unique()) == null) {
-      awaitWriter(number, caller);
-      LiveFile file = live.acquire(number);
-      file.lock.writeLock().lock();
-      try {
-        data.truncate(file, 0, caller.uid() != 0, caller);
-        boolean isWriter = (flags & ACCESS_MODE) != 0;
-        if (isWriter && !isHere(place, state.inode(number).attributes().mode())) {
-          contents.restart(file, place);
-        }
-        announceAtOnce(file, flags, caller);
-        return opened(state.inode(number), flags, place, caller);
-      } finally {
-        file.lock.writeLock().unlock();
-        live.release(file);
+    boolean isWriter = (flags & ACCESS_MODE) != 0;
+    boolean empties = (flags & OutputCalls.O_TRUNC) != 0 && state.result(caller.unique()) == null;
+    if (!isWriter && !empties) {
+      return opened(inode, flags, place, caller);
+    }
+    awaitWriter(number, caller);
+    // The writer before anything is changed: another node may be at the same point.
+    writers.begin(number, caller.node());
+    try {
+      return empties
+          ? openEmptied(number, flags, place, caller)
+          : opened(inode, flags, place, caller);
+    } finally {
+      writers.end(number, caller.node());
+    }
+  }
+
+  private Opened openEmptied(long number, int flags, int place, Caller caller) throws FsException {
+    LiveFile file = live.acquire(number);
+    file.lock.writeLock().lock();
+    try {
+      data.truncate(file, 0, caller.uid() != 0, caller);
+      boolean isWriter = (flags & ACCESS_MODE) != 0;
+      if (isWriter && !isHere(place, state.inode(number).attributes().mode())) {
+        contents.restart(file, place);
       }
+      announceAtOnce(file, flags, caller);
+      return opened(state.inode(number), flags, place, caller);
+    } finally {
+      file.lock.writeLock().unlock();
+      live.release(file);
     }
-    if ((flags & ACCESS_MODE) != 0) {
-      awaitWriter(number, caller);
-    }
-    return opened(inode, flags, place, caller);
   }
 
   /** A file that was opened only to be read may be closed without a request. */

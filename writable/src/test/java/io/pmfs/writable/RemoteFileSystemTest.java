@@ -17,6 +17,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -204,6 +208,59 @@ class RemoteFileSystemTest {
     remote.release(file.node().inode(), file.handle());
     owner.append("a", "!");
     assertThat(owner.read("a")).isEqualTo("remote!");
+  }
+
+  /** Of two nodes that empty a file at once, one is refused and has changed nothing. */
+  @Test
+  void writers_thatOpenAtOnce_leaveTheContentOfOneOfThem() throws Exception {
+    put(A, "before");
+    long inode = owner.node("a").inode();
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try {
+      for (int i = 0; i < 300; i++) {
+        String before = owner.read("a");
+        String own = "owner " + i;
+        String other = "other " + i;
+        Caller owners = owner.caller();
+        CyclicBarrier barrier = new CyclicBarrier(2);
+        Future<Boolean> first =
+            threads.submit(() -> replace(owner.mount(), inode, own, owners, barrier));
+        Future<Boolean> second =
+            threads.submit(() -> replace(remote, inode, other, caller(), barrier));
+        List<String> possible = new ArrayList<>();
+        if (first.get()) {
+          possible.add(own);
+        }
+        if (second.get()) {
+          possible.add(other);
+        }
+        if (possible.isEmpty()) {
+          possible.add(before);
+        }
+        assertThat(possible).contains(owner.read("a"));
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  /** Returns false if another node had the file open. */
+  private static boolean replace(
+      WritableFileSystem mount, long inode, String text, Caller caller, CyclicBarrier barrier)
+      throws Exception {
+    barrier.await();
+    Opened file;
+    try {
+      file = mount.open(inode, OutputCalls.O_WRONLY | OutputCalls.O_TRUNC, caller);
+    } catch (FsException e) {
+      assertThat(e.errno()).isEqualTo(Errno.EBUSY);
+      return false;
+    }
+    Caller later = caller.unasked();
+    mount.write(inode, file.handle(), 0, Driver.bytes(text), false, false, later);
+    mount.flush(inode, file.handle(), later);
+    mount.release(inode, file.handle());
+    return true;
   }
 
   @Test
