@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A data file that this node keeps for the owner of the mount. It is open while something uses it.
@@ -66,10 +67,44 @@ public final class KeptFile {
   }
 
   /** Whether no program here writes it. */
-  boolean isIdle() {
+  public boolean isIdle() {
     lock.readLock().lock();
     try {
       return users == 0 || !isWriting;
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** Whether it is as it was made, and the owner has not asked. */
+  public boolean isUntouched() {
+    lock.readLock().lock();
+    try {
+      return isWriting && size == 0 && freezes == 0;
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** What a program sees while this node writes the file; null if it does not. */
+  public @Nullable Attributes shown(Attributes recorded) throws FsException {
+    lock.readLock().lock();
+    try {
+      if (!isWriting || file < 0) {
+        return null;
+      }
+      boolean isLater = modified.isAfter(recorded.modificationTime());
+      return new Attributes(
+          recorded.mode(),
+          recorded.linkCount(),
+          recorded.uid(),
+          recorded.gid(),
+          recorded.device(),
+          size,
+          calls.status(file, Inode.NO_NAME).attributes().blocks(),
+          recorded.accessTime(),
+          isLater ? modified : recorded.modificationTime(),
+          isLater && modified.isAfter(recorded.changeTime()) ? modified : recorded.changeTime());
     } finally {
       lock.readLock().unlock();
     }

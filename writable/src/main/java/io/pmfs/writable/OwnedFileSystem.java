@@ -16,6 +16,9 @@ public interface OwnedFileSystem extends WritableFileSystem {
   /** Like {@link #open}; a file that is emptied is kept by the node that asks. */
   Opened openHere(long inode, int flags, Caller caller) throws FsException;
 
+  /** Like {@link #attributes}, without what the node that writes a file knows of it. */
+  Node recorded(long inode) throws FsException;
+
   /**
    * A node goes on writing to a data file that it keeps.
    *

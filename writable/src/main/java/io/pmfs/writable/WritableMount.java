@@ -497,6 +497,11 @@ public final class WritableMount implements OwnedFileSystem {
   }
 
   @Override
+  public Node recorded(long inode) throws FsException {
+    return io(() -> new Node(inode, nodes.refresh(nodes.find(inode)).attributes()));
+  }
+
+  @Override
   public long resume(
       long inode, long handle, long generation, long low, boolean onlyGrew, Caller caller)
       throws FsException {

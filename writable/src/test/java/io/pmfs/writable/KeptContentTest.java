@@ -3,6 +3,7 @@ package io.pmfs.writable;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -129,9 +130,38 @@ class KeptContentTest {
     Opened file = nodes.create(A);
     nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
     write(file, 0, LARGE);
+    assertThat(nodes.link.asked).doesNotContain("write", "flush", "resume");
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    write(file, LARGE.length(), "more");
     assertThat(writesAsked()).isZero();
     close(file);
-    assertThat(owner.read("a")).isEqualTo(LARGE);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "more");
+  }
+
+  @Test
+  void attributesOfAFileThatIsWrittenHere_areKnownHere() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    Attributes here = nodes.remote.attributes(file.node().inode()).attributes();
+    assertThat(nodes.link.askedOfNode).isEmpty();
+    assertThat(here.size()).isEqualTo(LARGE.length());
+    assertThat(here).isEqualTo(owner.node("a").attributes());
+    owner.chmod("a", 0600);
+    write(file, LARGE.length(), "!");
+    Attributes later = nodes.remote.attributes(file.node().inode()).attributes();
+    assertThat(later.mode() & 07777).isEqualTo(0600);
+    assertThat(later.size()).isEqualTo(LARGE.length() + 1);
+    close(file);
+    assertThat(nodes.remote.attributes(file.node().inode())).isEqualTo(owner.node("a"));
+  }
+
+  @Test
+  void emptyFile_isAtTheSourceAfterItsClose() throws Exception {
+    close(nodes.create(A));
+    owner.put("b", "content");
+    close(open(B, OutputCalls.O_WRONLY | OutputCalls.O_TRUNC));
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 ").containsEntry("b", "file 644 ");
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.pmfs.writable.remote;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
@@ -11,6 +12,7 @@ import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -80,6 +82,26 @@ final class KeptContent {
     if (file != null) {
       file.release();
     }
+  }
+
+  /** The attributes of a file that this node writes; null if it does not. */
+  @Nullable Node attributes(long inode) throws FsException {
+    KeptFile file = files.latest(inode);
+    if (file == null || file.isIdle()) {
+      return null;
+    }
+    Node recorded = (Node) Objects.requireNonNull(owner.ask("recorded", inode));
+    Attributes shown = file.shown(recorded.attributes());
+    return shown == null ? null : new Node(inode, shown);
+  }
+
+  /**
+   * Whether a close tells the owner nothing: a program has only copied the descriptor of a file
+   * that it has not written to. The last close tells of an empty file.
+   */
+  boolean isUntouched(long handle) {
+    KeptFile file = handles.get(handle);
+    return file != null && file.isUntouched();
   }
 
   /** Reads what is kept here; returns false if it is not. */

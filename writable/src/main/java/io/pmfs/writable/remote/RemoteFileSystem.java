@@ -150,6 +150,9 @@ public final class RemoteFileSystem implements InvocationHandler {
         boolean empties = ((int) arguments[1] & OutputCalls.O_TRUNC) != 0;
         return opened(ask(empties && !kept.hasRoom() ? "open" : "openHere", arguments));
       }
+      case "flush" -> {
+        return kept.isUntouched((long) arguments[1]) ? null : ask(method, arguments);
+      }
       case "write" -> {
         return write(method, arguments);
       }
@@ -214,8 +217,12 @@ public final class RemoteFileSystem implements InvocationHandler {
         return proxy == arguments[0];
       }
       case "attributes" -> {
-        boolean isRoot = (long) arguments[0] == WritableFileSystem.ROOT;
-        return isRoot ? root() : ask(method, arguments);
+        long inode = (long) arguments[0];
+        if (inode == WritableFileSystem.ROOT) {
+          return root();
+        }
+        Node written = kept.attributes(inode);
+        return written == null ? ask(method, arguments) : written;
       }
       default -> {
         return ask(method, arguments);
