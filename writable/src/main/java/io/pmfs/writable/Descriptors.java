@@ -125,7 +125,7 @@ final class Descriptors {
         throw e;
       }
       if (row == null || row.waiting() > 0) {
-        throw lost(inode.number(), e);
+        throw remote.missing(e);
       }
       return new NodeData.Frozen(
           0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
@@ -226,10 +226,6 @@ final class Descriptors {
     return attributes(file, inode);
   }
 
-  private static FsException lost(long number, FsException e) {
-    return new FsException(Errno.EIO, "its node has lost the data of inode " + number, e);
-  }
-
   /**
    * Whether a node no longer has a data file because something else took its place meanwhile: then
    * another attempt finds that.
@@ -237,11 +233,12 @@ final class Descriptors {
    * @throws FsException if the node has lost what is still needed
    */
   boolean isReplaced(LiveFile file, FsException e) throws FsException {
-    if (e.errno() != Errno.ENOENT || file.remote == null) {
+    RemoteFile remote = file.remote;
+    if (e.errno() != Errno.ENOENT || remote == null) {
       return false;
     }
     if (state.inode(file.number).generation() == file.generation) {
-      throw lost(file.number, e);
+      throw remote.missing(e);
     }
     return true;
   }

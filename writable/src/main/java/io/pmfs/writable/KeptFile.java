@@ -234,12 +234,15 @@ public final class KeptFile {
    * Writes all of the buffer.
    *
    * @param isAgain whether a former process may have appended the same
-   * @return false if there is no room: the owner has to write
+   * @return false if there is no room, or the owner has the content: it has to write
    */
   public boolean write(long offset, ByteBuffer bytes, boolean append, boolean isAgain)
       throws FsException, AskFirst {
     lock.writeLock().lock();
     try {
+      if (isGone) {
+        return false;
+      }
       int length = bytes.remaining();
       if (append && isAgain && isWritten(offset, bytes)) {
         return true;
@@ -294,15 +297,19 @@ public final class KeptFile {
     local.charge(place, bytes);
   }
 
-  /** Sets the size. */
-  public void truncate(long next) throws FsException, AskFirst {
+  /** Sets the size; returns false if the owner has the content. */
+  public boolean truncate(long next) throws FsException, AskFirst {
     lock.writeLock().lock();
     try {
+      if (isGone) {
+        return false;
+      }
       require(Math.min(next, size));
       calls.truncate(file, next);
       onlyGrew = false;
       size = next;
       modified = clock.instant();
+      return true;
     } finally {
       lock.writeLock().unlock();
     }
@@ -312,7 +319,7 @@ public final class KeptFile {
    * Allocates room.
    *
    * @param mode 0 or FALLOC_KEEP_SIZE
-   * @return false if there is none: the owner has to allocate
+   * @return false if there is none, or the owner has the content: it has to allocate
    */
   public boolean allocate(int mode, long offset, long length) throws FsException, AskFirst {
     lock.writeLock().lock();
@@ -320,7 +327,7 @@ public final class KeptFile {
       if (offset > FileData.MAX_SIZE - length) {
         throw new FsException(Errno.EFBIG, "fallocate up to " + (offset + length));
       }
-      if (!local.hasRoom(place, length)) {
+      if (isGone || !local.hasRoom(place, length)) {
         return false;
       }
       require(size);
@@ -334,10 +341,13 @@ public final class KeptFile {
     }
   }
 
-  /** Reads into the buffer; fewer bytes at the end of the file only. */
+  /** Reads into the buffer; fewer bytes at the end of the file only. Returns -1 if it is closed. */
   public int read(ByteBuffer destination, long offset) throws FsException {
     lock.readLock().lock();
     try {
+      if (file < 0) {
+        return -1;
+      }
       long left = Math.max(0, size - offset);
       if (left < destination.remaining()) {
         destination.limit(destination.position() + (int) left);

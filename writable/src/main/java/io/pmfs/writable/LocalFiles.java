@@ -183,7 +183,8 @@ final class LocalFiles implements AutoCloseable {
     Slot slot = slot(place);
     return slot.node == null
         ? null
-        : new RemoteFile(nodes.on(slot.node, slot.place.name()), number, generation);
+        : new RemoteFile(
+            nodes.on(slot.node, slot.place.name()), slot.place.name(), number, generation);
   }
 
   /** Whether another node keeps the data files of a place. */
@@ -226,7 +227,7 @@ final class LocalFiles implements AutoCloseable {
   long size(int place, long number, long generation) throws FsException {
     RemoteFile remote = remote(place, number, generation);
     if (remote != null) {
-      return remote.freeze(false).size();
+      return size(remote);
     }
     int directory = directory(place, number);
     try {
@@ -236,6 +237,14 @@ final class LocalFiles implements AutoCloseable {
         throw e;
       }
       return 0;
+    }
+  }
+
+  private static long size(RemoteFile remote) throws FsException {
+    try {
+      return remote.freeze(false).size();
+    } catch (FsException e) {
+      throw e.errno() == Errno.ENOENT ? remote.missing(e) : e;
     }
   }
 

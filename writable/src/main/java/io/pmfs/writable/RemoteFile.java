@@ -2,6 +2,7 @@ package io.pmfs.writable;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
@@ -9,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 /** A data file that another node keeps. Safe for use by many threads. */
 final class RemoteFile {
   private final NodeData node;
+  private final String name;
   private final NodeData.Id id;
 
   /** What it was when it was frozen last, if it is small. */
@@ -17,9 +19,23 @@ final class RemoteFile {
   /** Whether the file may have been synced: at any time before this process, or by it. */
   private volatile boolean mayBeSynced = true;
 
-  RemoteFile(NodeData node, long number, long generation) {
+  /**
+   * A file that may be there.
+   *
+   * @param name of the node, for messages
+   */
+  RemoteFile(NodeData node, String name, long number, long generation) {
     this.node = node;
+    this.name = name;
     this.id = new NodeData.Id(number, generation);
+  }
+
+  /** The node has answered ENOENT although the file is needed: only the user knows why. */
+  FsException missing(FsException answer) {
+    return new FsException(
+        Errno.EIO,
+        name + " does not have what was written there; mount its disk, or remove the file",
+        new IOException(answer));
   }
 
   /** The file has just been made. */

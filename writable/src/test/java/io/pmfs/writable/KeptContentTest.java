@@ -13,8 +13,12 @@ import io.pmfs.writable.remote.OwnerServer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -463,7 +467,11 @@ class KeptContentTest {
     assertErrno(Errno.EIO, () -> owner.read(first.node().inode()));
     assertErrno(Errno.EIO, () -> owner.append("a", "!"));
     // The disk of the node may not be mounted: only the user knows.
-    assertThatThrownBy(() -> owner.mount().step()).isInstanceOf(FsException.class);
+    assertErrno(Errno.EIO, () -> owner.mount().attempt());
+    assertThat(owner.mount().drainStatus().failures().get(0))
+        .hasToString(
+            "Failure[path=a, reason=node2 does not have what was written there; mount its disk,"
+                + " or remove the file, cause=null]");
     assertThat(owner.sourceTree()).isEmpty();
     owner.unlink("a");
     owner.drainAll();
@@ -491,6 +499,42 @@ class KeptContentTest {
     owner.unlink("a");
     owner.drainAll();
     assertThat(readHere(open, 8)).isEqualTo("abcdefgh");
+  }
+
+  /** Threads of one program write while their node has no room any more. */
+  @Test
+  void writersOfAFileThatGoesToTheOwner_goOn() throws Exception {
+    nodes.setCapacity(2L * MIB);
+    nodes.restartNode();
+    Opened file = nodes.create(A);
+    int pieces = 64;
+    String piece = LARGE.substring(0, MIB / 16);
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      List<Future<?>> all = new ArrayList<>();
+      for (int i = 0; i < pieces; i++) {
+        long offset = (long) i * piece.length();
+        WritableFileSystem.Caller caller = nodes.caller();
+        all.add(
+            threads.submit(
+                () ->
+                    nodes.remote.write(
+                        file.node().inode(),
+                        file.handle(),
+                        offset,
+                        Driver.bytes(piece),
+                        false,
+                        false,
+                        caller)));
+      }
+      for (Future<?> one : all) {
+        one.get();
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    close(file);
+    assertThat(owner.read("a")).isEqualTo(piece.repeat(pieces));
   }
 
   @Test

@@ -113,6 +113,9 @@ final class KeptContent {
     ByteBuffer buffer = sink.buffer(size);
     buffer.position(0).limit(size);
     int count = file.read(buffer, offset);
+    if (count < 0) {
+      return false; // Another thread has given it up.
+    }
     buffer.position(0).limit(count);
     sink.expect(count);
     if (count > 0) {
@@ -233,15 +236,7 @@ final class KeptContent {
     if (size == null || size < 0 || !handles.containsKey(wanted.handle())) {
       return wanted;
     }
-    boolean isMade =
-        change(
-            inode,
-            wanted.handle(),
-            caller,
-            file -> {
-              file.truncate(size);
-              return true;
-            });
+    boolean isMade = change(inode, wanted.handle(), caller, file -> file.truncate(size));
     return !isMade
         ? wanted
         : new NewAttributes(
