@@ -51,6 +51,7 @@ final class LocalFiles implements AutoCloseable {
   private final Map<Integer, Slot> slots = new ConcurrentHashMap<>();
   private final @Nullable SourceTree tree;
   private final FileName atSource;
+  private volatile boolean isClosed;
   private volatile NodeData.Nodes nodes = LocalFiles::unknownNode;
 
   /** A place, and what is known of its room. */
@@ -316,6 +317,9 @@ final class LocalFiles implements AutoCloseable {
     }
     int fan = fan(number);
     synchronized (slot) {
+      if (isClosed) {
+        throw new FsException(Errno.EIO, slot.place.name() + ": the mount ends");
+      }
       if (slot.directories[fan] < 0) {
         slot.directories[fan] = openDirectory(slot, fanName(fan));
       }
@@ -500,6 +504,7 @@ final class LocalFiles implements AutoCloseable {
 
   @Override
   public void close() {
+    isClosed = true;
     for (Slot slot : slots.values()) {
       synchronized (slot) {
         for (int i = 0; i < FANS; i++) {

@@ -10,15 +10,13 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.remote.OwnerServer;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.ArrayList;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -501,40 +499,27 @@ class KeptContentTest {
     assertThat(readHere(open, 8)).isEqualTo("abcdefgh");
   }
 
-  /** Threads of one program write while their node has no room any more. */
+  /** Another thread may have looked the file up before one gave it to the owner. */
   @Test
-  void writersOfAFileThatGoesToTheOwner_goOn() throws Exception {
-    nodes.setCapacity(2L * MIB);
-    nodes.restartNode();
-    Opened file = nodes.create(A);
-    int pieces = 64;
-    String piece = LARGE.substring(0, MIB / 16);
-    ExecutorService threads = Executors.newFixedThreadPool(4);
-    try {
-      List<Future<?>> all = new ArrayList<>();
-      for (int i = 0; i < pieces; i++) {
-        long offset = (long) i * piece.length();
-        WritableFileSystem.Caller caller = nodes.caller();
-        all.add(
-            threads.submit(
-                () ->
-                    nodes.remote.write(
-                        file.node().inode(),
-                        file.handle(),
-                        offset,
-                        Driver.bytes(piece),
-                        false,
-                        false,
-                        caller)));
-      }
-      for (Future<?> one : all) {
-        one.get();
-      }
-    } finally {
-      threads.shutdownNow();
-    }
-    close(file);
-    assertThat(owner.read("a")).isEqualTo(piece.repeat(pieces));
+  void fileThatTheOwnerHas_isChangedAndReadThere() throws Exception {
+    NodeFiles files =
+        new NodeFiles(
+            List.of(new Place("ssd", directory.resolve("other"), 1L << 40, 0)),
+            Driver.SOURCE,
+            new FakeCalls(Driver.SOURCE),
+            InstantSource.system());
+    files.use("12345678");
+    KeptFile file = files.make(5, 6);
+    assertThat(file.write(0, Driver.bytes("text"), false, false)).isTrue();
+    files.giveUp(file);
+    file.release();
+    assertThat(file.write(0, Driver.bytes("text"), false, false)).isFalse();
+    assertThat(file.truncate(0)).isFalse();
+    assertThat(file.allocate(0, 0, 10)).isFalse();
+    assertThat(file.read(ByteBuffer.allocateDirect(10), 0)).isEqualTo(-1);
+    assertThat(files.find(5, 6)).isSameAs(file);
+    assertThat(files.latest(5)).isNull();
+    files.close();
   }
 
   @Test
