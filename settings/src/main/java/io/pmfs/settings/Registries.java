@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -149,15 +150,18 @@ public final class Registries {
   }
 
   /**
-   * Waits for the successor of a daemon that does not answer. Null if the silent daemon still runs
-   * after the wait, or has no successor.
+   * Waits for the successor of a daemon that does not answer; one that has moved its socket, as its
+   * mount was detached or is back, counts as its own. Null if the silent daemon still runs after
+   * the wait, or has no successor.
    */
   public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
     Path mountpoint = Path.of(silent.mountpoint());
     Wait wait = new Wait(mountpoint);
     while (true) {
       Registry.Entry entry = await(mountpoint);
-      if (entry == null || entry.pid() != silent.pid()) {
+      if (entry == null
+          || entry.pid() != silent.pid()
+          || !Objects.equals(entry.socket(), silent.socket())) {
         return entry;
       }
       if (!wait.pause()) {

@@ -62,6 +62,19 @@ final class RegistriesTest {
   }
 
   @Test
+  void awaitSuccessor_ofADaemonThatHasMovedItsSocket_isThatDaemon() throws Exception {
+    try (Registration registration = serve(ofAda, "/x")) {
+      Registry.Entry now = Objects.requireNonNull(find());
+      Registry.Entry before =
+          new Registry.Entry(
+              now.mountpoint(), now.source(), now.pid(), ofAda + "/before.sock", now.logFile());
+      Registry.Entry found = Registries.open(world.surroundings()).awaitSuccessor(before);
+      assertThat(found).isEqualTo(now);
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  @Test
   void find_byRoot_takesNoSocketOnTheUsersWord() throws Exception {
     try (Registration registration = serve(ofAda, "/run/of-root.sock")) {
       assertThat(Objects.requireNonNull(find()).socket())
