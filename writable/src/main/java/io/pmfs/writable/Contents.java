@@ -8,6 +8,7 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The data of files: where they are, how a file of the source becomes a local one, and how a
@@ -64,7 +65,10 @@ final class Contents {
   Inode prepare(LiveFile file, long low, long keep) throws FsException {
     while (true) {
       try {
-        return tryPrepare(file, low, keep);
+        Inode prepared = tryPrepare(file, low, keep);
+        if (prepared != null) {
+          return prepared;
+        }
       } catch (FsException e) {
         if (!descriptors.isReplaced(file, e)) {
           throw e;
@@ -73,7 +77,7 @@ final class Contents {
     }
   }
 
-  private Inode tryPrepare(LiveFile file, long low, long keep) throws FsException {
+  private @Nullable Inode tryPrepare(LiveFile file, long low, long keep) throws FsException {
     Inode inode = state.inode(file.number);
     if (!inode.isRegular()) {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
@@ -86,14 +90,21 @@ final class Contents {
     return written(file, inode, low);
   }
 
-  /** Bytes of a file change that nothing promised: the tables say so. */
-  private Inode written(LiveFile file, Inode inode, long low) throws FsException {
+  /**
+   * Bytes of a file change that nothing promised: the tables say so.
+   *
+   * @return null if the data file is of no use any more, as the source has its content now
+   */
+  private @Nullable Inode written(LiveFile file, Inode inode, long low) throws FsException {
     boolean spoils = low < inode.drainedSize();
     if (inode.is(Inode.WRITING) && !spoils) {
       return inode;
     }
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number);
+      if (now.generation() != inode.generation()) {
+        return null;
+      }
       Inode next = writing(now).withData(now.generation(), now.announcedSize(), drained(now, low));
       begin(file, now);
       State.Update update = state.update();
@@ -128,8 +139,12 @@ final class Contents {
     if (file.remote == null) {
       return -1;
     }
+    Inode next = written(file, inode, low);
+    if (next == null) {
+      return -1;
+    }
     file.onlyGrew &= onlyGrew;
-    return Math.max(promised, written(file, inode, low).drainedSize());
+    return Math.max(promised, next.drainedSize());
   }
 
   /** The content of a file begins anew, in a data file of another node. */

@@ -499,6 +499,32 @@ class KeptContentTest {
     assertThat(readHere(open, 8)).isEqualTo("abcdefgh");
   }
 
+  @Test
+  void fileThatReachesTheSourceWhileItsNodeAsksToGoOn_keepsAllThatIsWritten() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    nodes.restartOwner();
+    nodes.link.beforeFinding = owner::drainAll;
+    nodes.write(file, LARGE.length(), "more");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "more");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE + "more");
+  }
+
+  @Test
+  void emptyFileThatIsOpenedToBeRead_isNotMadeHere() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.lose(file);
+    Opened again = open(A, OutputCalls.O_RDONLY);
+    assertThat(nodes.keptCount()).isZero();
+    assertThat(readHere(again, 10)).isEmpty();
+    nodes.write(file, 0, "text");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("text");
+  }
+
   /** Another thread may have looked the file up before one gave it to the owner. */
   @Test
   void fileThatTheOwnerHas_isChangedAndReadThere() throws Exception {

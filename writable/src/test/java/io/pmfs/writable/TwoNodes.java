@@ -51,6 +51,9 @@ final class TwoNodes implements AutoCloseable {
     /** Happens once, after the owner has decided to read from the node. */
     @Nullable Happening beforeAnswer;
 
+    /** Happens once, while the owner finds out that the node has a data file. */
+    @Nullable Happening beforeFinding;
+
     byte[] onItsWay = {};
     final List<String> asked = new ArrayList<>();
     final List<String> askedOfNode = new ArrayList<>();
@@ -131,7 +134,17 @@ final class TwoNodes implements AutoCloseable {
   /** The owner's requests are answered by this server from now on. */
   void serve(OwnerServer server) {
     link.server = server;
-    owner.mount().use(new RemoteNodes(link::askNode, 100));
+    RemoteNodes nodes = new RemoteNodes(link::askNode, 100);
+    owner.mount().use((node, name) -> nodes.on(node, seen(name)));
+  }
+
+  private String seen(String name) throws FsException {
+    Happening happening = link.beforeFinding;
+    link.beforeFinding = null;
+    if (happening != null) {
+      happening.happen();
+    }
+    return name;
   }
 
   /** The owner's process dies and another one takes over. */
@@ -174,6 +187,11 @@ final class TwoNodes implements AutoCloseable {
   /** The node's disk is exchanged while its mount goes on. */
   void loseFiles() throws FsException {
     files.remove(files.idle());
+  }
+
+  /** The node does not have a file that the owner has told it to make. */
+  void lose(Opened file) throws FsException {
+    files.remove(List.of(new NodeData.Id(file.node().inode(), file.generation())));
   }
 
   /** The node's files lose their ends. */

@@ -51,8 +51,12 @@ final class KeptContent {
     return files.bytes();
   }
 
-  /** The owner has opened a file. */
-  void opened(Opened opened) throws FsException {
+  /**
+   * The owner has opened a file.
+   *
+   * @param begins whether its content begins now, so that this node may have to make its file
+   */
+  void opened(Opened opened, boolean begins) throws FsException {
     if (opened.generation() == 0) {
       return;
     }
@@ -60,7 +64,7 @@ final class KeptContent {
     KeptFile file = files.find(inode, opened.generation());
     if (file != null) {
       use(opened.handle(), file);
-    } else if (opened.node().attributes().size() == 0) {
+    } else if (begins && opened.node().attributes().size() == 0) {
       handles.put(opened.handle(), files.make(inode, opened.generation()));
     }
   }

@@ -144,11 +144,12 @@ public final class RemoteFileSystem implements InvocationHandler {
         return null;
       }
       case "create" -> {
-        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments));
+        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments), true);
       }
       case "open" -> {
         boolean empties = ((int) arguments[1] & OutputCalls.O_TRUNC) != 0;
-        return opened(ask(empties && !kept.hasRoom() ? "open" : "openHere", arguments));
+        String name = empties && !kept.hasRoom() ? "open" : "openHere";
+        return opened(ask(name, arguments), empties);
       }
       case "flush" -> {
         return kept.isUntouched((long) arguments[1]) ? null : ask(method, arguments);
@@ -254,10 +255,10 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   // ---- content that this node keeps
 
-  private Opened opened(@Nullable Object answer) throws FsException {
+  private Opened opened(@Nullable Object answer, boolean begins) throws FsException {
     Opened opened = (Opened) Objects.requireNonNull(answer);
     try {
-      kept.opened(opened);
+      kept.opened(opened, begins);
       return opened;
     } catch (FsException e) {
       tellLater(new Closing(opened.node().inode(), opened.handle()));
