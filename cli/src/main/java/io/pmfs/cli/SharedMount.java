@@ -37,6 +37,9 @@ final class SharedMount {
   /** A successor of a daemon that died starts within seconds. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
+  /** A longer wait is worth a line. */
+  private static final Duration UNTOLD = Duration.ofSeconds(2);
+
   private static final long POLL_MS = 100;
   private static final int HTTP_OK = 200;
 
@@ -72,7 +75,8 @@ final class SharedMount {
     if (!canBind() || settings.outputs() != null) {
       return false;
     }
-    long end = System.nanoTime() + PATIENCE.toNanos();
+    long begin = System.nanoTime();
+    boolean isTold = false;
     while (true) {
       Registry.Entry silent = null;
       boolean isGone = false;
@@ -92,7 +96,14 @@ final class SharedMount {
       if (silent == null && !isGone) {
         return false;
       }
-      if (silent != null && System.nanoTime() - end > 0) {
+      long waited = System.nanoTime() - begin;
+      if (silent != null && !isTold && waited > UNTOLD.toNanos()) {
+        isTold = true;
+        invocation.warn(
+            "%s: waiting for its daemon (pid %d), which does not answer, %d s at most"
+                .formatted(silent.source(), silent.pid(), PATIENCE.toSeconds()));
+      }
+      if (silent != null && waited > PATIENCE.toNanos()) {
         throw new MountFailure(
             ExitStatus.FAILED,
             "%s: its daemon (pid %d) does not answer; see %s"

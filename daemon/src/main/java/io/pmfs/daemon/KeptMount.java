@@ -97,7 +97,7 @@ public final class KeptMount {
         aloneSince = nanoTime.getAsLong();
         log.info("no mount point is left; the daemon stays for another {} s", time.toSeconds());
       } else if (Duration.ZERO.equals(left())) {
-        log.info("nobody has mounted the dataset again: stopping");
+        log.info("no mount has joined within {} s: the daemon ends", time.toSeconds());
         end(device);
       }
     } catch (MountFailure e) {
