@@ -168,7 +168,8 @@ class Orders(unittest.TestCase):
                 if content is None:
                     continue
                 value = h.value_of(content)
-                if value in h.timeline[path][1]:
+                is_part_of_append = k in h.appends and len(content) >= before[1] and h.contents[after[2]].startswith(content)
+                if value in h.timeline[path][1] or is_part_of_append:
                     continue
                 made += 1
                 for rule in rules:
@@ -222,6 +223,22 @@ class Orders(unittest.TestCase):
     def test_a_name_that_was_never_made_is_seen(self):
         h = history(0)
         self.assertIsNotNone(judged(h, [{**h.state(50), "n7.pmfs-conflict-host-1": h.value_of(b"x")}], LOOSE))
+
+    def test_an_append_may_be_there_in_part_but_not_torn_elsewhere(self):
+        made = 0
+        for seed in SEEDS:
+            h = history(seed)
+            for k, path, before, after in file_changes(h):
+                if k not in h.appends or path in h.linked or path in h.growing or before[0] != "file" or not 0 < before[1] < after[1] - 1:
+                    continue
+                made += 1
+                whole, least = h.contents[after[2]], before[1]
+                part = h.value_of(whole[:(least + len(whole)) // 2])
+                self.assertIsNone(judged(h, [{**h.state(k - 1), path: part}, h.state(k)], EXACT))
+                for wrong in (whole[:least] + bytes(len(whole) - least), whole[:least] + whole[least + 1:], whole[:least - 1]):
+                    if h.value_of(wrong) not in h.timeline[path][1]:
+                        self.assertIsNotNone(judged(h, [h.state(k - 1), {**h.state(k - 1), path: h.value_of(wrong)}], EXACT))
+        self.assertGreater(made, 3)
 
     def test_a_file_that_grows_may_show_any_prefix_but_no_zeros(self):
         made = 0
