@@ -254,6 +254,27 @@ final class WritableNodesIT {
       named = "pmfs.cluster",
       matches = "all",
       disabledReason = ClusterBed.LONG)
+  void content_thatOnlyTheSourceHas_isReadThereByEachNode() {
+    mountBoth();
+    writeLarge(other(), "large");
+    String sum = sum(owner(), "large"); // So the other node's kernel has no pages of it.
+    drain(owner());
+    Await.until("removed", SOON, () -> kept(other()).isEmpty());
+    long before = receivedBytes(other());
+    assertThat(sum(other(), "large")).isEqualTo(sum);
+    assertThat(receivedBytes(other()) - before).isLessThan(4L << 20);
+  }
+
+  private static long receivedBytes(Node node) {
+    String count = "/:/ { sub(/.*:/, \"\"); sum += $1 } END { print sum }";
+    return Long.parseLong(node.run("awk", count, "/proc/net/dev").expect(0).out().strip());
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void content_ofANodeThatIsAway_waitsForIt() {
     mountBoth("--drain-rate", "1M");
     writeLarge(other(), "large");

@@ -3,8 +3,10 @@ package io.pmfs.writable;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.AtSource;
 import java.nio.ByteBuffer;
 import java.time.Instant;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -187,6 +189,21 @@ final class Descriptors {
       throw e.errno() == Errno.ENOENT
           ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
           : e;
+    }
+  }
+
+  /** Where a file is whose content only the source has; null for other files. */
+  @Nullable AtSource atSource(Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    boolean isThere = inode.generation() == 0 && !inode.is(Inode.WRITING) && inode.hasHome();
+    if (!isThere || seen == null || !inode.isRegular()) {
+      return null;
+    }
+    try {
+      return new AtSource(tree.relativePath(inode.homeParent()), inode.homeName(), seen.inode());
+    } catch (FsException e) {
+      log.debug("inode {} is read by way of this node: {}", inode.number(), e.getMessage());
+      return null;
     }
   }
 

@@ -252,7 +252,13 @@ final class OpenFiles {
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
     keep(inode.number(), handle, caller.node());
     checkKnown(inode.number(), handle);
-    return new Opened(node, handle, isOnlyWritten, place < 0 ? 0 : generation(inode, place));
+    boolean isElsewhere = caller.node() != 0 && (flags & ACCESS_MODE) == OutputCalls.O_RDONLY;
+    return new Opened(
+        node,
+        handle,
+        isOnlyWritten,
+        place < 0 ? 0 : generation(inode, place),
+        isElsewhere ? descriptors.atSource(inode) : null);
   }
 
   /** The generation of the content, if a place has it; else 0. */

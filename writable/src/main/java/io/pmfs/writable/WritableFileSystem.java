@@ -135,13 +135,24 @@ public interface WritableFileSystem extends AutoCloseable {
    *     next process of the mount
    * @param isOnlyWritten whether the call made the file, and the handle cannot read
    * @param generation of the content, if the node that asked keeps it ({@link NodeData}); else 0
+   * @param source where another node than the owner can read the content; null if only the owner
+   *     can
    */
-  record Opened(Node node, long handle, boolean isOnlyWritten, long generation) {
+  record Opened(
+      Node node, long handle, boolean isOnlyWritten, long generation, @Nullable AtSource source) {
     /** With content that the asking node does not keep. */
     public Opened(Node node, long handle, boolean isOnlyWritten) {
-      this(node, handle, isOnlyWritten, 0);
+      this(node, handle, isOnlyWritten, 0, null);
     }
   }
+
+  /**
+   * A file at the source.
+   *
+   * @param directory its path below the source; empty for the source itself
+   * @param inode its number at the source
+   */
+  record AtSource(FileName directory, FileName name, long inode) {}
 
   /** Opens a regular file, and empties it if the flags have O_TRUNC. */
   Opened open(long inode, int flags, Caller caller) throws FsException;

@@ -51,6 +51,9 @@ final class TwoNodes implements AutoCloseable {
     /** Happens once, after the owner has decided to read from the node. */
     @Nullable Happening beforeAnswer;
 
+    /** Happens once, while the answer to an open is on its way. */
+    @Nullable Happening beforeOpened;
+
     /** Happens once, while the owner finds out that the node has a data file. */
     @Nullable Happening beforeFinding;
 
@@ -68,6 +71,11 @@ final class TwoNodes implements AutoCloseable {
       }
       asked.add(name);
       byte[] answer = server().answer(name, body.clone());
+      if (name.equals("openHere")) {
+        Happening happening = beforeOpened;
+        beforeOpened = null;
+        happen(happening);
+      }
       if (lostAnswers > 0) {
         lostAnswers--;
         throw new IOException("the answer was lost");
@@ -79,17 +87,23 @@ final class TwoNodes implements AutoCloseable {
       if (isCut || !member.equals(MEMBER)) {
         throw new IOException("no route");
       }
-      Happening happening = beforeAnswer;
-      if (happening != null && name.equals("read")) {
+      if (name.equals("read")) {
+        Happening happening = beforeAnswer;
         beforeAnswer = null;
-        try {
-          happening.happen();
-        } catch (FsException e) {
-          throw new IOException(e);
-        }
+        happen(happening);
       }
       askedOfNode.add(name);
       return Objects.requireNonNull(node).answer(name, body.clone());
+    }
+
+    private static void happen(@Nullable Happening happening) throws IOException {
+      try {
+        if (happening != null) {
+          happening.happen();
+        }
+      } catch (FsException e) {
+        throw new IOException(e);
+      }
     }
 
     @Override
@@ -202,6 +216,11 @@ final class TwoNodes implements AutoCloseable {
   /** How many files the node keeps. */
   int keptCount() {
     return files.count();
+  }
+
+  /** How many descriptors the node has open. */
+  int openCount() {
+    return calls.openCount();
   }
 
   /** How often the node made files survive a power cut. */

@@ -61,6 +61,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   private final Owner owner;
   private final Remembered remembered;
   private final KeptContent kept;
+  private final SourceReads sourceReads;
   private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking;
   private volatile boolean closed;
@@ -88,6 +89,7 @@ public final class RemoteFileSystem implements InvocationHandler {
     this.remembered = new Remembered(self.calls(), self.source());
     this.owner = new Owner(link, self, patienceMillis);
     this.kept = new KeptContent(self.files(), owner);
+    this.sourceReads = new SourceReads(self.calls(), self.source());
     this.looking = DaemonThread.of("pmfs-owner", this::look);
   }
 
@@ -124,8 +126,10 @@ public final class RemoteFileSystem implements InvocationHandler {
     try {
       Object result = perform(proxy, method, arguments);
       remembered.saw(method.getName(), arguments, result);
+      sourceReads.saw(method.getName(), arguments, result);
       return result;
     } catch (FsException e) {
+      sourceReads.saw(method.getName(), arguments, null);
       if (e.errno() != Errno.EIO || !owner.isLost()) {
         throw e;
       }
@@ -137,19 +141,17 @@ public final class RemoteFileSystem implements InvocationHandler {
       throws FsException, InterruptedException {
     switch (method.getName()) {
       case "read" -> {
-        int size = (int) arguments[3];
-        if (!kept.read((long) arguments[1], (long) arguments[2], size, (ReadSink) arguments[4])) {
-          read(method, arguments);
-        }
+        read(method, arguments);
         return null;
       }
       case "create" -> {
-        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments), true);
+        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments), true, -1);
       }
       case "open" -> {
         boolean empties = ((int) arguments[1] & OutputCalls.O_TRUNC) != 0;
         String name = empties && !kept.hasRoom() ? "open" : "openHere";
-        return opened(ask(name, arguments), empties);
+        long changes = sourceReads.changesOf((long) arguments[0]);
+        return opened(ask(name, arguments), empties, changes);
       }
       case "flush" -> {
         return kept.isUntouched((long) arguments[1]) ? null : ask(method, arguments);
@@ -177,6 +179,7 @@ public final class RemoteFileSystem implements InvocationHandler {
       }
       case "release" -> {
         kept.release((long) arguments[1]);
+        sourceReads.release((long) arguments[1]);
         tellLater(new Closing((long) arguments[0], (long) arguments[1]));
         return null;
       }
@@ -206,6 +209,7 @@ public final class RemoteFileSystem implements InvocationHandler {
         owner.close();
         looking.interrupt();
         kept.close();
+        sourceReads.close();
         return null;
       }
       case "toString" -> {
@@ -255,10 +259,11 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   // ---- content that this node keeps
 
-  private Opened opened(@Nullable Object answer, boolean begins) throws FsException {
+  private Opened opened(@Nullable Object answer, boolean begins, long changes) throws FsException {
     Opened opened = (Opened) Objects.requireNonNull(answer);
     try {
       kept.opened(opened, begins);
+      sourceReads.opened(opened, changes);
       return opened;
     } catch (FsException e) {
       tellLater(new Closing(opened.node().inode(), opened.handle()));
@@ -299,8 +304,13 @@ public final class RemoteFileSystem implements InvocationHandler {
   // ---- operations with consumers
 
   private void read(Method method, Object[] arguments) throws FsException {
-    byte[] bytes = (byte[]) Objects.requireNonNull(ask(method, arguments));
-    pass(bytes, (ReadSink) arguments[arguments.length - 1]);
+    long handle = (long) arguments[1];
+    long offset = (long) arguments[2];
+    int size = (int) arguments[3];
+    ReadSink sink = (ReadSink) arguments[4];
+    if (!kept.read(handle, offset, size, sink) && !sourceReads.read(handle, offset, size, sink)) {
+      pass((byte[]) Objects.requireNonNull(ask(method, arguments)), sink);
+    }
   }
 
   private static void pass(byte[] bytes, ReadSink sink) throws FsException {

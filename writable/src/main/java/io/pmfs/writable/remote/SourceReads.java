@@ -1,0 +1,293 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.AtSource;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Content that only the source has: this node reads it there, not by way of the owner. A file is
+ * read so from an open that the owner has answered until an answer of the owner shows another
+ * version, or a program of this node changes it. Safe for use by many threads.
+ */
+final class SourceReads {
+  private static final Logger log = LoggerFactory.getLogger(SourceReads.class);
+  private static final int COUNTERS = 256;
+  private static final FileName NO_NAME = FileName.of("");
+
+  private final OutputCalls calls;
+  private final Path source;
+
+  /** By inode; changed only while this object is locked. */
+  private final Map<Long, SourceFile> files = new ConcurrentHashMap<>();
+
+  private final Map<Long, SourceFile> handles = new ConcurrentHashMap<>();
+
+  /** How often this node's programs changed files, by some of their inodes' bits. */
+  private final AtomicLongArray changes = new AtomicLongArray(COUNTERS);
+
+  SourceReads(OutputCalls calls, Path source) {
+    this.calls = calls;
+    this.source = source;
+  }
+
+  /** A version of a file, opened by its first reader. */
+  private final class SourceFile {
+    final long inode;
+    final AtSource place;
+    final SourceVersion version;
+    private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+    private int file = -1; // GUARDED_BY(lock)
+
+    /** How many handles read it. Changed only while the outer object is locked. */
+    int users;
+
+    private volatile boolean isOver;
+
+    SourceFile(long inode, AtSource place, SourceVersion version) {
+      this.inode = inode;
+      this.place = place;
+      this.version = version;
+    }
+
+    boolean is(AtSource other, SourceVersion otherVersion) {
+      return place.inode() == other.inode() && version.equals(otherVersion);
+    }
+
+    /** It is not read any more, and closed once those who read it now have ended. */
+    void end() {
+      isOver = true;
+      closeUnread();
+    }
+
+    private void closeUnread() {
+      if (isOver && lock.writeLock().tryLock()) {
+        try {
+          if (file >= 0) {
+            calls.close(file);
+            file = -1;
+          }
+        } finally {
+          lock.writeLock().unlock();
+        }
+      }
+    }
+
+    /** Returns false if the owner has to be asked. */
+    boolean read(long offset, int size, ReadSink sink) throws FsException {
+      lock.readLock().lock();
+      try {
+        return !isOver && (file >= 0 || opens()) && readOpen(offset, size, sink);
+      } finally {
+        lock.readLock().unlock();
+        closeUnread();
+      }
+    }
+
+    /** Opens the file, by the first of its readers. */
+    private boolean opens() {
+      lock.readLock().unlock();
+      lock.writeLock().lock();
+      try {
+        if (file < 0 && !isOver) {
+          file = open();
+        }
+        return file >= 0;
+      } catch (FsException e) {
+        log.debug("inode {} is read by way of the owner: {}", inode, e.getMessage());
+        isOver = true;
+        return false;
+      } finally {
+        lock.readLock().lock();
+        lock.writeLock().unlock();
+      }
+    }
+
+    private int open() throws FsException {
+      int root = calls.openRoot(source);
+      int directory = root;
+      try {
+        if (place.directory().size() > 0) {
+          directory = calls.openDirectory(root, place.directory());
+        }
+        int opened = calls.open(directory, place.name(), OutputCalls.O_RDONLY, 0);
+        Attributes there = calls.status(opened, NO_NAME).attributes();
+        boolean isSame =
+            calls.status(opened, NO_NAME).inode() == place.inode()
+                && there.type() == FileType.REGULAR
+                && there.version().equals(version);
+        if (!isSame) {
+          calls.close(opened);
+          throw new FsException(Errno.ESTALE, place.name() + " is another version here");
+        }
+        return opened;
+      } finally {
+        if (directory != root) {
+          calls.close(directory);
+        }
+        calls.close(root);
+      }
+    }
+
+    private boolean readOpen(long offset, int size, ReadSink sink) throws FsException {
+      int wanted = (int) Math.min(size, Math.max(0, version.size() - offset));
+      ByteBuffer buffer = sink.buffer(wanted);
+      buffer.position(0).limit(wanted);
+      int count;
+      try {
+        count = wanted == 0 ? 0 : calls.read(file, buffer, offset);
+      } catch (FsException e) {
+        log.debug("inode {} is read by way of the owner: {}", inode, e.getMessage());
+        count = -1;
+      }
+      if (count < wanted) {
+        isOver = true; // Another program has shortened it.
+        return false;
+      }
+      buffer.position(0).limit(count);
+      sink.expect(count);
+      if (count > 0) {
+        try {
+          sink.accept(new ReadResult.Bytes(buffer));
+        } catch (IOException e) {
+          throw new FsException(Errno.EIO, "answering a read", e);
+        }
+      }
+      return true;
+    }
+  }
+
+  /** What {@link #opened} is to be given after the owner was asked. */
+  long changesOf(long inode) {
+    return changes.get(counter(inode));
+  }
+
+  private static int counter(long inode) {
+    return (int) (inode & (COUNTERS - 1));
+  }
+
+  /**
+   * The owner has opened a file.
+   *
+   * @param before what {@link #changesOf} said before the owner was asked: what it answered may be
+   *     older than a change by this node
+   */
+  void opened(Opened opened, long before) {
+    long inode = opened.node().inode();
+    AtSource place = opened.source();
+    SourceVersion version = opened.node().attributes().version();
+    SourceFile former;
+    synchronized (this) {
+      former = files.get(inode);
+      if (former != null && place != null && former.is(place, version) && !former.isOver) {
+        former.users++;
+        handles.put(opened.handle(), former);
+        return;
+      }
+      files.remove(inode);
+      if (place != null && changesOf(inode) == before) {
+        SourceFile file = new SourceFile(inode, place, version);
+        file.users = 1;
+        files.put(inode, file);
+        handles.put(opened.handle(), file);
+      }
+    }
+    if (former != null) {
+      former.end();
+    }
+  }
+
+  void release(long handle) {
+    SourceFile file = handles.remove(handle);
+    if (file == null) {
+      return;
+    }
+    synchronized (this) {
+      file.users--;
+      if (file.users > 0) {
+        return;
+      }
+      files.remove(file.inode, file);
+    }
+    file.end();
+  }
+
+  /** Reads from the source; returns false if the owner has to be asked. */
+  boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
+    SourceFile file = handles.get(handle);
+    return file != null && file.read(offset, size, sink);
+  }
+
+  /** An operation was made, or failed after it may have been made: then without a result. */
+  void saw(String method, Object[] arguments, @Nullable Object result) {
+    switch (method) {
+      case "write", "allocate" -> changed((long) arguments[0]);
+      case "copyRange" -> changed((long) arguments[3]);
+      case "setAttributes" -> {
+        if (((NewAttributes) arguments[1]).size() != null) {
+          changed((long) arguments[0]);
+        }
+      }
+      case "open" -> {
+        if (((int) arguments[1] & OutputCalls.O_TRUNC) != 0) {
+          changed((long) arguments[0]);
+        }
+      }
+      case "create" -> {
+        if (result != null && ((int) arguments[3] & OutputCalls.O_TRUNC) != 0) {
+          changed(((Opened) result).node().inode());
+        }
+      }
+      default -> {}
+    }
+    if (result instanceof Node node) {
+      saw(node);
+    } else if (result instanceof Opened opened) {
+      saw(opened.node());
+    }
+  }
+
+  private void changed(long inode) {
+    changes.incrementAndGet(counter(inode));
+    end(files.get(inode));
+  }
+
+  private void saw(Node node) {
+    SourceFile file = files.get(node.inode());
+    if (file != null && !file.version.equals(node.attributes().version())) {
+      end(file);
+    }
+  }
+
+  private void end(@Nullable SourceFile file) {
+    if (file != null) {
+      synchronized (this) {
+        files.remove(file.inode, file);
+      }
+      file.end();
+    }
+  }
+
+  void close() {
+    files.values().forEach(this::end);
+  }
+}
