@@ -65,7 +65,7 @@ class PowerCutTest {
   void cut_afterAnyCall_makesNoConflict() throws Exception {
     int at = 0;
     while (cutAfter(at)) {
-      at++;
+      at += CrashTest.STEP;
       assertThat(at).isLessThan(MAX_CALLS);
     }
     assertThat(at).isGreaterThan(100);
@@ -94,7 +94,7 @@ class PowerCutTest {
   void cut_thatLosesData_leavesMountAndSourceTheSame() throws Exception {
     int at = 0;
     while (loseDataAfter(at)) {
-      at++;
+      at += CrashTest.STEP;
       assertThat(at).isLessThan(MAX_CALLS);
     }
   }
