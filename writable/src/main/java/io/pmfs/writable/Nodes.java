@@ -189,6 +189,8 @@ final class Nodes {
       if (!next.equals(known)) {
         update.put(next);
         dropStale(update, known, next);
+      }
+      if (!update.isEmpty()) { // A further name of a file changes nothing else.
         update.commit();
       }
       tree.markChecked(number);

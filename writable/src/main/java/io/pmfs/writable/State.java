@@ -445,6 +445,10 @@ final class State implements AutoCloseable {
       afterwards.add(then);
     }
 
+    boolean isEmpty() {
+      return changes.isEmpty() && changedInodes.isEmpty();
+    }
+
     void commit() throws FsException {
       Long request = unique;
       boolean isFull = request != null && recorded.size() >= KEPT_RESULTS;

@@ -98,6 +98,33 @@ class RewriteTest {
   }
 
   @Test
+  void thirdName_isKnownToo() throws Exception {
+    link("b");
+    link("c");
+    link("d");
+    for (String name : List.of("a", "b", "c", "d")) {
+      driver.node(name);
+    }
+    driver.unlink("c");
+    driver.rename("d", "e", 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", OLD, "b", OLD, "e", OLD));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void nameThatIsFoundAfterALink_isRemoved() throws Exception {
+    link("b");
+    driver.link("a", "linked");
+    driver.drainAll();
+    driver.unlink("b");
+    assertThat(driver.tree()).isEqualTo(Map.of("a", OLD, "linked", OLD));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", OLD, "linked", OLD));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
   void nameThatAnotherProgramReplaced_staysAsItIs() throws Exception {
     link("b");
     driver.node("a");
