@@ -37,10 +37,11 @@ public final class DirectMemory {
   static final int SCRATCH_BYTES = 32 * MIB;
 
   /**
-   * Memory that threads keep outside the pools: 1 MiB for answers in each of 64 workers, and the
-   * JDK's buffers of threads that write files.
+   * Memory that threads keep outside the pools: 1 MiB for answers in each of 64 workers; 9 MiB for
+   * the workers of each of 7 further sessions of a user's daemon; and the JDK's buffers of threads
+   * that write files.
    */
-  static final int THREADS_BYTES = 80 * MIB;
+  static final int THREADS_BYTES = 144 * MIB;
 
   /**
    * Content for and from other nodes of a cluster, in buffers of its connections: 64 MiB for

@@ -7,12 +7,14 @@ import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.mounting.Mounting;
 import io.pmfs.fuse.mounting.SessionMount;
 import io.pmfs.fuse.mounting.SharedSession;
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -49,7 +51,8 @@ public final class KernelBridge implements Bridge {
   private final Mounting mounting;
   private final @Nullable String noPassthrough;
   private final CountDownLatch ended = new CountDownLatch(1);
-  private final RequestLatencies latencies = new RequestLatencies();
+  private final RequestLatencies latencies;
+  private final AnswerBuffers buffers;
   private volatile @Nullable BackingFiles backing;
   private volatile @Nullable RequestListener listener;
   private final long kernelFlags;
@@ -75,7 +78,16 @@ public final class KernelBridge implements Bridge {
       int workerCount,
       @Nullable SharedSession session,
       long kernelFlags) {
-    this(fileSystem, null, options, readMode, workerCount, session, kernelFlags);
+    this(
+        fileSystem,
+        null,
+        options,
+        readMode,
+        workerCount,
+        session,
+        kernelFlags,
+        new RequestLatencies(),
+        new AnswerBuffers(options.maxReadBytes()));
   }
 
   /** A bridge to a file system that can be changed. Each worker has 2 MiB of direct memory. */
@@ -86,7 +98,15 @@ public final class KernelBridge implements Bridge {
       @Nullable SharedSession session,
       long kernelFlags) {
     return new KernelBridge(
-        null, outputs, options, ReadMode.PAGE_CACHE, workerCount, session, kernelFlags);
+        null,
+        outputs,
+        options,
+        ReadMode.PAGE_CACHE,
+        workerCount,
+        session,
+        kernelFlags,
+        new RequestLatencies(),
+        new AnswerBuffers(options.maxReadBytes()));
   }
 
   private KernelBridge(
@@ -96,7 +116,9 @@ public final class KernelBridge implements Bridge {
       ReadMode readMode,
       int workerCount,
       @Nullable SharedSession session,
-      long kernelFlags) {
+      long kernelFlags,
+      RequestLatencies latencies,
+      AnswerBuffers buffers) {
     this.fileSystem = fileSystem;
     this.outputs = outputs;
     this.options = options;
@@ -104,6 +126,8 @@ public final class KernelBridge implements Bridge {
     this.workerCount = workerCount;
     this.session = session;
     this.kernelFlags = kernelFlags;
+    this.latencies = latencies;
+    this.buffers = buffers;
     this.own = new SessionMount(options.mountpoint(), session == null ? null : session.device());
     this.mounting = Mounting.of(options, session, own);
     this.noPassthrough = mounting.noPassthrough();
@@ -112,6 +136,36 @@ public final class KernelBridge implements Bridge {
           "no passthrough: {}; files are read through the daemon and the page cache",
           noPassthrough);
     }
+  }
+
+  /**
+   * Whether {@link #further} works. Root binds the session that is there. A session that the kernel
+   * reads by itself would need backing files of its own; users have none.
+   */
+  boolean canServeFurther() {
+    return fileSystem != null && session == null && LIBC.geteuid() != 0;
+  }
+
+  /**
+   * The same file system at another mount point, not mounted yet: a session of its own, which
+   * counts into the same figures.
+   *
+   * @param memory of its workers, which limits its reads
+   */
+  KernelBridge further(Path mountpoint, AnswerBuffers memory) {
+    KernelBridge further =
+        new KernelBridge(
+            fileSystem,
+            null,
+            options.at(mountpoint, memory.maxBytes()),
+            ReadMode.PAGE_CACHE,
+            workerCount,
+            null,
+            kernelFlags,
+            latencies,
+            memory);
+    further.listener = listener;
+    return further;
   }
 
   @Override
@@ -178,9 +232,15 @@ public final class KernelBridge implements Bridge {
     }
     KernelWorkers started =
         new KernelWorkers(
-            device, handler, workerCount, given != null, this::fail, () -> end(device));
+            device, handler, workerCount, buffers, given != null, this::fail, () -> end(device));
     workers = started;
-    started.start(resumed);
+    try {
+      started.start(resumed);
+    } catch (OutOfMemoryError e) {
+      abort();
+      end(device);
+      throw new MountException(Reason.FAILED, options.mountpoint() + ": " + e.getMessage(), e);
+    }
     if (resumed) {
       // Without a probe: a thread of this process that waits for this process's answer cannot be
       // killed (Heartbeat).
@@ -223,6 +283,13 @@ public final class KernelBridge implements Bridge {
     }
     if (session != null) {
       ended.countDown();
+    }
+  }
+
+  /** After a mount that failed: ends what watches over it, although this process goes on. */
+  void abandon() {
+    if (hasEnded()) {
+      mounting.ended();
     }
   }
 
@@ -287,9 +354,14 @@ public final class KernelBridge implements Bridge {
     return started == null ? 0 : started.answered();
   }
 
+  /** Once it has ended, its device number may be that of another mount at the same place. */
   @Override
   public boolean isAtMountpoint() {
-    return own.isAtMountpoint();
+    return !hasEnded() && own.isAtMountpoint();
+  }
+
+  boolean hasEnded() {
+    return ended.getCount() == 0;
   }
 
   @Override
@@ -310,7 +382,7 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public void unmount(boolean lazy) throws MountException {
-    if (ended.getCount() == 0) {
+    if (hasEnded()) {
       return;
     }
     log.info("unmounting {}{}", options.mountpoint(), lazy ? ", lazily" : "");

@@ -1,13 +1,14 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.function.BooleanSupplier;
 import jnr.ffi.Pointer;
 import org.slf4j.Logger;
@@ -31,6 +32,7 @@ final class KernelWorker implements Runnable {
   private final RequestGate gate;
   private final Runnable ended;
   private final Runnable failed;
+  private final AnswerBuffers buffers;
   private final ByteBuffer in;
   private final long inAddress;
   private final KernelRequest request;
@@ -49,15 +51,27 @@ final class KernelWorker implements Runnable {
       RequestGate gate,
       Runnable ended,
       Runnable failed) {
+    this(channel, handler, gate, ended, failed, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
+  }
+
+  /** The same with memory that it gives back when it ends. */
+  KernelWorker(
+      KernelChannel channel,
+      RequestHandler handler,
+      RequestGate gate,
+      Runnable ended,
+      Runnable failed,
+      AnswerBuffers buffers) {
     this.channel = channel;
     this.gate = gate;
     this.handler = handler;
-    this.in = ByteBuffer.allocateDirect(handler.requestBytes()).order(ByteOrder.nativeOrder());
+    this.buffers = buffers;
+    this.in = buffers.take(handler.requestBytes());
     this.inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
     this.request = new KernelRequest(in);
     this.ended = ended;
     this.failed = failed;
-    this.reply = new KernelReply(channel);
+    this.reply = new KernelReply(channel, buffers);
   }
 
   /** The request that this worker handles. */
@@ -67,9 +81,7 @@ final class KernelWorker implements Runnable {
 
   @Override
   public void run() {
-    try (reply) {
-      work(() -> true);
-    }
+    work(() -> true);
   }
 
   /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
@@ -78,6 +90,14 @@ final class KernelWorker implements Runnable {
   }
 
   private void work(BooleanSupplier goOn) {
+    try (reply) {
+      serveWhile(goOn);
+    } finally {
+      buffers.give(in);
+    }
+  }
+
+  private void serveWhile(BooleanSupplier goOn) {
     int failures = 0;
     try {
       while (goOn.getAsBoolean() && gate.listen()) {

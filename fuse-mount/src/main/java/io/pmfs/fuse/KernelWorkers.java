@@ -1,5 +1,6 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
@@ -41,6 +42,7 @@ final class KernelWorkers {
   private final int device;
   private final RequestHandler handler;
   private final int count;
+  private final AnswerBuffers buffers;
   private final boolean outlived;
   private final Runnable failed;
   private final Runnable ended;
@@ -54,6 +56,7 @@ final class KernelWorkers {
    * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
+   * @param buffers the workers' memory
    * @param outlived whether the session continues when this process ends
    * @param failed runs once, if the session continues but this process can no longer serve it
    * @param ended runs once, when the session has ended
@@ -62,12 +65,14 @@ final class KernelWorkers {
       int device,
       RequestHandler handler,
       int count,
+      AnswerBuffers buffers,
       boolean outlived,
       Runnable failed,
       Runnable ended) {
     this.device = device;
     this.handler = handler;
     this.count = count;
+    this.buffers = buffers;
     this.outlived = outlived;
     this.failed = failed;
     this.ended = ended;
@@ -173,7 +178,7 @@ final class KernelWorkers {
 
   private KernelWorker worker(KernelChannel channel) {
     KernelWorker worker =
-        new KernelWorker(channel, handler, gate, () -> hasEnded.set(true), this::fail);
+        new KernelWorker(channel, handler, gate, () -> hasEnded.set(true), this::fail, buffers);
     requests.add(worker.request());
     return worker;
   }

@@ -1,7 +1,6 @@
 package io.pmfs.fuse.mounting;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
-import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.system.DescriptorMessage;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Spawn;
@@ -169,7 +168,7 @@ final class Fusermount {
   private String mountOptions() {
     return options.access()
         + ",nosuid,nodev,default_permissions,max_read="
-        + KernelProtocol.MAX_READ_BYTES
+        + options.maxReadBytes()
         + (options.allowOther() ? ",allow_other" : "")
         + ",subtype=pmfs,fsname="
         + options.source().replace("\\", "\\\\").replace(",", "\\,");

@@ -1,5 +1,6 @@
 package io.pmfs.fuse.mounting;
 
+import io.pmfs.fuse.protocol.KernelProtocol;
 import java.nio.file.Path;
 import java.time.Duration;
 
@@ -13,12 +14,28 @@ import java.time.Duration;
  * @param isWritable whether files can be changed through the mount
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
+ * @param maxReadBytes the largest read that the kernel may request
  */
 public record MountSpec(
-    Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
+    Path mountpoint,
+    String source,
+    boolean allowOther,
+    boolean isWritable,
+    Duration timeout,
+    int maxReadBytes) {
+  public MountSpec(
+      Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
+    this(mountpoint, source, allowOther, isWritable, timeout, KernelProtocol.MAX_READ_BYTES);
+  }
+
   /** A mount that can only be read. */
   public MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {
     this(mountpoint, source, allowOther, false, timeout);
+  }
+
+  /** The same file system at another place, read in smaller pieces. */
+  public MountSpec at(Path other, int otherMaxReadBytes) {
+    return new MountSpec(other, source, allowOther, isWritable, timeout, otherMaxReadBytes);
   }
 
   /** The option of mount(8) for that. */

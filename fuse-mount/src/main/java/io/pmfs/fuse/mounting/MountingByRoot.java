@@ -1,7 +1,6 @@
 package io.pmfs.fuse.mounting;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
-import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
@@ -32,7 +31,7 @@ final class MountingByRoot implements Mounting {
         "fd="
             + device
             + ",rootmode=40000,user_id=0,group_id=0,default_permissions,max_read="
-            + KernelProtocol.MAX_READ_BYTES
+            + options.maxReadBytes()
             + (options.allowOther() ? ",allow_other" : "");
     int result =
         LIBC.mount(

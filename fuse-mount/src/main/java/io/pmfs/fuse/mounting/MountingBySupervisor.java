@@ -1,6 +1,5 @@
 package io.pmfs.fuse.mounting;
 
-import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.system.LibC;
 import java.time.Duration;
 
@@ -22,7 +21,7 @@ final class MountingBySupervisor implements Mounting {
       mounter.mount(
           options.source(),
           options.mountpoint(),
-          KernelProtocol.MAX_READ_BYTES,
+          options.maxReadBytes(),
           options.allowOther(),
           options.access());
       return device;

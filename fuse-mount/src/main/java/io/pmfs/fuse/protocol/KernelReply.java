@@ -27,6 +27,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   private static final int VECTOR_SIZE = 16;
 
   private final KernelChannel channel;
+  private final AnswerBuffers buffers;
   private final Pipe pipe = new Pipe();
   private ByteBuffer out;
   private final ByteBuffer vectors =
@@ -39,8 +40,14 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   private int expected;
   private int collected;
 
+  /** With buffers of its own. */
   public KernelReply(KernelChannel channel) {
+    this(channel, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
+  }
+
+  public KernelReply(KernelChannel channel, AnswerBuffers buffers) {
     this.channel = channel;
+    this.buffers = buffers;
     grow(FIRST_BODY_BYTES);
     this.vectorsAddress = Pointer.wrap(Posix.RUNTIME, vectors).address();
   }
@@ -50,7 +57,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
    * need.
    */
   private void grow(int bodySize) {
-    out = ByteBuffer.allocateDirect(BODY + bodySize).order(ByteOrder.nativeOrder());
+    out = buffers.take(BODY + bodySize);
     outAddress = Pointer.wrap(Posix.RUNTIME, out).address();
   }
 
@@ -91,14 +98,14 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** The worker's buffer with room for {@code size} bytes, at most {@link #bodyLimit}. */
   public ByteBuffer body(int size) {
     if (size > out.capacity() - BODY) {
-      grow(KernelProtocol.MAX_READ_BYTES);
+      grow(bodyLimit());
     }
     return out;
   }
 
   /** The most bytes that may follow the header. */
   public int bodyLimit() {
-    return KernelProtocol.MAX_READ_BYTES;
+    return buffers.maxBytes();
   }
 
   /** Answers with the first {@code bodySize} bytes of the body. */
@@ -242,8 +249,10 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     answered = true;
   }
 
+  /** Use no reply after that: its memory goes to other workers. */
   @Override
   public void close() {
     pipe.close();
+    buffers.give(out);
   }
 }

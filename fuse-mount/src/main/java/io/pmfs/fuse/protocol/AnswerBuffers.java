@@ -1,0 +1,44 @@
+package io.pmfs.fuse.protocol;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+
+/**
+ * Direct memory of the workers of one kind of session. Workers that have ended give their buffers
+ * back for later ones: sessions come and go, and the collector may not run for hours. Safe for use
+ * by many threads.
+ */
+public final class AnswerBuffers {
+  private final int maxBytes;
+  private final Deque<ByteBuffer> spare = new ArrayDeque<>(); // GUARDED_BY(this)
+
+  /** Buffers for answers with at most {@code maxBytes} after the header. */
+  public AnswerBuffers(int maxBytes) {
+    this.maxBytes = maxBytes;
+  }
+
+  /** The most bytes that may follow the header of an answer. */
+  public int maxBytes() {
+    return maxBytes;
+  }
+
+  /** A buffer of that capacity, which may contain anything. */
+  public synchronized ByteBuffer take(int size) {
+    for (Iterator<ByteBuffer> all = spare.iterator(); all.hasNext(); ) {
+      ByteBuffer buffer = all.next();
+      if (buffer.capacity() == size) {
+        all.remove();
+        return buffer.clear();
+      }
+    }
+    return ByteBuffer.allocateDirect(size).order(ByteOrder.nativeOrder());
+  }
+
+  /** Takes back a buffer, which its worker no longer uses. */
+  public synchronized void give(ByteBuffer buffer) {
+    spare.add(buffer);
+  }
+}
