@@ -154,9 +154,14 @@ public final class MountTable {
 
   /** The mount points that lead to the session with this device number; none if it is null. */
   public List<Path> placesOf(@Nullable String device) {
+    return device == null ? List.of() : placesOfAny(List.of(device));
+  }
+
+  /** The mount points that lead to one of these sessions. */
+  public List<Path> placesOfAny(List<String> devices) {
     return mounts.stream()
         .filter(mount -> mount.isPmfs() && mount.isSameAs(at(mount.mountpoint())))
-        .filter(mount -> mount.device().equals(device) && mount.isWhole())
+        .filter(mount -> devices.contains(mount.device()) && mount.isWhole())
         .map(Mount::mountpoint)
         .distinct()
         .toList();

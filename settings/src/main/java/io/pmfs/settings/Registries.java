@@ -253,14 +253,14 @@ public final class Registries {
     return detached;
   }
 
-  /** All running daemons, once for each of their mount points. */
+  /** All running daemons, once for each of their mount points, and for those where they began. */
   public List<Registry.Entry> mounted() throws MountFailure {
     List<Registry.Entry> mounted = new ArrayList<>(running());
     List<Registry.Entry> sessions = new ArrayList<>(mounted);
     sessions.addAll(detached());
     MountTable mounts = surroundings.mounts();
     for (Registry.Entry session : sessions) {
-      for (Path place : mounts.placesOf(session.device())) {
+      for (Path place : mounts.placesOfAny(session.devices())) {
         if (session.detached() || !place.toString().equals(session.mountpoint())) {
           mounted.add(session.named(place));
         }
@@ -314,7 +314,7 @@ public final class Registries {
     Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
     Set<String> sessions =
         Stream.concat(serving.stream(), detached().stream())
-            .map(entry -> String.valueOf(entry.device()))
+            .flatMap(entry -> entry.devices().stream())
             .collect(toSet());
     for (MountTable.Mount mount : surroundings.mounts().all()) {
       boolean isKnown = !mount.isPmfs() || sessions.contains(mount.device());
@@ -322,7 +322,7 @@ public final class Registries {
         Registry.Entry entry = await(mount.mountpoint());
         if (entry != null) {
           serving.add(entry);
-          sessions.add(String.valueOf(entry.device()));
+          sessions.addAll(entry.devices());
         } else if (isBeingReplaced(mount.mountpoint())) {
           missed.accept(absence(mount.mountpoint()));
         }

@@ -42,7 +42,8 @@ public final class Registry {
   /**
    * A running daemon.
    *
-   * @param device the device number of its mount, as in mountinfo; null if unknown
+   * @param device the device number of one of its mounts, as in mountinfo; null if unknown
+   * @param sessions the device numbers of all its mounts; null in the file of an older pmfs
    * @param detached whether its mount is no longer at the mount point, but has open files
    */
   public record Entry(
@@ -52,7 +53,19 @@ public final class Registry {
       String socket,
       String logFile,
       @Nullable String device,
-      boolean detached) {
+      boolean detached,
+      @Nullable List<String> sessions) {
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device,
+        boolean detached) {
+      this(mountpoint, source, pid, socket, logFile, device, detached, null);
+    }
+
     public Entry(
         String mountpoint,
         String source,
@@ -69,12 +82,27 @@ public final class Registry {
 
     /** The same with another control socket. */
     public Entry at(Path other, boolean isDetached) {
-      return new Entry(mountpoint, source, pid, other.toString(), logFile, device, isDetached);
+      return new Entry(
+          mountpoint, source, pid, other.toString(), logFile, device, isDetached, sessions);
     }
 
     /** The same, named by another of its mount points. */
     public Entry named(Path other) {
-      return new Entry(other.toString(), source, pid, socket, logFile, device, false);
+      return new Entry(other.toString(), source, pid, socket, logFile, device, false, sessions);
+    }
+
+    /** The same with other mounts. */
+    public Entry with(List<String> devices) {
+      return new Entry(
+          mountpoint, source, pid, socket, logFile, device, detached, List.copyOf(devices));
+    }
+
+    /** The device numbers of its mounts. */
+    public List<String> devices() {
+      if (sessions != null) {
+        return sessions;
+      }
+      return device == null ? List.of() : List.of(device);
     }
 
     /** The name of its files in the registry. */
@@ -84,7 +112,7 @@ public final class Registry {
 
     /** Whether this daemon may serve the given mount, which is at its mount point. */
     public boolean isOf(MountTable.Mount mount) {
-      return device == null || device.equals(mount.device());
+      return device == null || devices().contains(mount.device());
     }
   }
 
@@ -393,12 +421,12 @@ public final class Registry {
 
   /**
    * The daemon of the session with this device number, or one that died; null if there is none. A
-   * session may be mounted at several places, and only one of them names its files here.
+   * daemon may have several mount points, and only one of them names its files here.
    */
   public @Nullable Known ofDevice(String device) throws MountFailure {
     Known dead = null;
     for (Known one : known()) {
-      if (device.equals(one.entry().device())) {
+      if (one.entry().devices().contains(device)) {
         if (one.running()) {
           return one;
         }
@@ -427,7 +455,29 @@ public final class Registry {
     return holder != null && device.equals(holder.device()) ? holder : null;
   }
 
-  /** Removes the records of mounts that are gone, however they were unmounted. */
+  /**
+   * Removes the files of daemons that died with all their mounts; the locks stay. The successor of
+   * a detached daemon publishes its own.
+   */
+  private void sweepDead(MountTable mounts) throws MountFailure {
+    for (Path file : entryFiles()) {
+      Entry entry = load(file);
+      if (entry != null
+          && entry.device() != null
+          && mounts.placesOfAny(entry.devices()).isEmpty()
+          && !isRunning(nameIn(file))) {
+        Registration dead = register(nameIn(file), false);
+        if (dead != null) {
+          dead.close();
+        }
+      }
+    }
+  }
+
+  /**
+   * Removes the records of mounts that are gone, however they ended. Call it in a daemon only while
+   * that has no place here.
+   */
   public void sweepHolders(Surroundings surroundings) throws MountFailure {
     // The table is read after the list: a record is written after its mount was made.
     List<Path> files = files(HOLDER);
@@ -446,6 +496,7 @@ public final class Registry {
         }
       }
     }
+    sweepDead(mounts);
   }
 
   /** Where a session is mounted that is to stay without a mount point. */

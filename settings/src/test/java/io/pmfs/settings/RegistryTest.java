@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
@@ -108,6 +109,43 @@ final class RegistryTest {
       assertThat(next.socket()).isEqualTo(registry.socketOf(MOUNTPOINT));
       assertThat(left).doesNotExist();
     }
+  }
+
+  @Test
+  void ofDevice_ofAFurtherMount_isItsDaemon() throws Exception {
+    Registry registry = world.registry();
+    try (Registration registration = register(registry)) {
+      Registry.Entry first =
+          new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40");
+      registration.publish(first.with(List.of("0:41", "0:42")));
+
+      assertThat(Objects.requireNonNull(registry.ofDevice("0:42")).running()).isTrue();
+      assertThat(registry.ofDevice("0:40")).as("it has ended").isNull();
+      assertThat(first.devices()).as("of an older pmfs").containsExactly("0:40");
+    }
+  }
+
+  @Test
+  void sweepHolders_ofADaemonThatDied_removesItsFilesOnceItsMountsAreGone() throws Exception {
+    Registry registry = world.registry();
+    Registry.Entry entry =
+        new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40")
+            .with(List.of("0:40", "0:41"));
+    Registration killed = register(registry);
+    killed.publish(entry);
+    Path left = Path.of(killed.socket().toString().replace(".sock", ".json"));
+    byte[] text = Files.readAllBytes(left);
+    world.mountinfo("1 0 0:41 / /mnt/other rw - fuse.pmfs /s rw");
+    registry.sweepHolders(world.surroundings());
+    assertThat(left).as("of a daemon that runs").exists();
+    killed.close();
+    Files.write(left, text);
+
+    registry.sweepHolders(world.surroundings());
+    assertThat(left).as("still mounted").exists();
+    world.mountinfo("1 0 0:40 / / rw - ext4 /dev/sda rw");
+    registry.sweepHolders(world.surroundings());
+    assertThat(left).doesNotExist();
   }
 
   @Test
