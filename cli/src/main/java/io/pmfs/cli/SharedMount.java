@@ -1,6 +1,9 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.QueryStringEncoder;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.ExternalMount;
 import io.pmfs.daemon.ExternalUnmount;
@@ -19,6 +22,7 @@ import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierSpec;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -28,8 +32,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mount that joins the running daemon of its dataset: a bind mount of the session that the kernel
- * already has. The session ends with its last mount, whichever that is.
+ * A mount that joins the running daemon of its dataset. Root's is a bind mount of the session that
+ * the kernel already has; for other users the daemon mounts another session. The daemon ends with
+ * the last mount, whichever that is.
  */
 final class SharedMount {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
@@ -42,6 +47,9 @@ final class SharedMount {
 
   private static final long POLL_MS = 100;
   private static final int HTTP_OK = 200;
+  private static final int HTTP_NOT_FOUND = 404;
+  private static final int HTTP_NOT_IMPLEMENTED = 501;
+  private static final int HTTP_UNAVAILABLE = 503;
 
   /** Those that do not say how the daemon serves. */
   private static final Set<MountOption<?>> OF_ONE_MOUNT =
@@ -72,7 +80,7 @@ final class SharedMount {
    * @throws MountFailure if the daemon's mount shows something else than this one would
    */
   boolean join() throws MountFailure {
-    if (!canBind() || settings.outputs() != null) {
+    if (settings.outputs() != null) {
       return false;
     }
     long begin = System.nanoTime();
@@ -82,15 +90,19 @@ final class SharedMount {
       boolean isGone = false;
       for (Registry.Known known : sessions()) {
         Registry.Entry entry = known.entry();
-        SessionSettings served = known.running() ? ask(entry) : null;
+        SessionSettings served = known.running() ? settingsOf(entry) : null;
         if (served == null) {
           silent = entry;
         } else if (agrees(served, entry)) {
-          if (bind(entry)) {
-            sayWhatIsIgnored(served, entry);
-            return true;
+          switch (canBind() ? bind(entry) : ask(entry)) {
+            case JOINED -> {
+              sayWhatIsIgnored(served, entry);
+              return true;
+            }
+            case GONE -> isGone = true;
+            case SILENT -> silent = entry;
+            case IMPOSSIBLE -> {}
           }
-          isGone = true;
         }
       }
       if (silent == null && !isGone) {
@@ -104,13 +116,26 @@ final class SharedMount {
                 .formatted(silent.source(), silent.pid(), PATIENCE.toSeconds()));
       }
       if (silent != null && waited > PATIENCE.toNanos()) {
-        throw new MountFailure(
-            ExitStatus.FAILED,
-            "%s: its daemon (pid %d) does not answer; see %s"
-                .formatted(silent.source(), silent.pid(), silent.logFile()));
+        throw silence(silent);
       }
       pause();
     }
+  }
+
+  private enum Outcome {
+    JOINED,
+    /** The session was unmounted meanwhile. */
+    GONE,
+    SILENT,
+    /** This daemon shares with nobody. */
+    IMPOSSIBLE
+  }
+
+  private static MountFailure silence(Registry.Entry entry) {
+    return new MountFailure(
+        ExitStatus.FAILED,
+        "%s: its daemon (pid %d) does not answer; see %s"
+            .formatted(entry.source(), entry.pid(), entry.logFile()));
   }
 
   /** Only root can, or root's supervisor for a user. */
@@ -122,16 +147,17 @@ final class SharedMount {
 
   /**
    * The sessions of this source that are mounted. One that died counts, as it gets another daemon;
-   * one that ends with another job does not.
+   * one that ends with another job does not, nor one that would mount where nobody sees it.
    */
   private List<Registry.Known> sessions() throws MountFailure {
     MountTable mounts = invocation.surroundings().mounts();
     List<Registry.Known> sessions = new ArrayList<>();
     for (Registry.Known known : registry.known()) {
-      List<Path> places = mounts.placesOf(known.entry().device());
+      List<Path> places = mounts.placesOfAny(known.entry().devices());
       if (settings.source().path().toString().equals(known.entry().source())
           && !places.isEmpty()
           && !endsWithAnotherJob(known.entry())
+          && (canBind() || hasSameMounts(known.entry()))
           && (known.running() || isSupervised(places.get(0)))) {
         sessions.add(known);
       }
@@ -146,13 +172,24 @@ final class SharedMount {
     return job != null && !job.equals(SchedulerJob.own(surroundings));
   }
 
+  /** Whether its daemon is in the mount namespace of this process, as far as that is known. */
+  private boolean hasSameMounts(Registry.Entry entry) {
+    Path processes = invocation.surroundings().root().resolve("proc");
+    try {
+      return Files.readSymbolicLink(processes.resolve(entry.pid() + "/ns/mnt"))
+          .equals(Files.readSymbolicLink(processes.resolve("self/ns/mnt")));
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
   /** Without a supervisor the session died with its daemon. */
   private static boolean isSupervised(Path place) {
     return MountProbe.of(place) != MountProbe.STALE;
   }
 
   /** The settings of the daemon; null if it does not answer now. */
-  private static @Nullable SessionSettings ask(Registry.Entry entry) {
+  private static @Nullable SessionSettings settingsOf(Registry.Entry entry) {
     try {
       ControlClient.Answer answer =
           ControlClient.ask(
@@ -209,36 +246,77 @@ final class SharedMount {
     }
   }
 
-  /** False if the session was unmounted meanwhile. */
-  private boolean bind(Registry.Entry entry) throws MountFailure {
+  /** Has the daemon of a user without root mount another session. */
+  private Outcome ask(Registry.Entry entry) throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    List<Path> places = invocation.surroundings().mounts().placesOfAny(entry.devices());
+    Duration limit = settings.bridge().readyTimeout();
+    QueryStringEncoder query = new QueryStringEncoder("/mount", UTF_8);
+    query.addParam("mountpoint", mountpoint.toString());
+    query.addParam("timeout", limit.toMillis() + "ms");
+    ControlClient.Answer answer;
+    try {
+      answer =
+          ControlClient.ask(
+              Path.of(entry.socket()), HttpMethod.POST, query.toString(), limit.plus(ANSWER_LIMIT));
+    } catch (IOException e) {
+      return Outcome.SILENT;
+    }
+    return switch (answer.status()) {
+      case HTTP_OK -> {
+        MountTable.Mount made = invocation.surroundings().mounts().at(mountpoint);
+        if (made == null || !made.isPmfs()) {
+          throw new MountFailure(
+              ExitStatus.FAILED,
+              "%s: mounted by pid %d, but unmounted again, or in another mount namespace"
+                  .formatted(mountpoint, entry.pid()));
+        }
+        announce(
+            entry, places.isEmpty() ? Path.of(entry.mountpoint()) : places.get(0), made.device());
+        yield Outcome.JOINED;
+      }
+      case HTTP_NOT_FOUND, HTTP_NOT_IMPLEMENTED -> Outcome.IMPOSSIBLE;
+      case HTTP_UNAVAILABLE ->
+          throw new MountFailure(
+              ExitStatus.IN_USE,
+              "%s: its daemon (pid %d) has its copies and state: %s; use one of them, or choose another --tier and --state-dir"
+                  .formatted(entry.source(), entry.pid(), answer.error()));
+      default ->
+          throw new MountFailure(
+              ExitStatus.FAILED, MountFailure.naming(mountpoint, answer.error()));
+    };
+  }
+
+  private Outcome bind(Registry.Entry entry) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     List<Path> places = surroundings.mounts().placesOf(entry.device());
     if (places.isEmpty()) {
-      return false;
+      return Outcome.GONE;
     }
     Path mountpoint = settings.mountpoint();
     String problem = mount(places.get(0), entry);
     MountTable.Mount made = surroundings.mounts().at(mountpoint);
-    boolean isOurs = made != null && made.device().equals(entry.device());
-    if (!isOurs) {
+    if (made == null || !made.device().equals(entry.device())) {
       // The place was unmounted just before, so this shows the directory below it.
       if (problem.isEmpty() && made != null) {
         ExternalUnmount.run(made, true, surroundings);
       } else if (!surroundings.mounts().placesOf(entry.device()).isEmpty()) {
         throw new MountFailure(ExitStatus.FAILED, mountpoint + ": not mounted: " + problem);
       }
-      return false;
+      return Outcome.GONE;
     }
+    announce(entry, places.get(0), made.device());
+    return Outcome.JOINED;
+  }
+
+  private void announce(Registry.Entry entry, Path shared, String device) throws MountFailure {
+    Path mountpoint = settings.mountpoint();
     registry.hold(
         Holder.calling(
-            mountpoint,
-            String.valueOf(entry.device()),
-            invocation.clock().instant(),
-            surroundings));
+            mountpoint, device, invocation.clock().instant(), invocation.surroundings()));
     invocation.say(
         "%s mounted on %s (shares the daemon of %s; pid %d, log %s)"
-            .formatted(entry.source(), mountpoint, places.get(0), entry.pid(), entry.logFile()));
-    return true;
+            .formatted(entry.source(), mountpoint, shared, entry.pid(), entry.logFile()));
   }
 
   /** Binds a place of the session to the mount point; returns why that failed, or nothing. */

@@ -226,16 +226,16 @@ final class StatusCommand implements Callable<Integer> {
   /** Adds the mount points and their holders. */
   private StatusReport placed(StatusReport asked, Registry.Entry mount, Registries registries)
       throws MountFailure {
-    String device = mount.device();
-    if (device == null) {
+    if (mount.devices().isEmpty()) {
       return asked;
     }
-    List<Path> places = invocation.surroundings().mounts().placesOf(device);
+    MountTable mounts = invocation.surroundings().mounts();
+    List<Path> places = mounts.placesOfAny(mount.devices());
     boolean isKept = places.stream().allMatch(Registry::isKept);
     return asked.with(
         places.stream()
             .filter(place -> isKept || !Registry.isKept(place))
-            .map(place -> holder(place, registries.holder(place, device)))
+            .map(place -> holder(place, mounts, registries))
             .toList());
   }
 
@@ -243,16 +243,19 @@ final class StatusCommand implements Callable<Integer> {
   private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
       throws MountFailure {
     StatusReport report = placed(asked, mount, registries);
-    String device = mount.device();
-    if (report.detached() == null || device == null) {
+    if (report.detached() == null || mount.devices().isEmpty()) {
       return report;
     }
     return report.with(
         MountHolders.ofDetached(
-            device, invocation.surroundings().root(), ProcessHandle.current().pid()));
+            mount.devices().get(0),
+            invocation.surroundings().root(),
+            ProcessHandle.current().pid()));
   }
 
-  private static StatusReport.Holder holder(Path place, @Nullable Holder known) {
+  private static StatusReport.Holder holder(Path place, MountTable mounts, Registries registries) {
+    MountTable.Mount mount = mounts.at(place);
+    Holder known = mount == null ? null : registries.holder(place, mount.device());
     return known == null
         ? new StatusReport.Holder(place.toString(), null, null, null, null)
         : new StatusReport.Holder(

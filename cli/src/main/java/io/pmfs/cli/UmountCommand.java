@@ -121,7 +121,7 @@ final class UmountCommand implements Callable<Integer> {
       if (left != ExitStatus.DONE && !noDrain) {
         return left;
       }
-      List<Path> others = others(mountpoint);
+      List<Path> others = others(mountpoint, entry);
       // Purging ends the daemon, and with it the place that keeps it.
       if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
         askDaemon(mountpoint, entry, timeout);
@@ -189,15 +189,17 @@ final class UmountCommand implements Callable<Integer> {
   }
 
   private boolean isMountedElsewhere(Registry.Entry entry) throws MountFailure {
-    return !invocation.surroundings().mounts().placesOf(entry.device()).isEmpty();
+    return !invocation.surroundings().mounts().placesOfAny(entry.devices()).isEmpty();
   }
 
-  /** The other mount points of the target's session. */
-  private List<Path> others(Path mountpoint) throws MountFailure {
+  /** The other mount points of the target's daemon. */
+  private List<Path> others(Path mountpoint, Registry.Entry entry) throws MountFailure {
     MountTable.Mount wanted = target;
+    List<String> devices =
+        wanted == null || entry.isOf(wanted) ? entry.devices() : List.of(wanted.device());
     return wanted == null
         ? List.of()
-        : invocation.surroundings().mounts().placesOf(wanted.device()).stream()
+        : invocation.surroundings().mounts().placesOfAny(devices).stream()
             .filter(place -> !place.equals(mountpoint))
             .sorted(Comparator.comparing(Registry::isKept))
             .toList();
@@ -214,7 +216,7 @@ final class UmountCommand implements Callable<Integer> {
     }
     Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
     unmountExternally(mountpoint, false);
-    List<Path> left = others(mountpoint);
+    List<Path> left = others(mountpoint, entry);
     if (left.isEmpty()) {
       awaitEnd(mountpoint, entry, process, timeout);
     } else if (left.stream().allMatch(Registry::isKept)) {
@@ -356,9 +358,13 @@ final class UmountCommand implements Callable<Integer> {
     boolean gone =
         inThisProcess
             || await(
-                () -> !process.map(ProcessHandle::isAlive).orElse(false),
+                () -> !process.map(ProcessHandle::isAlive).orElse(false) || servesOthers(entry),
                 lazy ? LAZY_PATIENCE : timeout);
-    if (!gone && lazy) {
+    if (!inThisProcess && gone && servesOthers(entry)) {
+      invocation.say(
+          "%s unmounted; pid %d still serves open files of another mount point; see pmfs status"
+              .formatted(mountpoint, entry.pid()));
+    } else if (!gone && lazy) {
       invocation.say(
           "%s detached; pid %d ends when the last open file is closed; see pmfs status"
               .formatted(mountpoint, entry.pid()));
@@ -368,6 +374,23 @@ final class UmountCommand implements Callable<Integer> {
           "%s: unmounted, but pid %d has not ended after %s; see %s, or kill %d"
               .formatted(mountpoint, entry.pid(), timeoutText, entry.logFile(), entry.pid()));
     }
+  }
+
+  /** Whether the target's daemon has ended that session, and goes on with others. */
+  private boolean servesOthers(Registry.Entry entry) throws MountFailure {
+    MountTable.Mount ended = target;
+    for (Registry registry : Registries.open(invocation.surroundings()).all()) {
+      for (Registry.Known known : registry.known()) {
+        if (ended != null
+            && known.running()
+            && known.entry().pid() == entry.pid()
+            && !known.entry().isOf(ended)
+            && entry.isOf(ended)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   private void unmountWithoutDaemon(Path mountpoint, Duration timeout) throws MountFailure {

@@ -5,8 +5,11 @@ import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.SessionSettings;
+import java.nio.file.Path;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** The requests that the control socket makes to the daemon. Called by several threads. */
@@ -55,6 +58,14 @@ public interface ControlRequests {
 
   /** Whether the unmount that follows waits for the source of a writable mount. */
   default void waitForSource(boolean waits) {}
+
+  /**
+   * Mounts the dataset at a further mount point: {@link MountedDataset#join}. Returns the device
+   * number; null if unknown.
+   */
+  default @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    throw new MountFailure(ExitStatus.CANNOT, "this daemon serves no further mount point");
+  }
 
   /** Unmounts, and drops all copies if {@code purge}. A busy mount gives a busy failure. */
   void unmount(boolean lazy, boolean purge) throws MountFailure;

@@ -34,6 +34,7 @@ import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;
+import io.pmfs.settings.TimeSpan;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -54,8 +55,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Answers HTTP with JSON on a Unix-domain socket: {@code GET /status?all-nodes=true}, {@code GET
  * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
- * /requests}, {@code POST /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain}, and
- * {@link TaskResource}. One request for each connection.
+ * /requests}, {@code POST /mount?mountpoint=/mnt/x&timeout=30s}, {@code POST
+ * /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain}, and {@link TaskResource}.
+ * One request for each connection.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class ControlServer implements AutoCloseable {
@@ -255,6 +257,7 @@ public final class ControlServer implements AutoCloseable {
                   return ControlAnswer.ok(
                       Map.of("upgrading", true, "pid", ProcessHandle.current().pid()));
                 });
+        case "/mount" -> only(POST, method, () -> mount(query.parameters()));
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
         case "/drain" -> drain(method, query.parameters());
         case "/acknowledge" -> only(POST, method, this::acknowledge);
@@ -265,7 +268,7 @@ public final class ControlServer implements AutoCloseable {
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
                         + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
-                        + " /drain, /acknowledge, /umount or /upgrade");
+                        + " /drain, /acknowledge, /mount, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -281,9 +284,11 @@ public final class ControlServer implements AutoCloseable {
     if (e.isBusy()) {
       return HttpResponseStatus.CONFLICT;
     }
-    return e.exitStatus() == ExitStatus.CANNOT
-        ? HttpResponseStatus.NOT_IMPLEMENTED
-        : HttpResponseStatus.INTERNAL_SERVER_ERROR;
+    return switch (e.exitStatus()) {
+      case ExitStatus.CANNOT -> HttpResponseStatus.NOT_IMPLEMENTED;
+      case ExitStatus.IN_USE -> HttpResponseStatus.SERVICE_UNAVAILABLE;
+      default -> HttpResponseStatus.INTERNAL_SERVER_ERROR;
+    };
   }
 
   /** Makes an answer. */
@@ -354,6 +359,19 @@ public final class ControlServer implements AutoCloseable {
             "unknown parameter " + name + ": try " + String.join(" or ", known));
       }
     }
+  }
+
+  /** The socket is private to this user, and the daemon mounts only what this user may. */
+  private ControlAnswer mount(Map<String, List<String>> parameters) throws MountFailure {
+    check(parameters, "mountpoint", "timeout");
+    Path mountpoint = Path.of(parameter(parameters, "mountpoint"));
+    if (!mountpoint.isAbsolute() || !mountpoint.equals(mountpoint.normalize())) {
+      throw new IllegalArgumentException("mountpoint: give an absolute path without . and ..");
+    }
+    String device =
+        requests.join(mountpoint, TimeSpan.parsePositive(parameter(parameters, "timeout")));
+    return ControlAnswer.ok(
+        Map.of("device", String.valueOf(device), "pid", ProcessHandle.current().pid()));
   }
 
   private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {

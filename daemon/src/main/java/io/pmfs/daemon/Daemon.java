@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -62,6 +63,7 @@ public final class Daemon implements ControlRequests {
   private volatile boolean announced;
   private volatile boolean stopping;
   private volatile @Nullable Thread runner;
+  private volatile @Nullable Presence shown;
 
   /**
    * Opens the dataset without mounting it.
@@ -102,6 +104,7 @@ public final class Daemon implements ControlRequests {
     runner = Thread.currentThread();
     try (Presence presence =
         new Presence(settings.mountpoint(), registry, registration, this, this::entry)) {
+      shown = presence;
       try (dataset;
           observation) {
         serve(presence, registry, ready);
@@ -255,7 +258,9 @@ public final class Daemon implements ControlRequests {
         ProcessHandle.current().pid(),
         "",
         logFile.toString(),
-        dataset.device());
+        dataset.device(),
+        false,
+        dataset.devices());
   }
 
   private void serveUntilUnmounted(Presence presence, Registry registry, Runnable ready)
@@ -359,11 +364,12 @@ public final class Daemon implements ControlRequests {
     unmountOthers();
   }
 
-  /** Detaches the session's other mount points: this daemon served them, too. */
+  /** Detaches the other mount points: this daemon served them, too. */
   private void unmountOthers() {
+    List<String> devices = dataset.devices();
     try {
       for (MountTable.Mount mount : surroundings.mounts().all()) {
-        if (mount.isPmfs() && mount.device().equals(dataset.device())) {
+        if (mount.isPmfs() && devices.contains(mount.device())) {
           ExternalUnmount.run(mount, true, surroundings);
         }
       }
@@ -424,6 +430,20 @@ public final class Daemon implements ControlRequests {
   @Override
   public void waitForSource(boolean waits) {
     dataset.waitForSource(waits);
+  }
+
+  @Override
+  public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    log.info("asked to serve {} too", mountpoint);
+    String device = dataset.join(mountpoint, timeout);
+    Presence presence = shown;
+    if (presence != null) {
+      presence.refresh();
+    }
+    if (stopping) {
+      unmountOthers();
+    }
+    return device;
   }
 
   @Override

@@ -191,7 +191,7 @@ public final class MountChecks {
     }
     if (!surroundings.isRoot() && mounting == null) {
       throw MountFailure.usage(
-          "--keep: works only for root, who can mount a dataset once more; leave it out");
+          "--keep: works only for root; another user's daemon ends with its last mount; leave it out");
     }
     if (settings.outputs() != null || settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(

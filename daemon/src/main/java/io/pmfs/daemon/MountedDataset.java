@@ -6,9 +6,12 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.metadata.FileName;
+import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.SourceIdentity;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** A running mount, made by {@link Wiring}, as the daemon uses it. */
@@ -108,6 +111,26 @@ public interface MountedDataset extends AutoCloseable {
   /** The device number of the mount in mountinfo; null if unknown. */
   default @Nullable String device() {
     return null;
+  }
+
+  /**
+   * The device numbers of all its mounts that have not ended. A user's daemon has one for each
+   * mount point.
+   */
+  default List<String> devices() {
+    String only = device();
+    return only == null ? List.of() : List.of(only);
+  }
+
+  /**
+   * Mounts the dataset at a further mount point, for a user who cannot bind the first one. Returns
+   * the device number; null if unknown.
+   *
+   * @throws MountFailure with {@link ExitStatus#CANNOT} if this daemon cannot do that at all, and
+   *     {@link ExitStatus#IN_USE} if it has too many mount points
+   */
+  default @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    throw new MountFailure(ExitStatus.CANNOT, "this daemon serves no further mount point");
   }
 
   /** Whether this process can no longer serve, and the mount remains for another one. */

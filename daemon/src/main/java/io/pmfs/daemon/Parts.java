@@ -2,7 +2,7 @@ package io.pmfs.daemon;
 
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.Sessions;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Stager;
@@ -24,7 +24,7 @@ record Parts(
     Stager stager,
     PmfsFileSystem fileSystem,
     KeptTasks tasks,
-    Bridge bridge,
+    Sessions bridge,
     RequestLog requests,
     String bridgeReason,
     boolean isResumed,

@@ -1,11 +1,13 @@
 package io.pmfs.daemon;
 
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -14,7 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * How commands find a daemon: its place in the registry, and its control socket. The place of a
  * mount point belongs to the daemon mounted there. A daemon whose mount is detached but still
- * serves open files moves to a place of its own, so that another can mount. Used by one thread.
+ * serves open files moves to a place of its own, so that another can mount. Used by one thread,
+ * except for {@link #refresh}.
  */
 final class Presence implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Presence.class);
@@ -27,6 +30,7 @@ final class Presence implements AutoCloseable {
   private final ControlRequests requests;
   private final Supplier<Registry.Entry> entry;
   private @Nullable Registration registration;
+  private Registry.@Nullable Entry published; // GUARDED_BY(this), as is closing the registration
 
   /** Whether the place is that of a detached mount. */
   private boolean isMoved;
@@ -63,8 +67,31 @@ final class Presence implements AutoCloseable {
     }
     ControlServer server = ControlServer.start(place.socket(), requests);
     control = server;
-    place.publish(entry.get().at(server.socket(), isMoved));
+    publish(place, entry.get().at(server.socket(), isMoved));
     log.info("{}: control socket {}", mountpoint, server.socket());
+  }
+
+  private synchronized void publish(Registration place, Registry.Entry now) throws IOException {
+    place.publish(now);
+    published = now;
+  }
+
+  /** Publishes which mounts there are now, if it has a place. Any thread may call it. */
+  synchronized void refresh() {
+    Registration place = registration;
+    Registry.Entry before = published;
+    List<String> devices = entry.get().devices();
+    if (place == null
+        || before == null
+        || devices.isEmpty() // the daemon is about to end
+        || before.devices().equals(devices)) {
+      return;
+    }
+    try {
+      publish(place, before.with(devices));
+    } catch (IOException e) {
+      log.warn("{}: its mount points are not published: {}", mountpoint, Reason.of(e));
+    }
   }
 
   /** Takes the place of the mount point, or that of its detached mount after a while. */
@@ -78,6 +105,7 @@ final class Presence implements AutoCloseable {
     } else if (System.nanoTime() - detachedSince > DETACHED.toNanos()) {
       beAt(true);
     }
+    refresh();
   }
 
   private void beAt(boolean isPlaceOfDetached) {
@@ -115,10 +143,13 @@ final class Presence implements AutoCloseable {
   @Override
   public void close() {
     fallSilent();
-    Registration place = registration;
-    registration = null;
-    if (place != null) {
-      place.close();
+    synchronized (this) {
+      Registration place = registration;
+      registration = null;
+      published = null;
+      if (place != null) {
+        place.close();
+      }
     }
   }
 

@@ -115,7 +115,7 @@ public final class PreviousMount {
   /** Root may have its own copies of what a user has mounted. */
   private List<Registry.Entry> ofThisUser() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
-    return surroundings.isRoot() ? registry.running() : Registries.open(surroundings).running();
+    return surroundings.isRoot() ? registry.running() : Registries.open(surroundings).mounted();
   }
 
   /** A daemon of this dataset whose mount exists, or is gone; null if there is none. */
@@ -135,7 +135,7 @@ public final class PreviousMount {
   /** Says where the dataset is mounted; the refusal itself if that is not known. */
   private MountFailure inUse(MountFailure refusal) throws MountFailure {
     Registries registries = Registries.open(invocation.surroundings());
-    Registry.Entry mounted = ofSource(registries.running(), true);
+    Registry.Entry mounted = ofSource(registries.mounted(), true);
     List<Registry.Entry> unmounted = new ArrayList<>(registries.running());
     unmounted.addAll(registries.detached());
     Registry.Entry entry = mounted == null ? ofSource(unmounted, false) : mounted;

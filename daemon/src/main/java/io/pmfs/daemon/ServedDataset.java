@@ -15,8 +15,8 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.Sessions;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
@@ -71,7 +71,7 @@ final class ServedDataset implements MountedDataset {
   private final Stager stager;
   private final PmfsFileSystem fileSystem;
   private final KeptTasks tasks;
-  private final Bridge bridge;
+  private final Sessions bridge;
   private final RequestLog requests;
   private final String bridgeReason;
   private final boolean isResumed;
@@ -345,6 +345,22 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
+  public List<String> devices() {
+    return bridge.devices();
+  }
+
+  @Override
+  public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    try {
+      return bridge.join(mountpoint, timeout);
+    } catch (MountException e) {
+      throw e.reason() == MountException.Reason.BUSY
+          ? new MountFailure(ExitStatus.IN_USE, String.valueOf(e.getMessage()), e)
+          : Wiring.failure(e);
+    }
+  }
+
+  @Override
   public ReadMode readMode() {
     return bridge.readMode();
   }
@@ -415,7 +431,7 @@ final class ServedDataset implements MountedDataset {
     }
     try {
       if (!bridge.awaitEnd(Duration.ZERO)) {
-        bridge.unmount(true);
+        bridge.detach();
         bridge.awaitEnd(LAST_REQUESTS);
       }
     } catch (MountException e) {

@@ -14,6 +14,7 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.Sessions;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.mounting.SharedSession;
@@ -186,7 +187,8 @@ public final class Wiring implements MountOpener {
     Copies copies = tiers.copies(isDirect, opened);
     Stager stager = stager(settings, source, copies, opened);
     PmfsFileSystem fileSystem = fileSystem(settings, session, source, copies, stager, opened);
-    Bridge bridge = bridge(choice, settings, readMode(settings, isDirect), fileSystem);
+    Sessions bridge =
+        new Sessions(bridge(choice, settings, readMode(settings, isDirect), fileSystem));
     RequestLog requests = requests(settings, source, bridge, opened);
     compareTiers(source, stager);
     KeptTasks tasks = tasks(source, fileSystem, copies, stager, opened);

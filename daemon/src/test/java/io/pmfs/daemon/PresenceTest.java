@@ -9,6 +9,7 @@ import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -23,6 +24,7 @@ final class PresenceTest {
   private Registry registry;
   private Path mountpoint;
   private @Nullable Presence presence;
+  private List<String> further = List.of();
 
   @SuppressWarnings("NullAway.Init")
   PresenceTest() {}
@@ -76,7 +78,8 @@ final class PresenceTest {
   }
 
   private Registry.Entry entry() {
-    return new Registry.Entry(mountpoint.toString(), "/s", 7, "", "/log", "0:40");
+    Registry.Entry entry = new Registry.Entry(mountpoint.toString(), "/s", 7, "", "/log", "0:40");
+    return further.isEmpty() ? entry : entry.with(further);
   }
 
   private Registry.Entry entry(Path socket) {
@@ -178,5 +181,24 @@ final class PresenceTest {
     successor.update(true);
 
     assertThat(registry.find(mountpoint)).isNotNull();
+  }
+
+  @Test
+  void refresh_afterAFurtherMount_publishesIt() throws Exception {
+    Presence shared = presence(place());
+    shared.refresh();
+    shared.appear();
+    further = List.of("0:40", "0:41");
+
+    shared.refresh();
+
+    assertThat(Objects.requireNonNull(registry.ofDevice("0:41")).entry().socket())
+        .isEqualTo(registry.socketOf(mountpoint).toString());
+    further = List.of("0:41");
+    shared.update(false);
+    assertThat(registry.ofDevice("0:40")).isNull();
+    shared.close();
+    shared.refresh();
+    assertThat(registry.known()).isEmpty();
   }
 }

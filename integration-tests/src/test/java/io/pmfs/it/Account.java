@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,9 +13,12 @@ final class Account implements AutoCloseable {
   private static final String NAME = "pmfs-as-" + ProcessHandle.current().pid();
   private static final String GROUP = NAME + "-g";
 
+  private static final String FUSE = "/dev/fuse";
+
   private final int uid;
   private final int gid;
   private final int otherGroup;
+  private int fuseMode = -1;
 
   Account(String home) {
     Command.run("groupadd", GROUP).expect(0);
@@ -27,6 +31,16 @@ final class Account implements AutoCloseable {
 
   private static int number(String... line) {
     return Integer.parseInt(Command.run(line).expect(0).out().strip());
+  }
+
+  /** Until close, all users may open /dev/fuse, as on most machines. */
+  void openFuse() {
+    fuseMode = Posix.stat(FUSE).permissions();
+    chmodFuse(0666);
+  }
+
+  private static void chmodFuse(int mode) {
+    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c(FUSE), mode)));
   }
 
   String name() {
@@ -62,9 +76,17 @@ final class Account implements AutoCloseable {
 
   /** Starts a process of the user's that has a file open. */
   Process hold(Path file) throws IOException {
+    return start("sh", "-c", "exec sleep 300 <\"$0\"", file.toString());
+  }
+
+  /** Starts a process of the user's, whose output nobody reads. */
+  Process start(String... line) throws IOException {
     List<String> all = new ArrayList<>(become());
-    all.addAll(List.of("sh", "-c", "exec sleep 300 <\"$0\"", file.toString()));
-    return Command.builder(Map.of(), all).start();
+    all.addAll(List.of(line));
+    return Command.builder(Map.of(), all)
+        .redirectOutput(Redirect.DISCARD)
+        .redirectError(Redirect.DISCARD)
+        .start();
   }
 
   void own(String path) {
@@ -73,6 +95,9 @@ final class Account implements AutoCloseable {
 
   @Override
   public void close() {
+    if (fuseMode >= 0) {
+      chmodFuse(fuseMode);
+    }
     // A supervisor that ends still removes its session file, as the user.
     Await.until(
         "no process of the user's",

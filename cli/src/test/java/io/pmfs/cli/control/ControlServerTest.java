@@ -106,6 +106,14 @@ final class ControlServerTest {
     }
 
     @Override
+    public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+      if (failure != null) {
+        throw failure;
+      }
+      return mountpoint + " " + timeout;
+    }
+
+    @Override
     public void unmount(boolean lazy, boolean purge) throws MountFailure {
       if (failure != null) {
         throw failure;
@@ -134,6 +142,44 @@ final class ControlServerTest {
 
     assertThat(given.status()).as(given.body()).isEqualTo(status);
     assertThat(given.body()).contains(answer);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          mountpoint=/mnt/%C3%A4%20b&timeout=500ms | 200 | "device":"/mnt/ä b PT0.5S"
+          mountpoint=mnt&timeout=1s                | 400 | give an absolute path
+          mountpoint=/mnt/../etc&timeout=1s        | 400 | give an absolute path
+          mountpoint=/mnt/./x&timeout=1s           | 400 | give an absolute path
+          mountpoint=/mnt%00x&timeout=1s           | 400 | Nul character
+          mountpoint=&timeout=1s                   | 400 | give an absolute path
+          mountpoint=/a&mountpoint=/b&timeout=1s   | 400 | mountpoint: give one value
+          timeout=1s                               | 400 | mountpoint: give one value
+          mountpoint=/mnt                          | 400 | timeout: give one value
+          mountpoint=/mnt&timeout=0s               | 400 | longer than zero
+          mountpoint=/mnt&timeout=-1               | 400 | is not a time
+          mountpoint=/mnt&timeout=1s&fd=7          | 400 | unknown parameter fd
+          """)
+  void mount_ofAFurtherPlace_takesOnlyWholeRequests(String query, int status, String answer)
+      throws IOException {
+    ControlClient.Answer given = ask(HttpMethod.POST, "/mount?" + query);
+
+    assertThat(given.status()).as(given.body()).isEqualTo(status);
+    assertThat(given.body()).contains(answer);
+    assertThat(ask(HttpMethod.GET, "/version").status()).isEqualTo(200);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1,500", "5,501", "6,503"})
+  void mount_refused_saysWhetherItEverWorks(int exit, int status) throws IOException {
+    requests.failure = new MountFailure(exit, "the reason");
+
+    ControlClient.Answer given = ask(HttpMethod.POST, "/mount?mountpoint=/mnt&timeout=1s");
+
+    assertThat(given.status()).isEqualTo(status);
+    assertThat(given.error()).isEqualTo("the reason");
   }
 
   @BeforeEach
