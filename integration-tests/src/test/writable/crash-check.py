@@ -44,6 +44,9 @@ import crashlib
 from crashlib import ABSENT
 
 
+TOLD_SECONDS = 60  # until a writer that died, or waits for a mount, says what became of its last operation
+
+
 def check_mount(history, directory, after):
     look = crashlib.Eyes(directory, history).look()
     if look is None:
@@ -153,6 +156,14 @@ class Pause:
         self.pids = []
 
 
+def _until_told(records, history, position):
+    last, end = history.begun - 1, time.monotonic() + TOLD_SECONDS
+    while last >= 0 and last not in history.finished | history.gave_up and time.monotonic() < end:
+        time.sleep(0.05)
+        history, position = crashlib.read_records(records, history, position)
+    return history, position
+
+
 def watch(options, rule):
     history, position = crashlib.read_records(options.records)
     order, eyes = crashlib.Order(history), crashlib.Eyes(options.watch, history, options.ignore)
@@ -172,6 +183,10 @@ def watch(options, rule):
         elif look != last:
             looks += 1
             problem = order.judge(look, rule)
+            if problem:
+                # If the writer died in the middle of its last operation, it says so when it goes on.
+                history, position = _until_told(options.records, history, position)
+                problem = order.judge(look, rule)
             if problem:
                 problems += 1
                 print(f"look {looks}: {problem}", flush=True)

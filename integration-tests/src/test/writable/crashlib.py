@@ -197,11 +197,14 @@ class History:
 
 
 def read_records(path, history=None, position=0):
-    """Feeds whole lines behind a position to a history; returns both."""
+    """Feeds whole lines behind a position to a history; returns both. A writer that has not begun has no file."""
     history = history or History()
-    with open(path, "rb") as f:
-        f.seek(position)
-        data = f.read()
+    try:
+        with open(path, "rb") as f:
+            f.seek(position)
+            data = f.read()
+    except FileNotFoundError:
+        return history, position
     end = data.rfind(b"\n") + 1
     for line in data[:end].splitlines():
         history.feed(line)

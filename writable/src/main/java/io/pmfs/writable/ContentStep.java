@@ -202,7 +202,7 @@ final class ContentStep {
         return keepBeside(change, inode);
       }
       copies.discard(change);
-      copies.intend(change, inode.homeParent());
+      copies.intendAppend(change, inode.homeParent());
       int file = openToWrite(change, directory, inode.homeName());
       if (file < 0) {
         return replace(change, inode);
@@ -247,7 +247,8 @@ final class ContentStep {
   }
 
   /** Whether the file is as this mount saw it last. */
-  private boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun) {
+  private boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun)
+      throws FsException {
     if (step.isOwnVersion(there, inode.number())) {
       return true;
     }
@@ -294,7 +295,7 @@ final class ContentStep {
           found.gone.add(home);
         } else if (isMade(there, change, inode)) {
           found.made.add(home);
-        } else if (isUntouched(there, inode, change, false) || copies.isOverwriting(change)) {
+        } else if (isUntouched(there, inode, change, false)) {
           found.old.add(home);
           more.merge(there.inode(), there.attributes().linkCount() - 1, (left, one) -> left - 1);
         } else {
@@ -326,7 +327,7 @@ final class ContentStep {
       return keepBeside(
           change, inode.withHome(found.foreign.get(0).directory(), found.foreign.get(0).name()));
     }
-    if (!found.old.isEmpty() && (found.hasOthers || copies.isOverwriting(change))) {
+    if (!found.old.isEmpty() && (found.hasOthers || step.isOverwriting(inode.number()))) {
       return overwrite(change, found.old.get(0)).and(without(change, found.gone));
     }
     if (!found.made.isEmpty()) {

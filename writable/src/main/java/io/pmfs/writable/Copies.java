@@ -37,6 +37,11 @@ final class Copies implements AutoCloseable {
 
   private static final int SET_GROUP_ID = 02000;
 
+  /** What is done to a file at the source itself, and not to a temporary one. */
+  private static final long OVERWRITES = 1;
+
+  private static final long APPENDS = 2;
+
   private final State state;
   private final SourceTree tree;
   private final LocalFiles local;
@@ -455,27 +460,41 @@ final class Copies implements AutoCloseable {
 
   // ---- what is about to be done
 
-  /** A former attempt at an append may have got anywhere. */
+  /** A former attempt may have got anywhere. */
   boolean isIntended(Change change) throws FsException {
     return state.get(Tables.INTENTS, Tables.key(change.sequence())) != null;
   }
 
-  void intend(Change change, long directory) throws FsException {
-    if (!isIntended(change)) {
-      record(Map.of(change, directory));
+  /** A former attempt may have written some of an append. */
+  static boolean isAppending(State state, Change change) throws FsException {
+    return mark(state, change) == APPENDS;
+  }
+
+  void intendAppend(Change change, long directory) throws FsException {
+    if (!isAppending(state, change)) {
+      mark(change, directory, APPENDS);
     }
   }
 
   /** A former attempt may have emptied a file that was to be written in its place. */
-  boolean isOverwriting(Change change) throws FsException {
-    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
-    return intent != null && intent.length > Long.BYTES;
+  static boolean isOverwriting(State state, Change change) throws FsException {
+    return mark(state, change) == OVERWRITES;
   }
 
   void intendOverwrite(Change change, long directory) throws FsException {
+    mark(change, directory, OVERWRITES);
+  }
+
+  /** What is done to the file itself; 0 if nothing. */
+  private static long mark(State state, Change change) throws FsException {
+    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
+    return intent != null && intent.length > Long.BYTES ? Tables.second(intent) : 0;
+  }
+
+  private void mark(Change change, long directory, long mark) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, 1));
+      update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, mark));
       update.commit();
     }
     state.sync();
@@ -494,9 +513,13 @@ final class Copies implements AutoCloseable {
     directories.keySet().forEach(change -> present.add(change.sequence()));
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      directories.forEach(
-          (change, directory) ->
-              update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory)));
+      for (Map.Entry<Change, Long> entry : directories.entrySet()) {
+        Change change = entry.getKey();
+        long mark = mark(state, change);
+        byte[] intent =
+            mark == 0 ? Tables.key(entry.getValue()) : Tables.key(entry.getValue(), mark);
+        update.put(Tables.INTENTS, Tables.key(change.sequence()), intent);
+      }
       update.commit();
     }
     state.sync();

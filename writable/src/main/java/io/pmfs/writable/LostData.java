@@ -30,23 +30,14 @@ final class LostData {
   private final LocalFiles local;
   private final LiveFiles live;
   private final Room room;
-  private final Copies copies;
   private final Step step;
   private final Waiting waiting;
 
-  LostData(
-      State state,
-      LocalFiles local,
-      LiveFiles live,
-      Room room,
-      Copies copies,
-      Step step,
-      Waiting waiting) {
+  LostData(State state, LocalFiles local, LiveFiles live, Room room, Step step, Waiting waiting) {
     this.state = state;
     this.local = local;
     this.live = live;
     this.room = room;
-    this.copies = copies;
     this.step = step;
     this.waiting = waiting;
   }
@@ -257,7 +248,7 @@ final class LostData {
       return change;
     }
     boolean isCovered = before != null && before.covers(change.generation(), left);
-    return isCovered && !copies.isOverwriting(change)
+    return isCovered && !Copies.isOverwriting(state, change)
         ? change.lost()
         : change.withData(change.generation(), left);
   }

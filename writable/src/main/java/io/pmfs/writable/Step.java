@@ -83,14 +83,41 @@ final class Step {
   }
 
   /**
-   * Whether what is at the source is a version that this mount has announced: a former process, or
-   * a former attempt, brought it there and did not record it.
+   * Whether what is at the source is a version that this mount has announced, or a part of one: a
+   * former process, or a former attempt, brought it there and did not record it.
    */
-  boolean isOwnVersion(Stat there, long inode) {
+  boolean isOwnVersion(Stat there, long number) throws FsException {
+    Inode inode = state.find(number);
+    Stat seen = inode == null ? null : inode.seen();
     for (Change change : window) {
-      if (change.kind() == Change.Kind.CONTENT
-          && change.inode() == inode
-          && isVersion(there, change)) {
+      if (isContent(change, number) && (isVersion(there, change) || isPart(there, seen, change))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isContent(Change change, long number) {
+    return change.kind() == Change.Kind.CONTENT && change.inode() == number;
+  }
+
+  private boolean isPart(Stat there, @Nullable Stat seen, Change change) throws FsException {
+    long size = there.attributes().size();
+    return seen != null
+        && seen.isSameFile(there)
+        && (Copies.isOverwriting(state, change)
+            || (Copies.isAppending(state, change)
+                && size >= seen.attributes().size()
+                && size <= change.wanted().size()));
+  }
+
+  /**
+   * Whether a former attempt may have emptied a file that was to be written in its place. Several
+   * contents of a file may have become one since, under the number of the last.
+   */
+  boolean isOverwriting(long number) throws FsException {
+    for (Change change : window) {
+      if (isContent(change, number) && Copies.isOverwriting(state, change)) {
         return true;
       }
     }

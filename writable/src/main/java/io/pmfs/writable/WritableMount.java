@@ -90,7 +90,7 @@ public final class WritableMount implements OwnedFileSystem {
     Homes homes = new Homes(state);
     Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
     copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
-    LostData lost = new LostData(state, local, live, room, copies, step, waiting);
+    LostData lost = new LostData(state, local, live, room, step, waiting);
     Remains remains = new Remains(state, live, descriptors, extended);
     committer = new Committer(state, step, copies, room, extended, waiting, lost, remains);
     drain =

@@ -51,6 +51,9 @@ class HistoryTest {
   void source_afterEachStep_isAnEarlierState(long seed) throws Exception {
     Random random = new Random(seed);
     try (Driver driver = new Driver(directory)) {
+      if (seed % 2 == 0) {
+        prepare(driver);
+      }
       remember(driver);
       driver.calls.watch(
           new FakeCalls.Watcher() {
@@ -76,6 +79,9 @@ class HistoryTest {
         if (random.nextInt(25) == 0) {
           driver.restart();
         }
+        if (seed % 2 == 0 && open.isEmpty() && random.nextInt(40) == 0) {
+          driver.remount();
+        }
       }
       for (String path : List.copyOf(open.keySet())) {
         driver.close(Objects.requireNonNull(open.remove(path)));
@@ -88,6 +94,20 @@ class HistoryTest {
       assertThat(driver.mount().drainStatus().conflicts()).isZero();
       assertThat(driver.mount().drainStatus().dirtyBytes()).isZero();
     }
+  }
+
+  /** The source has files with several names before it is mounted. */
+  private static void prepare(Driver driver) throws FsException {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.mkdir(root, Driver.name("d"), 0755);
+    int inside = driver.calls.openDirectory(root, Driver.name("d"));
+    for (String name : FILES) {
+      int file = driver.calls.open(root, Driver.name(name), OutputCalls.O_CREAT, 0644);
+      driver.calls.write(file, Driver.bytes("old " + name), 0);
+    }
+    driver.calls.link(root, Driver.name("a"), inside, Driver.name("a"));
+    driver.calls.link(root, Driver.name("a"), inside, Driver.name("b"));
+    driver.calls.link(root, Driver.name("b"), inside, Driver.name("c"));
   }
 
   private void remember(Driver driver) throws FsException {

@@ -124,6 +124,121 @@ class RewriteTest {
     assertThat(driver.tree()).isEqualTo(driver.sourceTree());
   }
 
+  /** Lets the process die at a call at the source; returns whether there were so many. */
+  private boolean dieAt(int at) throws Exception {
+    int[] calls = {0};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            if (calls[0]++ == at) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.restart();
+      root = driver.calls.openRoot(Driver.SOURCE);
+    }
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    return calls[0] > at;
+  }
+
+  /** What follows an append whose way to the source is interrupted by a death. */
+  private interface Next {
+    void act() throws Exception;
+  }
+
+  private void interruptAppend(Next next, String wanted) throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      driver.put("x", "one");
+      driver.drainAll();
+      driver.append("x", " and more");
+      isMore = dieAt(at++);
+      next.act();
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).containsEntry("x", "file 644 " + wanted);
+      driver.unlink("x");
+      driver.drainAll();
+    }
+    assertThat(at).isGreaterThan(3);
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithWhatIsWrittenNext() throws Exception {
+    interruptAppend(() -> driver.overwrite("x", 0, "two"), "two and more");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithTheNextOne() throws Exception {
+    interruptAppend(() -> driver.append("x", " of it"), "one and more of it");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithAnEmptiedFile() throws Exception {
+    interruptAppend(() -> driver.put("x", "new"), "new");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARename() throws Exception {
+    Next moved =
+        () -> {
+          driver.rename("x", "y", 0);
+          driver.drainAll();
+          driver.rename("y", "x", 0);
+        };
+    interruptAppend(moved, "one and more");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARenameOverIt() throws Exception {
+    Next replaced =
+        () -> {
+          driver.put("z", "other");
+          driver.rename("z", "x", 0);
+        };
+    interruptAppend(replaced, "other");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARemoval() throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      driver.put("x", "one");
+      driver.drainAll();
+      driver.append("x", " and more");
+      isMore = dieAt(at++);
+      driver.unlink("x");
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).doesNotContainKey("x");
+    }
+  }
+
+  @Test
+  void overwritingThatADeathInterrupted_isNoConflictWithWhatIsWrittenNext() throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      String name = "x" + at;
+      driver.put(name, "one");
+      driver.drainAll();
+      driver.calls.link(root, Driver.name(name), root, Driver.name("unknown" + at));
+      driver.overwrite(name, 0, "two");
+      isMore = dieAt(at++);
+      driver.put(name, "three");
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).containsEntry(name, "file 644 three");
+    }
+  }
+
   @Test
   void nameThatAnotherProgramReplaced_staysAsItIs() throws Exception {
     link("b");
