@@ -17,6 +17,9 @@ import org.junit.jupiter.api.Test;
 
 /** Several mounts of one dataset by root: one daemon, which ends with the last of them. */
 final class SharedMountIT {
+  /** Of one mount point, while another one is read. */
+  private static final int MOUNTS = "all".equals(System.getProperty("pmfs.large")) ? 200 : 10;
+
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   @Installed(byRoot = true)
@@ -197,7 +200,7 @@ final class SharedMountIT {
   }
 
   @Test
-  void mountAndUmount_fiftyTimes_disturbNoReader() throws Exception {
+  void mountAndUmount_manyTimes_disturbNoReader() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     AtomicBoolean ends = new AtomicBoolean();
     CompletableFuture<Integer> reader =
@@ -210,7 +213,7 @@ final class SharedMountIT {
               return rounds;
             });
     try {
-      for (int i = 0; i < 50; i++) {
+      for (int i = 0; i < MOUNTS; i++) {
         Path second = join("b");
         assertThat(Dataset.read(file(second, i % 8))).hasSize(50_000);
         if (i % 2 == 0) {
@@ -277,10 +280,8 @@ final class SharedMountIT {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
     assertWorkBy(second, mount);
-    assertWorkBy(mount.mountpoint(), mount);
     umount(mount.mountpoint());
     Path third = join("c");
-    assertWorkBy(second, mount);
     assertWorkBy(third, mount);
     for (String all : List.of("status", "status --json", "status " + second, "status " + third)) {
       assertThat(pmfs.run(all.split(" ")).expect(0).out())
