@@ -47,8 +47,13 @@ from crashlib import ABSENT
 TOLD_SECONDS = 60  # until a writer that died, or waits for a mount, says what became of its last operation
 
 
+def _look(directory, history):
+    # A writer that has not begun has made no directory.
+    return crashlib.Eyes(directory, history).look() if history.begun or os.path.isdir(directory) else {}
+
+
 def check_mount(history, directory, after):
-    look = crashlib.Eyes(directory, history).look()
+    look = _look(directory, history)
     if look is None:
         return ["the directory did not stand still"]
     n = history.begun
