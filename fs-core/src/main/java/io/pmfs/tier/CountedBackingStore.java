@@ -230,6 +230,11 @@ public final class CountedBackingStore implements BackingStore {
     }
 
     @Override
+    public int descriptor() {
+      return file.descriptor();
+    }
+
+    @Override
     public SourceStatus status() throws FsException {
       return counted(stats, file::status);
     }

@@ -25,6 +25,14 @@ public interface SourceFile extends AutoCloseable {
    */
   long seekHole(long offset) throws FsException;
 
+  /**
+   * The number by which the operating system knows the open file, so that it can be passed to
+   * another process while this file is open; -1 if it is no file of the operating system.
+   */
+  default int descriptor() {
+    return -1;
+  }
+
   /** The current status of the open file. */
   SourceStatus status() throws FsException;
 

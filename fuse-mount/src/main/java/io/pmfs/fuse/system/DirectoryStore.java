@@ -318,25 +318,12 @@ public final class DirectoryStore implements BackingStore {
 
     @Override
     public int read(long offset, ByteBuffer destination) throws FsException {
-      // The address points at the buffer's position.
-      long address = Pointer.wrap(Posix.RUNTIME, destination).address();
-      int first = destination.position();
-      while (destination.hasRemaining()) {
-        int at = destination.position();
-        long count =
-            LIBC.pread(file, address + at - first, destination.remaining(), offset + at - first);
-        if (count < 0) {
-          if (Posix.errno() == Errno.EINTR) {
-            continue;
-          }
-          throw Posix.failure(name);
-        }
-        if (count == 0) {
-          break;
-        }
-        destination.position(at + Math.toIntExact(count));
-      }
-      return destination.position() - first;
+      return PassedFile.read(file, name, offset, destination);
+    }
+
+    @Override
+    public int descriptor() {
+      return file;
     }
 
     @Override

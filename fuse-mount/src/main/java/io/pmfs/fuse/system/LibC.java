@@ -95,6 +95,24 @@ public interface LibC {
 
   long recvmsg(int socket, Pointer message, int flags);
 
+  long sendmsg(int socket, Pointer message, int flags);
+
+  int socket(int domain, int type, int protocol);
+
+  int bind(int socket, @In byte[] address, int size);
+
+  int listen(int socket, int waiting);
+
+  int accept4(int socket, @Nullable Pointer address, @Nullable Pointer size, int flags);
+
+  int connect(int socket, @In byte[] address, int size);
+
+  int getsockopt(int socket, int level, int option, @Out int[] value, int[] size);
+
+  int setsockopt(int socket, int level, int option, Pointer value, int size);
+
+  int shutdown(int socket, int how);
+
   int posix_spawn_file_actions_init(Pointer actions);
 
   int posix_spawn_file_actions_adddup2(Pointer actions, int file, int number);

@@ -26,6 +26,7 @@ public final class Posix {
   public static final int AT_FDCWD = -100;
   public static final int AT_SYMLINK_NOFOLLOW = 0x100;
   public static final int AT_EMPTY_PATH = 0x1000;
+  static final int AT_STATX_DONT_SYNC = 0x4000;
   public static final int STATX_BASIC_STATS = 0x7ff;
   static final int STATX_BTIME = 0x800;
   public static final int STATX_SIZE = 256;

@@ -1,0 +1,136 @@
+package io.pmfs.fuse.system;
+
+import io.pmfs.metadata.FileIdentity;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
+
+/** An open file that one process passes to another, by its descriptor. */
+public final class PassedFile implements AutoCloseable {
+  /** Stands for no descriptor. */
+  public static final int NONE = -1;
+
+  private static final FileName NAME = FileName.of("a passed file");
+  private static final byte[] EMPTY_PATH = {0};
+
+  private static final int F_GETFL = 3;
+  private static final int O_ACCMODE = 3;
+  private static final int O_WRONLY = 1;
+
+  private static final LibC LIBC = LibC.INSTANCE;
+
+  private final int descriptor;
+  private boolean closed; // GUARDED_BY(this)
+
+  PassedFile(int descriptor) {
+    this.descriptor = descriptor;
+  }
+
+  /** Opens a file for reading, to pass it on. */
+  public static PassedFile open(Path path) throws FsException {
+    int opened = LIBC.open(Posix.terminated(path.toString()), Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+    if (opened < 0) {
+      throw new FsException(Posix.errno(), path.toString());
+    }
+    return new PassedFile(opened);
+  }
+
+  int descriptor() {
+    return descriptor;
+  }
+
+  /** Whether whoever opened it was allowed to read it: it is open for reading now. */
+  public boolean isReadable() throws FsException {
+    int flags = flags();
+    int access = flags & O_ACCMODE;
+    return (flags & Posix.O_PATH) == 0 && access != O_WRONLY && access != O_ACCMODE;
+  }
+
+  /** Whether it is open for writing. */
+  public boolean isWritable() throws FsException {
+    return (flags() & O_ACCMODE) != 0;
+  }
+
+  private int flags() throws FsException {
+    int flags = LIBC.fcntl(descriptor, F_GETFL, 0);
+    if (flags < 0) {
+      throw Posix.failure(NAME);
+    }
+    return flags;
+  }
+
+  /** The device of its file system, which is not asked: it may be one that never answers. */
+  public long device() throws FsException {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    int flags = Posix.AT_EMPTY_PATH | Posix.AT_STATX_DONT_SYNC;
+    if (LIBC.statx(descriptor, EMPTY_PATH, flags, 0, statx) != 0) {
+      throw Posix.failure(NAME);
+    }
+    return Posix.device(statx);
+  }
+
+  /** The file's status now; its identity has the number of the device. */
+  public SourceStatus status() throws FsException {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    if (LIBC.statx(descriptor, EMPTY_PATH, Posix.AT_EMPTY_PATH, Posix.STATX_BASIC_STATS, statx)
+        != 0) {
+      throw Posix.failure(NAME);
+    }
+    return new SourceStatus(
+        new FileIdentity(Posix.device(statx), Posix.inode(statx)), Posix.attributes(statx));
+  }
+
+  /**
+   * The device of the file system at a path, as this process sees it now; asks no server.
+   *
+   * @throws FsException if there is nothing
+   */
+  public static long deviceAt(Path path) throws FsException {
+    Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
+    byte[] name = Posix.terminated(path.toString());
+    if (LIBC.statx(Posix.AT_FDCWD, name, Posix.AT_STATX_DONT_SYNC, 0, statx) != 0) {
+      throw new FsException(Posix.errno(), path.toString());
+    }
+    return Posix.device(statx);
+  }
+
+  /** Reads into direct memory until it is full or the file ends; returns how many bytes. */
+  public int read(long offset, ByteBuffer destination) throws FsException {
+    return read(descriptor, NAME, offset, destination);
+  }
+
+  static int read(int file, FileName name, long offset, ByteBuffer destination) throws FsException {
+    // The address points at the buffer's position.
+    long address = Pointer.wrap(Posix.RUNTIME, destination).address();
+    int first = destination.position();
+    while (destination.hasRemaining()) {
+      int at = destination.position();
+      long count =
+          LIBC.pread(file, address + at - first, destination.remaining(), offset + at - first);
+      if (count < 0) {
+        if (Posix.errno() == Errno.EINTR) {
+          continue;
+        }
+        throw Posix.failure(name);
+      }
+      if (count == 0) {
+        break;
+      }
+      destination.position(at + Math.toIntExact(count));
+    }
+    return destination.position() - first;
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      LIBC.close(descriptor);
+    }
+  }
+}
