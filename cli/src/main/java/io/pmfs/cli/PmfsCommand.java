@@ -103,6 +103,7 @@ final class PmfsCommand implements Runnable {
     known.put("evict", () -> new EvictCommand(invocation));
     known.put("verify", () -> new VerifyCommand(invocation));
     known.put("cache", () -> new CacheCommand(invocation));
+    known.put("node-cache", () -> new NodeCacheCommand(invocation));
     known.put("config", () -> withMountOptions(new ConfigCommand(invocation)));
     known.put("pack", () -> new PackCommand(invocation));
     known.put("doctor", () -> new DoctorCommand(invocation));

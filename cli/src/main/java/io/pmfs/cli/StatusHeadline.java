@@ -38,7 +38,7 @@ final class StatusHeadline {
       headline.lines.add("  " + verdict);
     }
     RecentReport recent = report.recent();
-    headline.add("read lately", recent == null ? null : origins(recent));
+    headline.add("read lately", recent == null ? null : origins(report, recent));
     headline.add("source", source(report));
     // A daemon without recent counts does not know the room either.
     headline.add("room", recent == null ? null : room(report.tiers()));
@@ -100,7 +100,7 @@ final class StatusHeadline {
   }
 
   /** Null if nothing was read. */
-  private static @Nullable String origins(RecentReport recent) {
+  private static @Nullable String origins(StatusReport report, RecentReport recent) {
     if (recent.bytes() <= 0) {
       return null;
     }
@@ -108,9 +108,17 @@ final class StatusHeadline {
     recent.tiers().forEach(tier -> parts.merge(tier.kind(), tier.bytes(), Long::sum));
     parts.put("copies that the kernel reads itself", recent.leftToKernel());
     parts.put("just copied", recent.fetched());
-    parts.put("peers", recent.fromPeers());
+    parts.put(others(report), recent.fromPeers());
     parts.put("the source", recent.fromSource());
     return ByteSize.format(recent.bytes()) + ": " + shares(parts);
+  }
+
+  /** Where bytes come from that come neither from a tier nor from the source. */
+  private static String others(StatusReport report) {
+    if (report.nodeCache() == null) {
+      return "peers";
+    }
+    return report.cluster() == null ? "the node's cache" : "peers and the node's cache";
   }
 
   private static String shares(Map<String, Long> parts) {

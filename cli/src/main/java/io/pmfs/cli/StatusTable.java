@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -118,6 +119,8 @@ final class StatusTable {
             outputs.dirtyFiles(),
             TimeSpan.format(Duration.ofSeconds(outputs.oldestAgeSeconds()))));
     add("in tiers", ByteSize.format(outputs.localBytes()));
+    NodeCacheReport cache = report.nodeCache();
+    add("node cache", cache == null ? null : text(cache));
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));
     add("unanswered", waiting(report.waiting()));
@@ -185,6 +188,23 @@ final class StatusTable {
     }
   }
 
+  /** Where the bytes come from that no tier has. */
+  private static String beyondTiers(StatusReport report) {
+    return (report.cluster() == null ? "" : "peers or ")
+        + (report.nodeCache() == null ? "" : "the node's cache or ")
+        + "the source";
+  }
+
+  private static String text(NodeCacheReport cache) {
+    return String.format(
+            Locale.ROOT,
+            "%s read from it, asked for %,d files, had no copy of %,d",
+            ByteSize.format(cache.bytes()),
+            cache.asked(),
+            cache.refused())
+        + (cache.problem() == null ? "" : "; it does not answer: " + cache.problem());
+  }
+
   /** What compression saves, if anything. */
   private static String content(TierReport tier) {
     if (tier.compression().equals("none") && tier.contentBytes() <= tier.usedBytes()) {
@@ -218,7 +238,7 @@ final class StatusTable {
             ByteSize.format(reads.fromTiers()),
             ByteSize.format(reads.fetched()),
             ByteSize.format(reads.fromSource()),
-            report.cluster() == null ? "from the source" : "from peers or the source",
+            "from " + beyondTiers(report),
             reads.errors()));
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));

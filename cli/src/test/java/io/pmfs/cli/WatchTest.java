@@ -85,6 +85,7 @@ final class WatchTest {
         null,
         null,
         null,
+        null,
         null);
   }
 

@@ -58,6 +58,21 @@ public final class DaemonLog {
 
   public static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {
     prepare(file);
+    LoggerContext context = begin(level);
+    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    root.addAppender(rollingFile(context, file));
+    if (alsoStandardError) {
+      root.addAppender(standardError(context));
+    }
+  }
+
+  /** For a service, whose standard error goes to a log. */
+  public static void startOnStandardError(String level) {
+    LoggerContext context = begin(level);
+    context.getLogger(Logger.ROOT_LOGGER_NAME).addAppender(standardError(context));
+  }
+
+  private static LoggerContext begin(String level) {
     LoggerContext context = context();
     context.reset();
     ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
@@ -68,13 +83,14 @@ public final class DaemonLog {
     context.getLogger("org.jgroups").setLevel(Level.ERROR);
     // Reports "lost data" whenever a node dies, but the only data are repeated announcements.
     context.getLogger("org.infinispan.CLUSTER").setLevel(Level.OFF);
-    root.addAppender(rollingFile(context, file));
-    if (alsoStandardError) {
-      ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
-      console.setTarget("System.err");
-      start(console, context);
-      root.addAppender(console);
-    }
+    return context;
+  }
+
+  private static ConsoleAppender<ILoggingEvent> standardError(LoggerContext context) {
+    ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
+    console.setTarget("System.err");
+    start(console, context);
+    return console;
   }
 
   /** Fails early and clearly: logback reports errors only to its own status list. */

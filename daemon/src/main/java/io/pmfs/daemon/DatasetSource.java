@@ -1,5 +1,7 @@
 package io.pmfs.daemon;
 
+import io.pmfs.cache.CacheClient;
+import io.pmfs.cache.CachedStore;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.settings.SourceIdentity;
@@ -44,6 +46,11 @@ final class DatasetSource implements AutoCloseable {
   private final Form form;
   private final String root;
   private final CountedBackingStore files;
+
+  /** The files as they are read: through the cache of the node, if there is one. */
+  private final BackingStore read;
+
+  private final @Nullable CacheClient cache;
   private final @Nullable ShardSet shards;
 
   /** How many tar files the directory holds and nothing else; 0 if nothing was to be chosen. */
@@ -68,6 +75,8 @@ final class DatasetSource implements AutoCloseable {
     this.form = form;
     this.root = root;
     this.files = files;
+    this.cache = settings.cache() == null ? null : new CacheClient(settings.cache());
+    this.read = cache == null ? files : new CachedStore(files, cache);
     this.shards = shards;
     this.tarFiles = tarFiles;
     this.began = began;
@@ -236,6 +245,11 @@ final class DatasetSource implements AutoCloseable {
         .formatted(shards.count());
   }
 
+  /** What the cache of the node did for this mount; null if there is none. */
+  CacheClient.@Nullable Statistics cache() {
+    return cache == null ? null : cache.statistics();
+  }
+
   /** The files of the source, with a count of the requests to them. */
   CountedBackingStore files() {
     return files;
@@ -252,7 +266,7 @@ final class DatasetSource implements AutoCloseable {
       throws FsException, ShardException {
     BackingStore opened;
     if (form == Form.DIRECTORY) {
-      return files;
+      return read;
     } else if (began != null) {
       opened = inBackground(settings, () -> reopenShards(began, state, memory, notice));
     } else {
@@ -271,7 +285,7 @@ final class DatasetSource implements AutoCloseable {
     }
     indices.add(state.resolve(INDEX));
     IndexReport report = new IndexReport(settings.path(), notice);
-    return ShardSource.open(files, set, indices, settings.metadataThreads(), memory, report);
+    return ShardSource.open(read, set, indices, settings.metadataThreads(), memory, report);
   }
 
   private Path besideShards() {
@@ -284,7 +298,7 @@ final class DatasetSource implements AutoCloseable {
       throws FsException {
     String fingerprint = String.valueOf(before.shards());
     List<Path> indices = List.of(state.resolve(INDEX), besideShards());
-    ShardStore kept = ShardSource.reopen(files, indices, fingerprint, memory);
+    ShardStore kept = ShardSource.reopen(read, indices, fingerprint, memory);
     if (kept != null) {
       return kept;
     }
@@ -306,6 +320,6 @@ final class DatasetSource implements AutoCloseable {
     if (unpacked != null) {
       unpacked.close();
     }
-    files.close();
+    read.close();
   }
 }

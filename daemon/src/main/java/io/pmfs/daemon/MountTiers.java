@@ -135,6 +135,9 @@ final class MountTiers {
    * @param isPermitted whether the kernel lets this process pass files through
    */
   boolean areReadDirectly(boolean isPermitted) {
+    if (tiers.isEmpty()) {
+      return false;
+    }
     OpenTier first = tiers.get(0);
     return first.tier().isDirect()
         && settings.bridge().readMode().equals(ReadMode.AUTO.word())

@@ -195,7 +195,11 @@ final class OutputWiring {
       throws FsException, ShardException {
     SourceSettings asDirectory =
         new SourceSettings(
-            settings.source().path(), "directory", false, settings.source().metadataThreads());
+            settings.source().path(),
+            "directory",
+            false,
+            settings.source().metadataThreads(),
+            null);
     return began == null
         ? DatasetSource.open(asDirectory)
         : DatasetSource.reopen(asDirectory, began);

@@ -2,10 +2,12 @@ package io.pmfs.daemon;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cache.CacheClient;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReads;
 import io.pmfs.daemon.report.RecentReport;
@@ -217,7 +219,8 @@ final class ServedDataset implements MountedDataset {
         bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
         null,
         null,
-        null);
+        null,
+        NodeCacheReport.of(source.cache()));
   }
 
   private long sourceOperations() {
@@ -244,8 +247,13 @@ final class ServedDataset implements MountedDataset {
         bridge.bytesLeftToKernel(),
         readers.fetched().bytes(),
         readers.source().bytes(),
-        cluster == null ? 0 : cluster.status().bytesFromPeers(),
+        (cluster == null ? 0 : cluster.status().bytesFromPeers()) + bytesFromCache(),
         source.files().operations().bytes());
+  }
+
+  private long bytesFromCache() {
+    CacheClient.Statistics cache = source.cache();
+    return cache == null ? 0 : cache.copyBytes();
   }
 
   @Override

@@ -32,7 +32,7 @@ final class DatasetSourceTest {
 
   private void assertShown(Path source, String form, boolean nested, Form shown, String says)
       throws Exception {
-    SourceSettings settings = new SourceSettings(source, form, nested, 1);
+    SourceSettings settings = new SourceSettings(source, form, nested, 1, null);
     try (DatasetSource opened = DatasetSource.open(settings)) {
       assertThat(opened.sourceIdentity().form()).isEqualTo(shown);
       assertThat(opened.description()).isEqualTo(says);
@@ -93,7 +93,7 @@ final class DatasetSourceTest {
   @Test
   void open_packingUnfinished_isRefused() throws Exception {
     write("pmfs-pack.partial");
-    SourceSettings settings = new SourceSettings(directory, "auto", false, 1);
+    SourceSettings settings = new SourceSettings(directory, "auto", false, 1, null);
 
     assertThatThrownBy(() -> DatasetSource.open(settings)).isInstanceOf(ShardException.class);
   }
@@ -111,8 +111,8 @@ final class DatasetSourceTest {
   /** Sessions from before decision 41 show the content of such directories. */
   @Test
   void reopen_keepsTheFormOfTheSession() throws Exception {
-    SourceSettings auto = new SourceSettings(directory, "auto", false, 1);
-    SourceSettings asked = new SourceSettings(directory, "tar", false, 1);
+    SourceSettings auto = new SourceSettings(directory, "auto", false, 1, null);
+    SourceSettings asked = new SourceSettings(directory, "tar", false, 1, null);
     String identity;
     SourceIdentity began;
     try (DatasetSource first = DatasetSource.open(asked)) {

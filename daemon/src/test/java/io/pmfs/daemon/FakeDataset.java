@@ -204,6 +204,7 @@ public final class FakeDataset implements MountedDataset {
         null,
         null,
         null,
+        null,
         null);
   }
 

@@ -74,7 +74,7 @@ final class Fetches {
     if ((fetch != null && fetch.isRunning()) || stopping || marks.get(inode.number()) == UNFIT) {
       return fetch;
     }
-    if (namespace.failure() != null) {
+    if (namespace.failure() != null || copies.tiers().isEmpty()) {
       // A copy that cannot be recorded would waste room.
       return null;
     }

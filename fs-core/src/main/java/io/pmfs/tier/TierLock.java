@@ -16,13 +16,17 @@ import org.slf4j.LoggerFactory;
  * The lock on a tier's directory: two daemons that count and clear the same directory would take
  * each other's copies for leftovers.
  */
-final class TierLock implements AutoCloseable {
+public final class TierLock implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(TierLock.class);
 
   private final FileChannel file;
 
-  /** Locks a directory. */
-  TierLock(Path directory) throws IOException {
+  /**
+   * Locks a directory.
+   *
+   * @throws TierInUseException if another process, or another part of this one, has it locked
+   */
+  public TierLock(Path directory) throws IOException {
     this.file = lock(directory);
     stamp();
   }

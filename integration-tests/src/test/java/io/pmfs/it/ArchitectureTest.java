@@ -50,16 +50,17 @@ final class ArchitectureTest {
       it              -> cli daemon.metrics daemon.requests cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage tier metadata compression
       distribution    -> cli settings
       benchmarks      -> fuse.system tier compression
-      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings pack fuse fuse.system fs tier metadata
+      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings cache pack fuse fuse.system fs tier metadata
       cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
       cli.bugreport   -> pack
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable fs stage tier metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings cache shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable fs stage tier metadata
       daemon.metrics  -> daemon.report daemon.http
-      daemon.report   -> daemon.requests settings cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
+      daemon.report   -> daemon.requests settings cache cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
       daemon.requests -> fuse.protocol tier metadata
       daemon.http     -> nothing
       settings        -> cluster cluster.peers cluster.members fuse fuse.system stage tier
+      cache           -> fuse.system tier metadata
       pack            -> shards tier metadata compression
       shards          -> tier metadata compression
       cluster         -> cluster.peers cluster.members fs stage tier metadata
@@ -293,7 +294,11 @@ final class ArchitectureTest {
     noClasses()
         .that()
         .resideOutsideOfPackages(
-            "io.pmfs.cli..", "io.pmfs.daemon..", "io.pmfs.settings..", "io.pmfs.pack..")
+            "io.pmfs.cli..",
+            "io.pmfs.cache..",
+            "io.pmfs.daemon..",
+            "io.pmfs.settings..",
+            "io.pmfs.pack..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("com.google.gson..")

@@ -155,7 +155,9 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
       throws MountFailure {
     MountTable mounts = surroundings.mounts();
     Setting tiers = settings.get(MountOption.TIER);
-    if (tiers == null || tiers.values().isEmpty()) {
+    boolean hasTiers = tiers != null && !tiers.values().isEmpty();
+    boolean hasCache = settings.containsKey(MountOption.CACHE);
+    if (!hasTiers && !hasCache) {
       DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
       settings.put(
           MountOption.TIER,
@@ -180,13 +182,13 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
             MountOption.STATE_DIR,
             Setting.of(
                 lastLocal.resolve("state").toString(), DEFAULT + ": in the last local tier"));
-      } else if (isOneWithoutDirectory) {
+      } else if (isOneWithoutDirectory || !hasTiers) {
         putWhereATierWouldBe(settings, surroundings, mounts);
       }
     }
   }
 
-  /** A pool cannot hold a directory, so the state goes where the default tier would be. */
+  /** There is no directory of a tier, so the state goes where the default tier would be. */
   private static void putWhereATierWouldBe(
       Map<MountOption<?>, Setting> settings, Surroundings surroundings, MountTable mounts) {
     try {
@@ -195,7 +197,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
           MountOption.STATE_DIR,
           Setting.of(
               choice.tier().path().resolve("state").toString(),
-              DEFAULT + ": " + choice.place() + " is local, and a pool has no directories"));
+              DEFAULT + ": " + choice.place() + " is local, and no tier has a directory"));
     } catch (MountFailure e) {
       // There is no state directory; a mount that needs one reports that.
     }

@@ -8,7 +8,7 @@ import java.util.List;
 /**
  * Where pmfs keeps copies, and how it makes them.
  *
- * @param tiers fastest first; at least one
+ * @param tiers fastest first; none only if the cache of the node is used
  * @param keepFree the space always left free on each tier's disk
  * @param requireDax whether a pm tier must be persistent memory that can be mapped directly
  * @param compression how copies are stored in tiers without a compression of their own

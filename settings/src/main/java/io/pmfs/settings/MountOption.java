@@ -71,6 +71,13 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "where to keep copies, fastest first; repeat for more tiers. KIND is pm or ssd,"
                   + " CAPACITY a size or a share of the disk, COMPRESSION a value of"
                   + " --compression");
+  public static final MountOption<Path> CACHE =
+      path("cache", "SOCKET")
+          .suchAs("/run/pmfs-cache/socket")
+          .means(
+              "read content through the cache of this node, pmfs node-cache, which all users share;"
+                  + " without it from the source. Then the mount has no copies of its own unless"
+                  + " --tier is given");
   public static final MountOption<Capacity> KEEP_FREE =
       value("keep-free", "SIZE", Capacity::parse)
           .byDefault("10%")

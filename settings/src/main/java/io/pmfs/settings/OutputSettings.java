@@ -38,6 +38,9 @@ public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
             "leave it out, or give " + entry.getValue().get(0));
       }
     }
+    if (values.has(MountOption.CACHE)) {
+      throw refusal(MountOption.CACHE.commandLineName(), "leave it out");
+    }
     if (values.has(MountOption.CLUSTER) && values.has(MountOption.CLUSTER_DIR)) {
       throw refusal(
           MountOption.CLUSTER_DIR.commandLineName(),

@@ -1,6 +1,7 @@
 package io.pmfs.settings;
 
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The source of a mount, and how pmfs reads its names.
@@ -9,13 +10,16 @@ import java.nio.file.Path;
  * @param form {@code auto}, {@code directory} or {@code tar}
  * @param nested whether tar files inside tar files are shown as directories
  * @param metadataThreads the threads that look up names in the source, 1 to 256
+ * @param cache the socket of the node's cache, through which content is read; null if there is none
  */
-public record SourceSettings(Path path, String form, boolean nested, int metadataThreads) {
+public record SourceSettings(
+    Path path, String form, boolean nested, int metadataThreads, @Nullable Path cache) {
   static SourceSettings of(OptionValues values) throws MountFailure {
     return new SourceSettings(
         values.placeOf(values.get(MountOption.SOURCE)),
         values.get(MountOption.SOURCE_FORM),
         values.get(MountOption.NESTED),
-        values.get(MountOption.METADATA_THREADS));
+        values.get(MountOption.METADATA_THREADS),
+        values.findPlace(MountOption.CACHE));
   }
 }

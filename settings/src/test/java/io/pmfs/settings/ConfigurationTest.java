@@ -162,7 +162,7 @@ final class ConfigurationTest {
         .isEqualTo(
             new MountSettings(
                 world.directory.resolve("mnt"),
-                new SourceSettings(world.directory.resolve("src"), "auto", false, 8),
+                new SourceSettings(world.directory.resolve("src"), "auto", false, 8, null),
                 new CopySettings(
                     List.of(
                         new TierSpec(

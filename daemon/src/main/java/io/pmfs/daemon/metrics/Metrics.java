@@ -14,6 +14,7 @@ import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Figure;
+import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
@@ -73,6 +74,9 @@ public final class Metrics implements AutoCloseable {
     ofStatus(StatusReport.Waiting.class, StatusReport::waiting);
     if (first.outputs() != null) {
       ofStatus(OutputsReport.class, StatusReport::outputs);
+    }
+    if (first.nodeCache() != null) {
+      ofStatus(NodeCacheReport.class, StatusReport::nodeCache);
     }
     if (first.cluster() != null) {
       ofStatus(ClusterReport.class, StatusReport::cluster);

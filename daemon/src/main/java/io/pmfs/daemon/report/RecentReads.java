@@ -72,7 +72,7 @@ public final class RecentReads implements AutoCloseable {
    * @param leftToKernel bytes of copies that the kernel reads by itself
    * @param fetched bytes that had just been fetched
    * @param waited bytes for which readers waited for the source or a peer
-   * @param peers bytes that arrived from peers, for any purpose
+   * @param peers bytes that arrived from peers or the cache of the node, for any purpose
    * @param source bytes that arrived from the source, for any purpose
    */
   public record Origins(

@@ -61,7 +61,8 @@ public record StatusReport(
     @Figure(
             "with `--keep`, how long the daemon still stays without a mount point; null while it has"
                 + " one")
-        @Nullable Long keptSeconds) {
+        @Nullable Long keptSeconds,
+    @Figure("null without `--cache`") @Nullable NodeCacheReport nodeCache) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -154,7 +155,8 @@ public record StatusReport(
         seen,
         outputs,
         seenHolders,
-        seconds);
+        seconds,
+        nodeCache);
   }
 
   /** One of the places where the dataset is mounted. */
@@ -267,6 +269,7 @@ public record StatusReport(
         null,
         mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
         outputs,
+        null,
         null,
         null);
   }

@@ -5,6 +5,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerServerStatistics;
 import io.pmfs.cluster.peers.PeerStatistics;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -147,7 +148,8 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         new OutputsReport(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, List.of()),
         null,
-        null);
+        null,
+        new NodeCacheReport(1, 2, 3, null));
   }
 
   private static ClusterStatus cluster() {

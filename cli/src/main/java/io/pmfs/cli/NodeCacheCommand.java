@@ -1,0 +1,218 @@
+package io.pmfs.cli;
+
+import io.pmfs.cache.CacheClient;
+import io.pmfs.cache.CacheReport;
+import io.pmfs.cache.CacheService;
+import io.pmfs.daemon.DaemonLog;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.settings.ByteSize;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TierSpec;
+import io.pmfs.settings.TimeSpan;
+import io.pmfs.tier.FsException;
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code pmfs node-cache}: the service that keeps copies for the mounts of all users of a node. */
+@Command(
+    name = "node-cache",
+    description = {
+      "Keeps one set of copies for the mounts of all users of this node, which name it with pmfs"
+          + " mount --cache. Stays in the foreground, for a systemd unit.",
+      "%nRun it as an account of its own, which needs no rights at the source: a mount passes it the"
+          + " files that its user may read, open. Nobody else should have access to the directory of"
+          + " its copies. --status prints what a running one reports.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs node-cache --socket /run/pmfs-cache/socket --tier ssd:/local/pmfs-cache:80%%"
+          + " --source-filesystem /lustre",
+      "  pmfs mount --cache /run/pmfs-cache/socket /lustre/imagenet /mnt/dataset",
+      "  pmfs node-cache --status /run/pmfs-cache/socket"
+    })
+final class NodeCacheCommand implements Callable<Integer> {
+  private static final Logger log = LoggerFactory.getLogger(NodeCacheCommand.class);
+
+  private final Invocation invocation;
+
+  @Option(
+      names = "--socket",
+      paramLabel = "PATH",
+      description = "The socket to which mounts connect. Its directory decides who can.")
+  private @Nullable String socket;
+
+  @Option(
+      names = "--tier",
+      paramLabel = "ssd:PATH[:CAPACITY]",
+      description =
+          "Where to keep copies: a directory for this purpose alone, and a size or a share of its"
+              + " disk, all of it unless given. A twentieth of the disk always stays free.")
+  private @Nullable String tier;
+
+  @Option(
+      names = "--source-filesystem",
+      paramLabel = "DIR",
+      split = ",",
+      description =
+          "A directory on a file system whose files may be copied, whatever is mounted there at the"
+              + " time. Repeat for more, or separate them by commas.")
+  private List<String> sources = new ArrayList<>();
+
+  @Option(
+      names = "--evict-after",
+      paramLabel = "TIME",
+      description =
+          "How long a copy must be unused before another copy of the same user, or of one with less"
+              + " than a share, may take its room. Default: ${DEFAULT-VALUE}.",
+      defaultValue = "1h")
+  private String evictAfter;
+
+  @Option(
+      names = "--log-level",
+      paramLabel = "LEVEL",
+      description = "error, warn, info or debug; the log goes to standard error.",
+      defaultValue = "info")
+  private String logLevel;
+
+  @Option(
+      names = "--status",
+      paramLabel = "SOCKET",
+      description =
+          "Instead: print what the cache at this socket reports. Users see their own share, root"
+              + " sees all.")
+  private @Nullable String status;
+
+  @Option(names = "--json", description = "With --status: print one JSON object.")
+  private boolean json;
+
+  NodeCacheCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    if (status != null) {
+      print(surroundings.resolve(status));
+      return ExitStatus.DONE;
+    }
+    if (socket == null || tier == null || sources.isEmpty()) {
+      throw MountFailure.usage(
+          "node-cache: give --socket, --tier and --source-filesystem, or --status SOCKET");
+    }
+    TierSpec place =
+        MountFailure.parsing("--tier", tier, text -> TierSpec.parse(text, surroundings));
+    if (!place.kind().word().equals("ssd") || place.compression() != null) {
+      throw MountFailure.usage("--tier " + tier + ": write it as ssd:PATH:CAPACITY");
+    }
+    List<Path> listed = new ArrayList<>();
+    for (String source : sources) {
+      Path directory = surroundings.resolve(source);
+      if (!Files.isDirectory(directory)) {
+        throw MountFailure.usage(directory + ": --source-filesystem: not a directory");
+      }
+      listed.add(directory);
+    }
+    serve(surroundings.resolve(socket), place, listed);
+    return ExitStatus.DONE;
+  }
+
+  private void serve(Path at, TierSpec place, List<Path> listed) throws MountFailure {
+    Duration unused = MountFailure.parsing("--evict-after", evictAfter, TimeSpan::parse);
+    DaemonLog.startOnStandardError(logLevel);
+    try (CacheService service = open(at, place, unused, listed)) {
+      CountDownLatch ended = new CountDownLatch(1);
+      invocation
+          .atShutdown()
+          .accept(
+              () -> {
+                close(service);
+                ended.countDown();
+                return true;
+              });
+      log.info("{}: ready, copies in {}, of files on {}", at, place, listed);
+      ended.await();
+    } catch (IOException e) {
+      throw MountFailure.usage("node-cache: " + Reason.of(e));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      DaemonLog.stop();
+    }
+  }
+
+  private CacheService open(Path at, TierSpec place, Duration unused, List<Path> listed)
+      throws IOException {
+    Path directory = Files.createDirectories(place.path());
+    FileStore disk = Files.getFileStore(directory);
+    long capacity = place.capacity().on(disk.getTotalSpace());
+    return CacheService.open(
+        new CacheService.Settings(
+            at, directory, capacity, unused, listed, CacheService.Limits.of(capacity)),
+        invocation.clock());
+  }
+
+  private static void close(CacheService service) {
+    try {
+      service.close();
+    } catch (IOException e) {
+      log.warn("closing: {}", e.getMessage());
+    }
+  }
+
+  private void print(Path at) throws MountFailure {
+    CacheReport report;
+    try {
+      report = CacheClient.report(at);
+    } catch (FsException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, at + ": no cache answers: " + e.errno() + "; is it running?", e);
+    }
+    if (json) {
+      invocation.out().println(report.toJson());
+      return;
+    }
+    CacheReport.Room room = report.room();
+    say(
+        "copies   %,d, %s of %s; %,d removed to make room",
+        room.copies(),
+        ByteSize.format(room.usedBytes()),
+        ByteSize.format(room.capacityBytes()),
+        room.evicted());
+    say(
+        "mounts   %,d connected; %,d questions answered with a copy, %,d without",
+        report.connections(), report.answered(), report.refused());
+    say(
+        "copying  %,d files, %,d wait; %s read from the source, %,d failed",
+        report.copying(), report.waiting(), ByteSize.format(report.copiedBytes()), report.failed());
+    room.users()
+        .forEach(
+            (uid, user) ->
+                say(
+                    "user %-10d %s, open %s",
+                    Integer.toUnsignedLong(uid),
+                    ByteSize.format(user.usedBytes()),
+                    ByteSize.format(user.openBytes())));
+  }
+
+  private void say(String format, Object... values) {
+    invocation.out().println(String.format(Locale.ROOT, format, values));
+  }
+}

@@ -1,0 +1,306 @@
+package io.pmfs.cache;
+
+import io.pmfs.fuse.system.DescriptorSocket;
+import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.FsException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The cache of a node: answers the mounts of all users with copies of the source's files that they
+ * have open. Runs as an account that needs no rights at the source.
+ */
+@SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
+public final class CacheService implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(CacheService.class);
+
+  private static final int BACKLOG = 256;
+
+  /**
+   * Room for about 100 answers that a mount has not received: more than it asks at once. Each may
+   * carry a descriptor, and those of all connections stay below the limit of this process.
+   */
+  private static final int QUEUE_BYTES = 64 << 10;
+
+  /** A reader waits so long for a copy that grows, and then reads the source. */
+  private static final Duration PATIENCE = Duration.ofMillis(500);
+
+  private static final Duration LOOK = Duration.ofMillis(100);
+  private static final Duration AFTER_ERROR = Duration.ofSeconds(1);
+
+  private final Settings settings;
+  private final SourceFileSystems fileSystems;
+  private final SharedCopies copies;
+  private final Copier copier;
+  private final DescriptorSocket listening;
+  private final ScheduledExecutorService timer;
+  private final Set<Session> sessions = new HashSet<>(); // GUARDED_BY(this)
+  private final LongAdder answered = new LongAdder();
+  private final LongAdder refused = new LongAdder();
+  private final LongAdder copiedBytes = new LongAdder();
+  private final LongAdder failed = new LongAdder();
+  private volatile boolean closed;
+
+  /**
+   * How a cache works.
+   *
+   * @param directory holds the copies, and nothing else
+   * @param sources a directory on each file system whose files may be copied
+   */
+  public record Settings(
+      Path socket,
+      Path directory,
+      long capacityBytes,
+      Duration evictAfter,
+      List<Path> sources,
+      Limits limits) {}
+
+  /**
+   * What users can take.
+   *
+   * @param connections of all users
+   * @param connectionsOfUser of one user
+   * @param questions of one connection that wait for their answers
+   * @param handles of one connection
+   * @param heldBytes the copies that one user's mounts may have open: their room cannot be freed
+   */
+  public record Limits(
+      int connections, int connectionsOfUser, int questions, int handles, long heldBytes) {
+    /** Those of a cache with this capacity. */
+    public static Limits of(long capacityBytes) {
+      return new Limits(512, 128, 128, 8192, capacityBytes / 2);
+    }
+  }
+
+  private CacheService(Settings settings, SharedCopies copies, DescriptorSocket listening) {
+    this.settings = settings;
+    this.copies = copies;
+    this.listening = listening;
+    this.fileSystems = new SourceFileSystems(settings.sources());
+    this.copier = new Copier(Copier.THREADS);
+    this.timer = Executors.newSingleThreadScheduledExecutor(DaemonThread.numbered("patience"));
+  }
+
+  /**
+   * Opens the copies and the socket, and answers from now on.
+   *
+   * @throws IOException if the directory cannot be used, or another cache uses it or the socket
+   */
+  public static CacheService open(Settings settings, InstantSource clock) throws IOException {
+    SharedCopies copies =
+        new SharedCopies(
+            settings.directory(), settings.capacityBytes(), settings.evictAfter(), clock);
+    try {
+      CacheService service = new CacheService(settings, copies, listen(settings.socket()));
+      service.start();
+      return service;
+    } catch (IOException | RuntimeException e) {
+      copies.close();
+      throw e;
+    }
+  }
+
+  /** Everybody may connect: who may read what is decided by the files that they pass. */
+  private static DescriptorSocket listen(Path socket) throws IOException {
+    if (Files.exists(socket)) {
+      try {
+        DescriptorSocket.connect(socket, PATIENCE).close();
+      } catch (FsException e) {
+        Files.delete(socket); // of a cache that was killed
+      }
+      if (Files.exists(socket)) {
+        throw new IOException(socket + " is in use by another cache");
+      }
+    }
+    try {
+      DescriptorSocket listening = DescriptorSocket.listen(socket, BACKLOG);
+      Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-rw-rw-"));
+      return listening;
+    } catch (FsException e) {
+      throw new IOException(e.getMessage(), e);
+    }
+  }
+
+  private void start() {
+    DaemonThread.start("accept", this::accept);
+    timer.scheduleAtFixedRate(
+        this::answerOldQuestions, LOOK.toMillis(), LOOK.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private void accept() {
+    try (listening) {
+      while (!closed) {
+        acceptOne();
+      }
+    }
+  }
+
+  private void acceptOne() {
+    try {
+      DescriptorSocket socket = listening.accept(QUEUE_BYTES);
+      Session session = admitted(socket);
+      if (session == null) {
+        socket.close();
+      } else {
+        DaemonThread.start("user-" + session.user(), () -> run(session));
+      }
+    } catch (FsException e) {
+      if (!closed) {
+        log.warn("no connection: {}", e.getMessage());
+        pause();
+      }
+    }
+  }
+
+  /** Without descriptors or memory the next attempt would fail at once, too. */
+  private static void pause() {
+    try {
+      Thread.sleep(AFTER_ERROR.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private @Nullable Session admitted(DescriptorSocket socket) throws FsException {
+    int user;
+    try {
+      user = socket.peerUser();
+    } catch (FsException e) {
+      socket.close();
+      throw e;
+    }
+    synchronized (this) {
+      long own = sessions.stream().filter(session -> session.user() == user).count();
+      if (sessions.size() >= settings.limits().connections()
+          || own >= settings.limits().connectionsOfUser()) {
+        return null;
+      }
+      Session session = new Session(this, socket, user);
+      sessions.add(session);
+      return session;
+    }
+  }
+
+  private void run(Session session) {
+    try {
+      session.run();
+    } finally {
+      synchronized (this) {
+        sessions.remove(session);
+      }
+    }
+  }
+
+  private void answerOldQuestions() {
+    long since = System.nanoTime() - PATIENCE.toNanos();
+    for (Session session : sessions()) {
+      session.answerOlderThan(since);
+    }
+  }
+
+  private synchronized List<Session> sessions() {
+    return List.copyOf(sessions);
+  }
+
+  /** The name of the listed file system on a device; null if there is none. */
+  @Nullable String fileSystem(long device) {
+    return fileSystems.name(device);
+  }
+
+  boolean isListed(long device) {
+    return fileSystem(device) != null;
+  }
+
+  SharedCopies copies() {
+    return copies;
+  }
+
+  Limits limits() {
+    return settings.limits();
+  }
+
+  /** Makes a copy from an open file of the source, which it takes over unless it refuses. */
+  Copier.Place copy(SharedCopy copy, PassedFile source, int user) {
+    return copier.add(user, new Copying(copies, copy, source, copiedBytes, failed));
+  }
+
+  /** Compares a copy with its checksum, behind its reader; takes over a hold of the user. */
+  void compare(SharedCopy copy, int user) {
+    Copier.Work comparison =
+        new Copier.Work() {
+          @Override
+          public void run(ByteBuffer buffer, Copier.Progress progress) {
+            if (copies.isFound(copy)) {
+              copies.compare(copy);
+            }
+            drop();
+          }
+
+          @Override
+          public void drop() {
+            copies.release(copy, user);
+          }
+
+          @Override
+          public long bytes() {
+            return copy.key.size();
+          }
+        };
+    if (copier.add(user, comparison) == Copier.Place.REFUSED) {
+      comparison.drop();
+    }
+  }
+
+  void countAnswered() {
+    answered.increment();
+  }
+
+  void countRefused() {
+    refused.increment();
+  }
+
+  /** The report for a user. */
+  CacheReport report(int user) {
+    CacheReport all = report();
+    return user == 0 ? all : all.only(user);
+  }
+
+  public CacheReport report() {
+    return new CacheReport(
+        copies.room(),
+        sessions().size(),
+        copier.running(),
+        copier.waiting(),
+        answered.sum(),
+        refused.sum(),
+        copiedBytes.sum(),
+        failed.sum());
+  }
+
+  @Override
+  public void close() throws IOException {
+    closed = true;
+    timer.shutdownNow();
+    listening.shutDown();
+    Files.deleteIfExists(settings.socket());
+    sessions().forEach(Session::shutDown);
+    copier.close();
+    copies.close();
+  }
+}

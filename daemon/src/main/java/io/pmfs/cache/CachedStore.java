@@ -1,0 +1,198 @@
+package io.pmfs.cache;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceSequence;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.StoreStatistics;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A source whose content comes from the cache of the node where that has a copy, else from the
+ * source. Names, attributes and the right to read a file are always the source's: a file is opened
+ * there first.
+ */
+public final class CachedStore implements BackingStore {
+  /** A file that the cache refused, or that was opened while it was away, is asked for again. */
+  private static final long ASK_AGAIN_NANOS = Duration.ofSeconds(2).toNanos();
+
+  /** Copies of one open file that failed; after that it is read from the source. */
+  private static final int MOST_USELESS = 8;
+
+  private final BackingStore source;
+  private final CacheClient cache;
+
+  /** Reads a source through a cache; closes both. */
+  public CachedStore(BackingStore source, CacheClient cache) {
+    this.source = source;
+    this.cache = cache;
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    return new CachedFile(source.open(path));
+  }
+
+  @Override
+  public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
+    return new CachedFile(source.openVersion(path, expected));
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    return source.status(path);
+  }
+
+  @Override
+  public void list(FileName directory, NameConsumer batches) throws FsException {
+    source.list(directory, batches);
+  }
+
+  @Override
+  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException {
+    return source.listWithStatus(directory, batches);
+  }
+
+  @Override
+  public boolean listsAtOnce(FileName directory) {
+    return source.listsAtOnce(directory);
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException {
+    return source.readSymbolicLink(path);
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+    return source.extendedAttributes(path);
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    return source.statistics();
+  }
+
+  @Override
+  public int sequenceCount() {
+    return source.sequenceCount();
+  }
+
+  @Override
+  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
+    return source.sequence(index, window, beforeRequest);
+  }
+
+  @Override
+  public void close() {
+    cache.close();
+    source.close();
+  }
+
+  private final class CachedFile implements SourceFile {
+    private final SourceFile file;
+    private volatile CacheClient.@Nullable OpenCopy copy; // written under this
+    private final List<CacheClient.OpenCopy> useless = new ArrayList<>(); // GUARDED_BY(this)
+    private long nextQuestion = System.nanoTime(); // GUARDED_BY(this)
+
+    CachedFile(SourceFile file) {
+      this.file = file;
+    }
+
+    @Override
+    public int read(long offset, ByteBuffer destination) throws FsException {
+      int first = destination.position();
+      int size = destination.remaining();
+      CacheClient.OpenCopy from = copyWith(offset + size);
+      if (from != null) {
+        try {
+          if (from.file().read(offset, destination) == size) {
+            cache.countCopyBytes(size);
+            return size;
+          }
+        } catch (FsException e) {
+          giveUp(from); // the disk of the cache has failed
+        }
+        destination.position(first);
+      }
+      return file.read(offset, destination);
+    }
+
+    /** The open copy if it has so many bytes, or soon will. */
+    private CacheClient.@Nullable OpenCopy copyWith(long wanted) {
+      CacheClient.OpenCopy present = copy;
+      if (present == null) {
+        present = ask(wanted);
+      }
+      if (present == null) {
+        return null;
+      }
+      Boolean has = present.has(wanted);
+      if (has == null) {
+        giveUp(present);
+      }
+      return has != null && has ? present : null;
+    }
+
+    /** One thread asks for all. */
+    private synchronized CacheClient.@Nullable OpenCopy ask(long wanted) {
+      boolean mayAsk = file.descriptor() >= 0 && useless.size() < MOST_USELESS;
+      if (copy == null && mayAsk && System.nanoTime() - nextQuestion >= 0) {
+        copy = cache.ask(file.descriptor(), wanted);
+        nextQuestion = System.nanoTime() + ASK_AGAIN_NANOS;
+      }
+      return copy;
+    }
+
+    /** The file stays open until all readers are done: others might be reading it. */
+    private synchronized void giveUp(CacheClient.OpenCopy bad) {
+      if (copy == bad) {
+        copy = null;
+        useless.add(bad);
+        nextQuestion = System.nanoTime() + ASK_AGAIN_NANOS;
+      }
+    }
+
+    @Override
+    public int descriptor() {
+      return file.descriptor();
+    }
+
+    @Override
+    public long seekData(long offset) throws FsException {
+      return file.seekData(offset);
+    }
+
+    @Override
+    public long seekHole(long offset) throws FsException {
+      return file.seekHole(offset);
+    }
+
+    @Override
+    public SourceStatus status() throws FsException {
+      return file.status();
+    }
+
+    @Override
+    public synchronized void close() {
+      CacheClient.OpenCopy open = copy;
+      if (open != null) {
+        open.close();
+      }
+      useless.forEach(CacheClient.OpenCopy::close);
+      file.close();
+    }
+  }
+}

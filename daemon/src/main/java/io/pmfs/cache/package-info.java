@@ -1,0 +1,19 @@
+/**
+ * One cache for all users of a node: the service that makes and keeps copies, and the source of a
+ * mount that reads them.
+ *
+ * <p><b>Start reading</b> at {@link CachedStore}, the source as a mount reads it. Its {@link
+ * CacheClient} passes open files of the source to the {@link CacheService}, where a {@link Session}
+ * answers. {@link SharedCopies} has the copies and their room, {@link Copier} makes them.
+ *
+ * <p><b>Threads of the service.</b> One for each connection, which also opens and closes files;
+ * {@link Copier#THREADS} that read the source and write copies; one that accepts connections, and
+ * one that answers requests that waited long enough.
+ *
+ * <p><b>Lock order</b>: {@link Session} before {@link SharedCopies}. With a monitor held nothing
+ * waits for a source, and nobody is answered.
+ */
+@NullMarked
+package io.pmfs.cache;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,275 @@
+package io.pmfs.cache;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fuse.system.DirectoryStore;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceFile;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A service with real sockets, and sources that read through it. */
+final class CacheServiceTest {
+  private static final long CAPACITY = 64 << 20;
+  private static final Duration EVICT_AFTER = Duration.ofHours(1);
+
+  @TempDir private Path directory;
+
+  private Path source;
+  private Path copies;
+  private Path socket;
+  private CacheService service;
+  private Instant now = Instant.parse("2026-01-01T00:00:00Z");
+  private final InstantSource clock = () -> now;
+  private final List<AutoCloseable> opened = new ArrayList<>();
+
+  /** A source, and how often its files were read. */
+  private record Mount(CachedStore store, CountedBackingStore source, CacheClient client) {
+    byte[] read(String name, int size) throws FsException {
+      try (SourceFile file = store.open(FileName.of(name))) {
+        return CacheServiceTest.read(file, 0, size);
+      }
+    }
+
+    long sourceBytes() {
+      return source.operations().bytes();
+    }
+  }
+
+  @BeforeEach
+  void start() throws IOException {
+    source = Files.createDirectory(directory.resolve("source"));
+    copies = directory.resolve("copies");
+    socket = directory.resolve("socket");
+    open(CAPACITY);
+  }
+
+  private void open(long capacity) throws IOException {
+    service =
+        CacheService.open(
+            new CacheService.Settings(
+                socket,
+                copies,
+                capacity,
+                EVICT_AFTER,
+                List.of(source),
+                CacheService.Limits.of(capacity)),
+            clock);
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    for (AutoCloseable one : opened) {
+      one.close();
+    }
+    service.close();
+  }
+
+  private Mount mount() throws FsException {
+    CountedBackingStore counted = new CountedBackingStore(new DirectoryStore(source));
+    CacheClient client = new CacheClient(socket);
+    CachedStore store = new CachedStore(counted, client);
+    opened.add(store);
+    return new Mount(store, counted, client);
+  }
+
+  private byte[] write(String name, int size) throws IOException {
+    byte[] content = new byte[size];
+    new Random(size).nextBytes(content);
+    Files.write(source.resolve(name), content);
+    return content;
+  }
+
+  private static byte[] read(SourceFile file, long offset, int size) throws FsException {
+    ByteBuffer buffer = ByteBuffer.allocateDirect(size);
+    byte[] read = new byte[file.read(offset, buffer)];
+    buffer.flip().get(read);
+    return read;
+  }
+
+  private List<Path> files() throws IOException {
+    try (Stream<Path> all = Files.walk(copies.resolve("copies"))) {
+      return all.filter(Files::isRegularFile).toList();
+    }
+  }
+
+  @Test
+  void read_firstReader_getsTheCopyAsItGrows() throws Exception {
+    byte[] content = write("f", 5_000_000);
+    Mount mount = mount();
+
+    try (SourceFile file = mount.store().open(FileName.of("f"))) {
+      for (int at = 0; at < content.length; at += 1_000_000) {
+        assertThat(read(file, at, 1_000_000))
+            .isEqualTo(java.util.Arrays.copyOfRange(content, at, at + 1_000_000));
+      }
+    }
+
+    assertThat(mount.sourceBytes()).isZero();
+    assertThat(service.report().copiedBytes()).isEqualTo(content.length);
+  }
+
+  @Test
+  void read_manyMountsAtOnce_readsTheSourceOnceInTotal() throws Exception {
+    int files = 50;
+    List<byte[]> contents = new ArrayList<>();
+    for (int i = 0; i < files; i++) {
+      contents.add(write("f" + i, 10_000 * (i + 1)));
+    }
+    List<Mount> mounts = List.of(mount(), mount(), mount(), mount());
+    ExecutorService threads = Executors.newCachedThreadPool();
+    opened.add(threads::shutdownNow);
+    List<Future<Void>> readers = new ArrayList<>();
+    for (Mount mount : mounts) {
+      readers.add(
+          threads.submit(
+              () -> {
+                for (int i = 0; i < files; i++) {
+                  byte[] content = contents.get(i);
+                  assertThat(mount.read("f" + i, content.length)).isEqualTo(content);
+                }
+                return null;
+              }));
+    }
+    for (Future<Void> reader : readers) {
+      reader.get();
+    }
+
+    assertThat(mounts.stream().mapToLong(Mount::sourceBytes).sum()).isZero();
+    assertThat(service.report().copiedBytes())
+        .isEqualTo(contents.stream().mapToLong(content -> content.length).sum());
+    assertThat(files()).hasSize(files);
+  }
+
+  @Test
+  void read_withoutService_readsTheSource_andTheServiceOnceItIsBack() throws Exception {
+    byte[] content = write("f", 100_000);
+    service.close();
+    Mount mount = mount();
+    assertThat(mount.read("f", content.length)).isEqualTo(content);
+    assertThat(mount.sourceBytes()).isEqualTo(content.length);
+
+    open(CAPACITY);
+    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (service.report().answered() == 0 && System.nanoTime() - end < 0) {
+      assertThat(mount.read("f", content.length)).isEqualTo(content);
+      Thread.onSpinWait();
+    }
+
+    assertThat(service.report().answered()).isPositive();
+  }
+
+  @Test
+  void read_serviceEndsWhileAFileIsOpen_goesOnFromTheOpenCopy() throws Exception {
+    byte[] content = write("f", 100_000);
+    Mount mount = mount();
+    try (SourceFile file = mount.store().open(FileName.of("f"))) {
+      assertThat(read(file, 0, content.length)).isEqualTo(content);
+      service.close();
+      Files.delete(files().get(0));
+
+      assertThat(read(file, 0, content.length)).isEqualTo(content);
+    }
+    assertThat(mount.sourceBytes()).isZero();
+    open(CAPACITY);
+  }
+
+  @Test
+  void open_afterARestart_usesTheCopies_andDropsBadOnes() throws Exception {
+    byte[] good = write("good", 3_000_000);
+    byte[] bad = write("bad", 50_000);
+    Mount first = mount();
+    first.read("good", good.length);
+    first.read("bad", bad.length);
+    service.close();
+    for (Path file : files()) {
+      if (Files.size(file) == bad.length) {
+        Files.write(file, new byte[bad.length]);
+      }
+    }
+    Files.writeString(copies.resolve("incoming/5"), "left");
+    open(CAPACITY);
+
+    Mount second = mount();
+    assertThat(second.read("bad", bad.length)).isEqualTo(bad);
+    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (second.client().statistics().copyBytes() == 0 && System.nanoTime() - end < 0) {
+      // A large copy is compared behind its reader.
+      assertThat(second.read("good", good.length)).isEqualTo(good);
+    }
+
+    assertThat(second.client().statistics().copyBytes()).isEqualTo(good.length);
+    assertThat(service.report().copiedBytes()).isZero();
+    assertThat(copies.resolve("incoming/5")).doesNotExist();
+  }
+
+  @Test
+  void read_changedFile_isAnotherCopy() throws Exception {
+    write("f", 10_000);
+    Mount mount = mount();
+    mount.read("f", 10_000);
+    byte[] changed = "changed".getBytes(UTF_8);
+    Files.write(source.resolve("f"), changed);
+    Files.setLastModifiedTime(source.resolve("f"), FileTime.from(Instant.EPOCH));
+
+    assertThat(mount.read("f", changed.length)).isEqualTo(changed);
+    assertThat(service.report().room().copies()).isEqualTo(2);
+  }
+
+  @Test
+  void read_fullCache_evictsWhatWasNotUsedLately() throws Exception {
+    service.close();
+    open(1 << 20);
+    byte[] content = write("old", 600_000);
+    byte[] other = write("new", 700_000);
+    Mount mount = mount();
+    mount.read("old", content.length);
+
+    assertThat(mount.read("new", other.length)).isEqualTo(other);
+    assertThat(mount.sourceBytes()).isEqualTo(other.length);
+    now = now.plus(EVICT_AFTER).plusSeconds(1);
+    assertThat(mount.read("new", other.length)).isEqualTo(other);
+
+    assertThat(mount.sourceBytes()).isEqualTo(other.length);
+    assertThat(service.report().room().evicted()).isEqualTo(1);
+    assertThat(files()).hasSize(1);
+  }
+
+  @Test
+  void read_fullCache_keepsOpenCopies() throws Exception {
+    service.close();
+    open(1 << 20);
+    byte[] content = write("open", 500_000);
+    byte[] other = write("new", 700_000);
+    Mount mount = mount();
+    try (SourceFile file = mount.store().open(FileName.of("open"))) {
+      read(file, 0, content.length);
+      now = now.plus(EVICT_AFTER).plusSeconds(1);
+
+      assertThat(mount.read("new", other.length)).isEqualTo(other);
+
+      assertThat(service.report().room().evicted()).isZero();
+      assertThat(mount.sourceBytes()).isEqualTo(other.length);
+    }
+  }
+}
