@@ -284,7 +284,7 @@ public final class CacheService implements AutoCloseable {
   public CacheReport report() {
     return new CacheReport(
         copies.room(),
-        sessions().size(),
+        (int) sessions().stream().filter(Session::isMount).count(),
         copier.running(),
         copier.waiting(),
         answered.sum(),

@@ -37,6 +37,7 @@ final class Session {
   private final Map<Long, SharedCopy> handles = new HashMap<>(); // GUARDED_BY(this)
   private final List<Question> questions = new ArrayList<>(); // GUARDED_BY(this)
   private long lastHandle; // GUARDED_BY(this)
+  private volatile boolean isMount = true;
   private boolean ended; // GUARDED_BY(this)
 
   Session(CacheService service, DescriptorSocket socket, int user) {
@@ -47,6 +48,11 @@ final class Session {
 
   int user() {
     return user;
+  }
+
+  /** Whether a mount is at the other end, and not a command that asks for a report. */
+  boolean isMount() {
+    return isMount;
   }
 
   /** Answers until the other end closes. */
@@ -96,10 +102,11 @@ final class Session {
         }
       }
       case RELEASE -> release(request.handle());
-      case STATUS ->
-          send(
-              new CacheMessage(Kind.REPORT, request.id(), 0, 0, service.report(user).toJson()),
-              null);
+      case STATUS -> {
+        isMount = false;
+        String report = service.report(user).toJson();
+        send(new CacheMessage(Kind.REPORT, request.id(), 0, 0, report), null);
+      }
       default -> throw new IllegalStateException(request.kind().name());
     }
   }
