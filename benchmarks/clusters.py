@@ -160,15 +160,18 @@ def settle(nodes):
         node.settle()
 
 
-def read_together(nodes, part, seed, readers, shares=True):
-    """An epoch: each node reads its share of the shuffled files, or all of them, and all begin at once. What each loader printed of it."""
+def read_together(nodes, part, seed, readers, shares=True, **options):
+    """An epoch: each node reads its share of the shuffled files, or all of them in an order of its own, and all begin at once.
+
+    What each loader printed of it.
+    """
     loaders = []
     try:
         for index, node in enumerate(nodes):
-            share = ["--share", f"{index}/{len(nodes)}"] if shares else []
-            words = [BUILD / "epoch", "--seed", seed, "--threads", readers, "--wait", *share, node.directory / part]
+            order = ["--seed", seed, "--share", f"{index}/{len(nodes)}"] if shares else ["--seed", seed + index]
+            words = [BUILD / "epoch", *order, "--threads", readers, "--wait", node.directory / part]
             loaders.append(
-                subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+                subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **options)
             )
         for loader in loaders:
             loader.stdout.readline()  # The walk: names are not part of an epoch.

@@ -95,15 +95,15 @@ def build(build_pmfs=True):
     run("cc", "-O2", "-std=c11", "-Wall", "-Wextra", "-pthread", "-o", BUILD / "epoch", source)
 
 
-def load(directory, mode="read", threads=1, epochs=1):
+def load(directory, mode="read", threads=1, epochs=1, **options):
     """Runs the loader on a directory; a list of what it printed, the walk first. Any file's error ends the benchmark."""
     command = [BUILD / "epoch", "--mode", mode, "--threads", threads, "--epochs", epochs, directory]
-    return [json.loads(line) for line in run(*command).splitlines()]
+    return [json.loads(line) for line in run(*command, **options).splitlines()]
 
 
-def compare(directory, reference, threads=2):
+def compare(directory, reference, threads=2, **options):
     """Compares every byte of the files below directory with those below reference; a difference ends the benchmark."""
-    run(BUILD / "epoch", "--mode", "compare", "--reference", reference, "--threads", threads, directory)
+    run(BUILD / "epoch", "--mode", "compare", "--reference", reference, "--threads", threads, directory, **options)
 
 
 def read_once(path):

@@ -79,26 +79,30 @@ class Pmfs(Source):
         if self.needs_root and not machine.is_root():
             raise Absent("needs root")
 
+    def caller(self):
+        """How its commands are run, as subprocess takes it."""
+        return {"env": self.environment}
+
     def mount(self):
         (self.work / "run").mkdir(mode=0o700, exist_ok=True)
         self.directory.mkdir(exist_ok=True)
         self.tier.mkdir(exist_ok=True)
         # Not captured: a daemon may keep the descriptors it was started with.
         command = [self.launcher, "mount", self.source, self.directory, "--tier", f"ssd:{self.tier}", *self.options]
-        status = subprocess.run(command, stdout=subprocess.DEVNULL, env=self.environment, check=False).returncode
+        status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, **self.caller()).returncode
         if status:
             raise BenchmarkError(f"pmfs mount: exit status {status}; the line above says why")
 
     def status(self):
-        return json.loads(run(self.launcher, "status", self.directory, "--json", env=self.environment))
+        return json.loads(run(self.launcher, "status", self.directory, "--json", **self.caller()))
 
     def stage(self, *paths):
         """Stages files and directories of the mount, or all of it; a file that could not be staged ends the benchmark."""
-        run(self.launcher, "stage", *(paths or [self.directory]), env=self.environment)
+        run(self.launcher, "stage", *(paths or [self.directory]), **self.caller())
 
     def evict(self):
         """Drops all copies from the tiers."""
-        run(self.launcher, "evict", self.directory, env=self.environment)
+        run(self.launcher, "evict", self.directory, **self.caller())
 
     def settle(self):
         await_condition(SETTLE_SECONDS, "staging", lambda: self.status()["staging"]["idle"])
@@ -121,7 +125,7 @@ class Pmfs(Source):
         return memory_kib(self.status()["pid"])
 
     def unmount(self, keep_copies=False):
-        if machine.is_mounted(self.directory) and machine.clean_up(self.launcher, "umount", self.directory, env=self.environment):
+        if machine.is_mounted(self.directory) and machine.clean_up(self.launcher, "umount", self.directory, **self.caller()):
             step("pmfs umount failed: detaching the mount")
             machine.detach(self.directory)
         if not keep_copies:
