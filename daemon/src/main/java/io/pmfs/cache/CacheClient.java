@@ -5,6 +5,7 @@ import io.pmfs.cache.CacheMessage.Refusal;
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,6 +33,9 @@ public final class CacheClient implements AutoCloseable {
 
   /** The pause before the next attempt to connect. */
   private static final Duration PAUSE = Duration.ofSeconds(1);
+
+  /** The same after a cache that did not answer: each attempt keeps readers waiting. */
+  private static final Duration LONG_PAUSE = Duration.ofSeconds(10);
 
   private final Path path;
   private final AtomicLong lastId = new AtomicLong();
@@ -111,24 +115,24 @@ public final class CacheClient implements AutoCloseable {
       problem = null;
       return made;
     } catch (FsException e) {
-      away(String.valueOf(e.getMessage()));
+      away(String.valueOf(e.getMessage()), PAUSE);
       return null;
     }
   }
 
   /** Called with the lock held. */
-  private void away(String why) {
-    nextAttempt = System.nanoTime() + PAUSE.toNanos();
+  private void away(String why, Duration pause) {
+    nextAttempt = System.nanoTime() + pause.toNanos();
     if (problem == null && !closed) {
       log.warn("{}: no cache, files are read from the source: {}", path, why);
       problem = why;
     }
   }
 
-  private synchronized void lost(Connection ended, String why) {
+  private synchronized void lost(Connection ended, String why, Duration pause) {
     if (connection == ended) {
       connection = null;
-      away(why);
+      away(why, pause);
     }
   }
 
@@ -148,7 +152,7 @@ public final class CacheClient implements AutoCloseable {
       CacheMessage message = answer == null ? null : CacheMessage.parse(answer.bytes());
       CacheReport report = message == null ? null : CacheReport.ofJson(message.text());
       if (report == null) {
-        throw new FsException(io.pmfs.tier.Errno.EPROTO, path + " is no cache of this version");
+        throw new FsException(Errno.EPROTO, path + " is no cache of this version");
       }
       return report;
     }
@@ -191,7 +195,7 @@ public final class CacheClient implements AutoCloseable {
         why = String.valueOf(e.getMessage());
       } finally {
         ended = true;
-        lost(this, why);
+        lost(this, why, PAUSE);
         questions.values().forEach(question -> question.complete(null));
       }
     }
@@ -220,9 +224,9 @@ public final class CacheClient implements AutoCloseable {
         socket.send(new CacheMessage(kind, id, handle, bytes).encoded(), descriptor);
         return question.get(LIMIT.toNanos(), TimeUnit.NANOSECONDS);
       } catch (FsException e) {
-        lost(this, String.valueOf(e.getMessage()));
+        lost(this, String.valueOf(e.getMessage()), PAUSE);
       } catch (TimeoutException e) {
-        lost(this, "it does not answer");
+        lost(this, "it does not answer", LONG_PAUSE);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (ExecutionException e) {

@@ -3,6 +3,7 @@ package io.pmfs.cache;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.CountedBackingStore;
@@ -177,6 +178,26 @@ final class CacheServiceTest {
     }
 
     assertThat(service.report().answered()).isPositive();
+  }
+
+  @Test
+  void read_serviceDoesNotAnswer_readsTheSourceAndAsksItNoMore() throws Exception {
+    byte[] content = write("f", 100_000);
+    service.close();
+    DescriptorSocket silent = DescriptorSocket.listen(socket, 8);
+    try {
+      Mount mount = mount();
+      for (int i = 0; i < 3; i++) {
+        assertThat(mount.read("f", content.length)).isEqualTo(content);
+      }
+
+      assertThat(mount.client().statistics().asked()).isEqualTo(1);
+      assertThat(mount.client().statistics().problem()).contains("does not answer");
+    } finally {
+      silent.close();
+    }
+    Files.delete(socket);
+    open(CAPACITY);
   }
 
   @Test

@@ -263,7 +263,7 @@ final class CopyIndex {
     if (unrecorded != null) {
       return "copies cannot be recorded: " + unrecorded;
     }
-    String failure = "there is no such tier";
+    String failure = tiers.isEmpty() ? "the mount has no tier" : "there is no such tier";
     for (Tier tier : tiers) {
       if (placement.allows(tier.name())) {
         if (!tier.hasFailed()) {

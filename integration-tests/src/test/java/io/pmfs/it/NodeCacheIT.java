@@ -131,6 +131,10 @@ final class NodeCacheIT {
     Await.until("the cache answers", PATIENCE, () -> status().exit() == 0);
   }
 
+  private void signal(String name) {
+    Command.run("kill", "-" + name, Long.toString(service.pid())).expect(0);
+  }
+
   private Command status() {
     return pmfs.run("node-cache", "--json", "--status", socket.toString());
   }
@@ -229,6 +233,12 @@ final class NodeCacheIT {
         readers.assertNoFailures();
         assertThat(readers.reads()).isGreaterThan(before);
       }
+      // One that hangs fails no read either.
+      signal("STOP");
+      readers.awaitMore(50);
+      signal("CONT");
+      readers.awaitMore(50);
+      readers.assertNoFailures();
     }
   }
 }
