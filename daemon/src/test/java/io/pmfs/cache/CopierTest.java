@@ -83,6 +83,7 @@ final class CopierTest {
     await(bobs.begun);
     assertThat(second.begun.getCount()).isEqualTo(1);
     bobs.release.countDown();
+    await(bobs.ended);
     second.release.countDown();
     large.release.countDown();
     await(second.ended);

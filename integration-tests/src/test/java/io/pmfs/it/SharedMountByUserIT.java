@@ -312,7 +312,10 @@ final class SharedMountByUserIT {
         () -> descriptors(mount) + " descriptors, " + allowed + " before",
         PATIENCE,
         () -> descriptors(mount) <= allowed);
-    assertThat(processes().lines().filter(line -> line.contains("pmfs-guard"))).hasSize(1);
+    Await.until(
+        "one guard",
+        PATIENCE,
+        () -> processes().lines().filter(line -> line.contains("pmfs-guard")).count() == 1);
     Files.createFile(ends);
     assertThat(reader.waitFor()).isZero();
     umount(mount.mountpoint());
