@@ -28,7 +28,6 @@ import org.jspecify.annotations.Nullable;
 public final class HttpSocket implements AutoCloseable {
   private static final int MAX_WAITING = 32;
   private static final int CLOSE_SECONDS = 2;
-  private static final int LAST_BYTES_MILLIS = 500;
 
   private final int mostConnections;
   private final EventLoopGroup loop;
@@ -123,13 +122,13 @@ public final class HttpSocket implements AutoCloseable {
     }
   }
 
-  /** Waits for answers in progress, {@value #CLOSE_SECONDS} seconds at most. */
+  /**
+   * Lets the connections that were accepted get their answers, also those whose request is still to
+   * come, for {@value #CLOSE_SECONDS} seconds at most. Stop listening first.
+   */
   public void finish() {
-    workers.shutdown();
     try {
-      if (workers.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        connections.newCloseFuture().await(LAST_BYTES_MILLIS, TimeUnit.MILLISECONDS);
-      }
+      connections.newCloseFuture().await(CLOSE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
