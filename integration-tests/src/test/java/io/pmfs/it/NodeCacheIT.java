@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 /** {@code pmfs node-cache}, as an account of its own, and mounts of several users. */
 final class NodeCacheIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int ROUNDS = "all".equals(System.getProperty("pmfs.large")) ? 5 : 2;
 
   private static final Path FUSE = Path.of("/dev/fuse");
 
@@ -219,7 +220,7 @@ final class NodeCacheIT {
     Dataset many = Dataset.create(pmfs.directory("many"), Dataset.sizes(1000, 10_000));
     try (MountedPmfs mount = pmfs.mount(many.root(), "--cache", socket.toString());
         Readers readers = new Readers(many, mount.mountpoint(), 4, List.of())) {
-      for (int round = 0; round < 5; round++) {
+      for (int round = 0; round < ROUNDS; round++) {
         long before = readers.reads();
         readers.awaitMore(20);
         service.destroyForcibly().waitFor();

@@ -15,6 +15,9 @@ import org.junit.jupiter.api.io.TempDir;
 class PowerCutTest {
   private static final int MAX_CALLS = 1000;
 
+  /** These take long. An odd number, as what is lost goes by the number of the call. */
+  private static final int DATA_STEP = CrashTest.STEP * CrashTest.STEP;
+
   @TempDir Path directory;
 
   private static void makeChanges(Driver driver) throws Exception {
@@ -94,8 +97,9 @@ class PowerCutTest {
   void cut_thatLosesData_leavesMountAndSourceTheSame() throws Exception {
     int at = 0;
     while (loseDataAfter(at)) {
-      at += CrashTest.STEP;
+      at += DATA_STEP;
       assertThat(at).isLessThan(MAX_CALLS);
     }
+    assertThat(at).isGreaterThan(100);
   }
 }
