@@ -27,6 +27,8 @@ final class LocalSlurm implements AutoCloseable {
     PLAIN,
     /** One node, with a cgroup for each job that bounds its memory. */
     CGROUPS,
+    /** The same, and each job has a /tmp, a /dev/shm and a mount namespace of its own. */
+    PRIVATE_TMP,
     /** Two nodes, each called by an address that the loopback device has meanwhile. */
     TWO_NODES
   }
@@ -44,7 +46,7 @@ final class LocalSlurm implements AutoCloseable {
   /** Starts it with these programs around each job. */
   LocalSlurm(Kind kind, Path root, Path prolog, Path epilog, Path taskProlog) {
     assumeTrue(
-        kind != Kind.CGROUPS || Files.isDirectory(CGROUPS.resolve("freezer")),
+        !hasCgroups(kind) || Files.isDirectory(CGROUPS.resolve("freezer")),
         "needs cgroups of version 1 with freezer");
     for (String daemon : List.of("slurmctld", "slurmd", "munged")) {
       assumeTrue(
@@ -68,6 +70,9 @@ final class LocalSlurm implements AutoCloseable {
               "CgroupMountpoint=" + CGROUPS,
               "CgroupAutomount=no",
               "ConstrainRAMSpace=yes"));
+      Files.write(
+          root.resolve("job_container.conf"),
+          List.of("AutoBasePath=true", "BasePath=" + root.resolve("containers")));
       String run = root.resolve("run").toString();
       start(
           "munged",
@@ -100,6 +105,10 @@ final class LocalSlurm implements AutoCloseable {
     }
   }
 
+  private static boolean hasCgroups(Kind kind) {
+    return kind == Kind.CGROUPS || kind == Kind.PRIVATE_TMP;
+  }
+
   private void key() throws IOException {
     byte[] key = new byte[1024];
     new java.security.SecureRandom().nextBytes(key);
@@ -122,7 +131,8 @@ final class LocalSlurm implements AutoCloseable {
 
   private String configuration(Path prolog, Path epilog, Path taskProlog) throws IOException {
     String host = host();
-    boolean limits = kind == Kind.CGROUPS;
+    boolean limits = hasCgroups(kind);
+    boolean isPrivate = kind == Kind.PRIVATE_TMP;
     List<String> lines = new ArrayList<>();
     for (String node : nodes()) {
       lines.add(
@@ -152,13 +162,15 @@ final class LocalSlurm implements AutoCloseable {
         "Prolog=" + prolog,
         "Epilog=" + epilog,
         "TaskProlog=" + taskProlog,
-        "PrologFlags=Alloc",
+        "PrologFlags=Alloc" + (isPrivate ? ",Contain" : ""),
+        isPrivate ? "JobContainerType=job_container/tmpfs" : "",
         "SlurmctldPort=" + freePort(),
         "MpiDefault=none",
         "MessageTimeout=60",
         "KillWait=2",
         String.join("\n", lines),
-        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
+        // Jobs that ask for it (--oversubscribe) share the CPUs.
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES:10",
         "");
   }
 
@@ -237,7 +249,7 @@ final class LocalSlurm implements AutoCloseable {
     if (kind == Kind.TWO_NODES) {
       ADDRESSES.forEach(address -> address("del", address));
     }
-    if (kind == Kind.CGROUPS) {
+    if (hasCgroups(kind)) {
       String line = "find \"$1\"/*/slurm* -depth -type d -exec rmdir {} + 2>/dev/null; true";
       Command.run("sh", "-c", line, "sh", CGROUPS.toString());
     }

@@ -21,8 +21,12 @@ final class Scratch implements AutoCloseable {
   private final Thread atExit = new Thread(this::remove, "remove scratch");
 
   Scratch() {
+    this(Path.of(System.getProperty("java.io.tmpdir")));
+  }
+
+  Scratch(Path parent) {
     try {
-      root = Files.createTempDirectory(PREFIX).toRealPath();
+      root = Files.createTempDirectory(parent, PREFIX).toRealPath();
       // Other users must get as far as to be refused by what lies below.
       Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
     } catch (IOException e) {

@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -30,6 +31,8 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 final class SlurmIT {
   private static final Duration LONG = Duration.ofMinutes(3);
+  private static final int TASKS = 10;
+  private static final String MEM = "--mem=100M";
 
   private Scratch scratch;
   private Account user;
@@ -46,7 +49,8 @@ final class SlurmIT {
     Machine.requireFuse();
     Machine.requireRoot();
     Machine.requireCommand("useradd");
-    scratch = new Scratch();
+    // Not in /tmp, which jobs may have of their own.
+    scratch = new Scratch(Path.of("/var/tmp"));
     Path home = scratch.directory("home");
     user = new Account(home.toString());
     user.own(home.toString());
@@ -354,6 +358,87 @@ final class SlurmIT {
     assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
     assertNothingLeft();
     assertNoCopies();
+  }
+
+  @Test
+  void array_ofTenTasks_sharesADaemonAndReadsTheSourceOnce() throws IOException {
+    Path go = home().resolve("go");
+    String same = "diff -r $PMFS_MOUNT " + dataset.root() + " && echo same; ";
+    String wait = "while [ ! -e " + go + " ]; do sleep 0.2; done; ";
+    String array =
+        submit(
+            asked(""),
+            "echo $PMFS_MOUNT; " + same + wait + same,
+            "--array=1-" + TASKS,
+            "--oversubscribe",
+            "--output=" + home() + "/task%a.out");
+    List<String> tasks = IntStream.rangeClosed(1, TASKS).mapToObj(i -> "task" + i).toList();
+    tasks.forEach(task -> awaitOutput(task, "same"));
+    List<String> places = tasks.stream().map(this::firstLine).toList();
+    assertThat(places).doesNotHaveDuplicates();
+    Status status = status(places.get(0));
+    // The place that all share, and one for each task.
+    assertThat(status.size("holders")).isEqualTo(TASKS + 1);
+    assertThat(IntStream.rangeClosed(0, TASKS).mapToObj(i -> status.text(holder(i))))
+        .containsAll(places);
+    assertThat(status.number("sourceOperations.bytes")).isEqualTo(dataset.bytes());
+    assertThat(processes().stream().filter(line -> line.contains("io.pmfs.cli.Main"))).hasSize(1);
+
+    Files.createFile(go);
+    for (int i = 1; i <= TASKS; i++) {
+      assertThat(awaitEnd(array + "_" + i)).as(output("task" + i)).isEqualTo("COMPLETED");
+      assertThat(output("task" + i).lines().filter("same"::equals)).hasSize(2);
+    }
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void jobs_withATmpOfTheirOwn_shareADaemonAndLeaveNothing() throws IOException {
+    startSlurm(LocalSlurm.Kind.PRIVATE_TMP);
+    Path go = home().resolve("go");
+    Path own = Path.of("/tmp/" + scratch.root().getFileName() + "-own");
+    String wait = "while [ ! -e %s ]; do diff -r $PMFS_MOUNT %s || exit; done; echo same";
+    String first =
+        submit(
+            asked(""), "touch " + own + "; echo $PMFS_MOUNT; cd $PMFS_MOUNT; exec sleep 1000", MEM);
+    awaitOutput(first, "." + first);
+    String second =
+        submit(asked(""), "echo $PMFS_MOUNT; " + wait.formatted(go, dataset.root()), MEM);
+    awaitOutput(second, "." + second);
+    assertThat(own).doesNotExist();
+    long daemon = daemon();
+    slurm.slurm("scancel", first).expect(0);
+    awaitEnd(first);
+    Await.until(
+        () -> "the first job's epilogue is done: " + names(base.resolve("jobs")),
+        LONG,
+        () -> names(base.resolve("jobs")).equals(List.of(second)));
+    assertThat(daemon()).isEqualTo(daemon);
+    Files.createFile(go);
+    assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
+    assertThat(output(second)).contains("same");
+    assertNothingLeft();
+    assertNoCopies();
+  }
+
+  @Test
+  void run_inAJobWithATmpOfItsOwn_leavesNothing() throws IOException {
+    permitFuse();
+    startSlurm(LocalSlurm.Kind.PRIVATE_TMP);
+    String run =
+        "PMFS_RUNTIME_DIR=/tmp/own %s/scripts/pmfs run --source %s --mountpoint /tmp/data --tier ssd:/tmp/t "
+                .formatted(scratch.root(), dataset.root())
+            + "--keep-free 0 -- diff -r %s /tmp/data && echo same; ls /tmp"
+                .formatted(dataset.root());
+    String job = submit("nothing", run, "--mem=900M");
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("same");
+    assertNothingLeft();
+  }
+
+  private static String holder(int number) {
+    return "holders." + number + ".mountpoint";
   }
 
   private String firstLine(String job) {
