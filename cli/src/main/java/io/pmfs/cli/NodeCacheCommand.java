@@ -85,6 +85,13 @@ final class NodeCacheCommand implements Callable<Integer> {
   private String evictAfter;
 
   @Option(
+      names = "--deduplicate",
+      description =
+          "Keep files with equal content once, also those of different users. Users can then learn"
+              + " whether somebody else has the same file.")
+  private boolean deduplicates;
+
+  @Option(
       names = "--log-level",
       paramLabel = "LEVEL",
       description = "error, warn, info or debug; the log goes to standard error.",
@@ -165,7 +172,13 @@ final class NodeCacheCommand implements Callable<Integer> {
     long capacity = place.capacity().on(disk.getTotalSpace());
     return CacheService.open(
         new CacheService.Settings(
-            at, directory, capacity, unused, listed, CacheService.Limits.of(capacity)),
+            at,
+            directory,
+            capacity,
+            unused,
+            deduplicates,
+            listed,
+            CacheService.Limits.of(capacity)),
         invocation.clock());
   }
 
@@ -196,6 +209,11 @@ final class NodeCacheCommand implements Callable<Integer> {
         ByteSize.format(room.usedBytes()),
         ByteSize.format(room.capacityBytes()),
         room.evicted());
+    if (room.sharing() > 0) {
+      say(
+          "equal    %,d share the file of an equal copy, which spares %s",
+          room.sharing(), ByteSize.format(room.sparedBytes()));
+    }
     say(
         "mounts   %,d connected; %,d questions answered with a copy, %,d without",
         report.connections(), report.answered(), report.refused());

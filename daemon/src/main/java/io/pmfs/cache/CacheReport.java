@@ -34,14 +34,22 @@ public record CacheReport(
   /**
    * The room of the copies.
    *
+   * @param sharing copies that have no file of their own, because an equal one has it
+   * @param sparedBytes the room that these would need
    * @param users by uid
    */
   public record Room(
-      long capacityBytes, long usedBytes, long copies, long evicted, Map<Integer, OfUser> users) {
+      long capacityBytes,
+      long usedBytes,
+      long copies,
+      long sharing,
+      long sparedBytes,
+      long evicted,
+      Map<Integer, OfUser> users) {
     Room only(int user) {
       Map<Integer, OfUser> own = new TreeMap<>(users);
       own.keySet().retainAll(Set.of(user));
-      return new Room(capacityBytes, usedBytes, copies, evicted, own);
+      return new Room(capacityBytes, usedBytes, copies, sharing, sparedBytes, evicted, own);
     }
   }
 

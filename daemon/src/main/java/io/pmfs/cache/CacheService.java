@@ -2,6 +2,7 @@ package io.pmfs.cache;
 
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.fuse.system.Priority;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -48,6 +49,10 @@ public final class CacheService implements AutoCloseable {
   private final SourceFileSystems fileSystems;
   private final SharedCopies copies;
   private final Copier copier;
+
+  /** Reads two copies at a time, at most, and only if the processors have time for it. */
+  private final Copier merger;
+
   private final DescriptorSocket listening;
   private final ScheduledExecutorService timer;
   private final Set<Session> sessions = new HashSet<>(); // GUARDED_BY(this)
@@ -61,6 +66,7 @@ public final class CacheService implements AutoCloseable {
    * How a cache works.
    *
    * @param directory holds the copies, and nothing else
+   * @param deduplicates keeps equal copies once; then users can learn that others have such files
    * @param sources a directory on each file system whose files may be copied
    */
   public record Settings(
@@ -68,6 +74,7 @@ public final class CacheService implements AutoCloseable {
       Path directory,
       long capacityBytes,
       Duration evictAfter,
+      boolean deduplicates,
       List<Path> sources,
       Limits limits) {}
 
@@ -93,7 +100,8 @@ public final class CacheService implements AutoCloseable {
     this.copies = copies;
     this.listening = listening;
     this.fileSystems = new SourceFileSystems(settings.sources());
-    this.copier = new Copier(Copier.THREADS);
+    this.copier = new Copier("copy", Copier.THREADS, () -> {});
+    this.merger = new Copier("merge", settings.deduplicates() ? 1 : 0, Priority::lower);
     this.timer = Executors.newSingleThreadScheduledExecutor(DaemonThread.numbered("patience"));
   }
 
@@ -105,7 +113,11 @@ public final class CacheService implements AutoCloseable {
   public static CacheService open(Settings settings, InstantSource clock) throws IOException {
     SharedCopies copies =
         new SharedCopies(
-            settings.directory(), settings.capacityBytes(), settings.evictAfter(), clock);
+            settings.directory(),
+            settings.capacityBytes(),
+            settings.evictAfter(),
+            settings.deduplicates(),
+            clock);
     try {
       CacheService service = new CacheService(settings, copies, listen(settings.socket()));
       service.start();
@@ -237,7 +249,15 @@ public final class CacheService implements AutoCloseable {
 
   /** Makes a copy from an open file of the source, which it takes over unless it refuses. */
   Copier.Place copy(SharedCopy copy, PassedFile source, int user) {
-    return copier.add(user, new Copying(copies, copy, source, copiedBytes, failed));
+    return copier.add(
+        user, new Copying(copies, copy, source, copiedBytes, failed, this::lookForEqual));
+  }
+
+  /** A copy is whole and right from now on. It is kept apart if too many wait to be compared. */
+  void lookForEqual(SharedCopy copy) {
+    if (copies.mayBeEqual(copy)) {
+      merger.add(copy.user, new Merging(copies, copy));
+    }
   }
 
   /** Compares a copy with its checksum, behind its reader; takes over a hold of the user. */
@@ -248,6 +268,7 @@ public final class CacheService implements AutoCloseable {
           public void run(ByteBuffer buffer, Copier.Progress progress) {
             if (copies.isFound(copy)) {
               copies.compare(copy);
+              lookForEqual(copy);
             }
             drop();
           }
@@ -301,6 +322,7 @@ public final class CacheService implements AutoCloseable {
     Files.deleteIfExists(settings.socket());
     sessions().forEach(Session::shutDown);
     copier.close();
+    merger.close();
     copies.close();
   }
 }

@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads that make copies. The next file is that of the user with the fewest bytes under way.
- * Safe for use by many threads.
+ * The threads that make copies, or compare them. The next file is that of the user with the fewest
+ * bytes under way. Safe for use by many threads.
  */
 final class Copier implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copier.class);
@@ -69,9 +69,19 @@ final class Copier implements AutoCloseable {
     REFUSED
   }
 
-  Copier(int threads) {
+  /**
+   * Starts its threads.
+   *
+   * @param first what each of them does at its beginning
+   */
+  Copier(String name, int threads, Runnable first) {
     for (int i = 1; i <= threads; i++) {
-      DaemonThread.start("copy-" + i, this::work);
+      DaemonThread.start(
+          name + "-" + i,
+          () -> {
+            first.run();
+            work();
+          });
     }
   }
 

@@ -17,6 +17,12 @@ import org.jspecify.annotations.Nullable;
  */
 record CopyKey(String fileSystem, long inode, long size, Instant modified, Instant changed) {
   /**
+   * In the place of a user: a copy that has no file of its own, but a name of an equal one's. It
+   * does not say who made that, because its readers can see the name.
+   */
+  static final int NOBODY = -1;
+
+  /**
    * A copy's key, the user it was made for, and the CRC32C of its content, as its path has them.
    */
   record Named(CopyKey key, int user, int checksum) {}

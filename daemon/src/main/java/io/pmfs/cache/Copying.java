@@ -6,8 +6,8 @@ import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,24 +24,28 @@ final class Copying implements Copier.Work {
   private final PassedFile source;
   private final LongAdder copiedBytes;
   private final LongAdder failed;
+  private final Consumer<SharedCopy> whenWhole;
 
   /**
    * Takes over the source's file.
    *
    * @param copiedBytes counts what is read
    * @param failed counts copies that could not be made
+   * @param whenWhole is told of the copy when it is whole
    */
   Copying(
       SharedCopies copies,
       SharedCopy copy,
       PassedFile source,
       LongAdder copiedBytes,
-      LongAdder failed) {
+      LongAdder failed,
+      Consumer<SharedCopy> whenWhole) {
     this.copies = copies;
     this.copy = copy;
     this.source = source;
     this.copiedBytes = copiedBytes;
     this.failed = failed;
+    this.whenWhole = whenWhole;
   }
 
   @Override
@@ -51,15 +55,14 @@ final class Copying implements Copier.Work {
 
   @Override
   public void run(ByteBuffer buffer, Copier.Progress progress) {
-    List<Waiting> waiting;
     try (source) {
-      waiting = copies.complete(copy, copy(buffer, progress));
+      copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
+      whenWhole.accept(copy);
     } catch (IOException | FsException e) {
       log.info("no copy of {}: {}", copy.key, e.getMessage());
       failed.increment();
-      waiting = copies.fail(copy);
+      copies.fail(copy).forEach(Waiting::answer);
     }
-    waiting.forEach(Waiting::answer);
   }
 
   /** Returns the checksum. */

@@ -1,6 +1,5 @@
 package io.pmfs.cache;
 
-import io.pmfs.cache.SharedCopy.State;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * others. They go at once for another user; a user's own copies, and those of a user within his
  * share, go only if they were not asked for lately: programs read their files in turn, so the copy
  * of the longest unread file is the one they need next (docs/decisions/0004).
+ *
+ * <p>Equal copies that are kept once are one copy here: they go together, as only that makes room,
+ * and count for one user.
  */
 final class Eviction {
   private final Map<Integer, CacheUser> users;
@@ -84,8 +86,7 @@ final class Eviction {
     Iterator<SharedCopy> left = remaining.get(user);
     while (candidate == null && left != null && left.hasNext()) {
       SharedCopy copy = left.next();
-      boolean isReadable = copy.state == State.WHOLE || copy.state == State.FOUND;
-      if (isReadable && copy.holders == 0) {
+      if (copy.isKept() && copy.holders == 0) {
         candidate = copy;
         next.put(user, copy);
       }

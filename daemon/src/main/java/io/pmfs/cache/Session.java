@@ -98,7 +98,7 @@ final class Session {
         if (copy == null) {
           refuse(request.id(), Refusal.FAILED);
         } else {
-          answerWhenReached(new Question(request, request.handle(), copy, false));
+          answerWhenReached(new Question(request, request.handle(), copy, null));
         }
       }
       case RELEASE -> release(request.handle());
@@ -162,7 +162,7 @@ final class Session {
     SharedCopies copies = service.copies();
     SharedCopy copy = copies.hold(key, user);
     if (copy != null) {
-      found(request, copy);
+      found(request, key, copy);
       return false;
     }
     SharedCopy made = copies.create(key, user);
@@ -172,13 +172,13 @@ final class Session {
       if (others == null) {
         refuse(request.id(), Refusal.NO_ROOM);
       } else {
-        found(request, others);
+        found(request, key, others);
       }
       return false;
     }
     Copier.Place place = service.copy(made, file, user);
     switch (place) {
-      case AT_ONCE -> answer(request, made);
+      case AT_ONCE -> answer(request, key, made);
       case WAITS -> {
         copies.queued(made);
         copies.release(made, user);
@@ -194,16 +194,17 @@ final class Session {
   }
 
   /** Answers with a copy that is there, and held. */
-  private void found(CacheMessage request, SharedCopy copy) {
+  private void found(CacheMessage request, CopyKey key, SharedCopy copy) {
     SharedCopies copies = service.copies();
     if (copies.isQueued(copy)) {
       copies.release(copy, user);
       refuse(request.id(), Refusal.BUSY);
     } else if (!copies.isFound(copy)) {
-      answer(request, copy);
+      answer(request, key, copy);
     } else if (copy.key.size() <= COMPARED_AT_ONCE_BYTES) {
       copies.compare(copy);
-      answer(request, copy);
+      answer(request, key, copy);
+      service.lookForEqual(copy);
     } else {
       // The hold is that of the comparison.
       service.compare(copy, user);
@@ -211,7 +212,7 @@ final class Session {
     }
   }
 
-  private void answer(CacheMessage request, SharedCopy copy) {
+  private void answer(CacheMessage request, CopyKey key, SharedCopy copy) {
     long handle;
     synchronized (this) {
       if (ended) {
@@ -221,7 +222,7 @@ final class Session {
       handle = ++lastHandle;
       handles.put(handle, copy);
     }
-    answerWhenReached(new Question(request, handle, copy, true));
+    answerWhenReached(new Question(request, handle, copy, key));
   }
 
   private void answerWhenReached(Question question) {
@@ -296,24 +297,27 @@ final class Session {
     private final long handle;
     private final long wanted;
     private final SharedCopy copy;
-    private final boolean withFile;
+
+    /** The file whose copy is opened for the answer; null if it is open. */
+    private final @Nullable CopyKey open;
+
     private final long since = System.nanoTime();
 
-    Question(CacheMessage request, long handle, SharedCopy copy, boolean withFile) {
-      this(request.id(), handle, Math.min(request.bytes(), copy.key.size()), copy, withFile);
+    Question(CacheMessage request, long handle, SharedCopy copy, @Nullable CopyKey open) {
+      this(request.id(), handle, Math.min(request.bytes(), copy.key.size()), copy, open);
     }
 
-    private Question(long id, long handle, long wanted, SharedCopy copy, boolean withFile) {
+    private Question(long id, long handle, long wanted, SharedCopy copy, @Nullable CopyKey open) {
       this.id = id;
       this.handle = handle;
       this.wanted = wanted;
       this.copy = copy;
-      this.withFile = withFile;
+      this.open = open;
     }
 
     /** The same, answered without waiting. */
     Question now() {
-      return new Question(id, handle, 0, copy, withFile);
+      return new Question(id, handle, 0, copy, open);
     }
 
     boolean isFarAhead() {
@@ -331,7 +335,7 @@ final class Session {
         questions.remove(this);
       }
       try {
-        Present present = service.copies().present(copy, withFile);
+        Present present = service.copies().present(copy, open);
         try (PassedFile file = present.file()) {
           if (present.state() == State.GROWING || present.state() == State.WHOLE) {
             Kind kind = present.state() == State.WHOLE ? Kind.WHOLE : Kind.GROWING;
@@ -344,7 +348,7 @@ final class Session {
       } catch (FsException e) {
         log.warn("a copy cannot be opened: {}", e.getMessage());
       }
-      if (withFile) {
+      if (open != null) {
         release(handle);
       }
       refuse(id, Refusal.FAILED);

@@ -1,28 +1,14 @@
 package io.pmfs.cache;
 
-import static java.nio.file.StandardOpenOption.CREATE_NEW;
-import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import io.pmfs.cache.SharedCopy.State;
 import io.pmfs.cache.SharedCopy.Waiting;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.TierInUseException;
-import io.pmfs.tier.TierLock;
-import java.io.EOFException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.DirectoryStream;
-import java.nio.file.FileStore;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.FileTime;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -31,18 +17,13 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Stream;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The copies of a node's cache: files below one directory, with one limit for all users. A copy is
- * written below {@code incoming} and renamed into {@code copies} when it is whole; its path there
- * is all that a later run needs to know. Safe for use by many threads.
+ * The copies of a node's cache, with one limit for all users. Safe for use by many threads.
  *
  * <p>INVARIANT: a copy that a connection may have open is never removed to make room: its room
  * would not be free before it is closed.
@@ -50,98 +31,56 @@ import org.slf4j.LoggerFactory;
 final class SharedCopies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(SharedCopies.class);
 
-  private static final FileAttribute<?> DIRECTORY_MODE = mode("rwx------");
-  private static final FileAttribute<?> FILE_MODE = mode("rw-------");
-
   /** How exactly the time of a copy's last use survives a restart. */
   private static final Duration USE_RECORDED = Duration.ofMinutes(1);
-
-  private static final int COMPARED_BYTES = 256 << 10;
 
   /** A report is one message. */
   private static final int MOST_REPORTED = 200;
 
-  /** This part of the disk stays free. */
-  private static final int FREE_PART = 20;
-
-  private final Path copies;
-  private final Path incoming;
-  private final FileStore disk;
-  private final long keepFreeBytes;
-  private final TierLock lock;
+  private final CopyFiles files;
   private final long capacityBytes;
   private final Duration evictAfter;
+  private final boolean deduplicates;
   private final InstantSource clock;
   private final Map<CopyKey, SharedCopy> byKey = new HashMap<>(); // GUARDED_BY(this)
+  private final EqualCopies equalCopies = new EqualCopies(); // GUARDED_BY(this)
   private final Map<Integer, CacheUser> users = new TreeMap<>(); // GUARDED_BY(this)
   private long usedBytes; // GUARDED_BY(this)
   private long evicted; // GUARDED_BY(this)
-  private long serial; // GUARDED_BY(this)
 
   /**
    * Opens the copies that an earlier run left, and makes room if there are too many.
    *
    * @param evictAfter how long a copy must not have been asked for before another one may take its
    *     room, unless its user has more than a share
+   * @param deduplicates whether to look for equal copies, to keep them once
    * @throws IOException if another process has them, or they cannot be read
    */
-  SharedCopies(Path directory, long capacityBytes, Duration evictAfter, InstantSource clock)
+  SharedCopies(
+      Path directory,
+      long capacityBytes,
+      Duration evictAfter,
+      boolean deduplicates,
+      InstantSource clock)
       throws IOException {
-    this.copies = directory.resolve("copies");
-    this.incoming = directory.resolve("incoming");
+    this.files = new CopyFiles(directory);
     this.capacityBytes = capacityBytes;
     this.evictAfter = evictAfter;
+    this.deduplicates = deduplicates;
     this.clock = clock;
-    Files.createDirectories(copies, DIRECTORY_MODE);
-    Files.createDirectories(incoming, DIRECTORY_MODE);
-    this.disk = Files.getFileStore(incoming);
-    this.keepFreeBytes = disk.getTotalSpace() / FREE_PART;
-    this.lock = lock(directory);
     find();
   }
 
-  private static TierLock lock(Path directory) throws IOException {
-    try {
-      return new TierLock(directory);
-    } catch (TierInUseException e) {
-      throw new IOException(directory + " is in use by another cache", e);
-    }
-  }
-
-  private static FileAttribute<?> mode(String mode) {
-    return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode));
-  }
-
   private synchronized void find() throws IOException {
-    try (DirectoryStream<Path> leftovers = Files.newDirectoryStream(incoming)) {
-      for (Path leftover : leftovers) {
-        Files.deleteIfExists(leftover);
-      }
-    }
-    List<SharedCopy> found = new ArrayList<>();
-    try (Stream<Path> files = Files.find(copies, 3, (path, status) -> status.isRegularFile())) {
-      for (Path file : (Iterable<Path>) files::iterator) {
-        CopyKey.Named named = CopyKey.parse(copies.relativize(file));
-        if (named == null || Files.size(file) != named.key().size()) {
-          Files.deleteIfExists(file);
-          continue;
-        }
-        Instant used = Files.getLastModifiedTime(file).toInstant();
-        SharedCopy copy = new SharedCopy(named.key(), named.user(), State.FOUND, file, used);
-        copy.checksum = named.checksum();
-        copy.reached = named.key().size();
-        found.add(copy);
-      }
-    } catch (UncheckedIOException e) {
-      throw e.getCause();
-    }
-    found.sort(Comparator.comparing(copy -> copy.used));
+    List<SharedCopy> found = files.find();
     for (SharedCopy copy : found) {
-      SharedCopy twin = byKey.put(copy.key, copy);
+      byKey.put(copy.key, copy);
+      copy.equal().forEach(key -> byKey.put(key, copy));
+      equalCopies.count(copy, copy.equal().size());
       user(copy.user).add(copy);
       usedBytes += copy.room();
-      if (twin != null) {
-        remove(twin);
+      if (deduplicates) {
+        equalCopies.candidate(copy);
       }
     }
     for (SharedCopy oldest : found) {
@@ -177,12 +116,8 @@ final class SharedCopies implements AutoCloseable {
     Instant now = clock.instant();
     if (copy.used.plus(USE_RECORDED).isBefore(now)) {
       copy.used = now;
-      if (copy.state == State.WHOLE || copy.state == State.FOUND) {
-        try {
-          Files.setLastModifiedTime(copy.file, FileTime.from(now));
-        } catch (IOException e) {
-          log.debug("{}: {}", copy.file, e.getMessage());
-        }
+      if (copy.isKept()) {
+        files.touch(copy, now);
       }
     }
     user(copy.user).touch(copy);
@@ -192,7 +127,12 @@ final class SharedCopies implements AutoCloseable {
   synchronized void release(SharedCopy copy, int user) {
     user(user).release(copy);
     touch(copy);
-    if (--copy.holders == 0 && copy.state == State.GONE) {
+    letGo(copy);
+  }
+
+  /** Called with the lock held. */
+  private void letGo(SharedCopy copy) {
+    if (--copy.holders == 0 && copy.isOver()) {
       free(copy);
     }
   }
@@ -223,7 +163,7 @@ final class SharedCopies implements AutoCloseable {
    * room or others may go for it; else null.
    */
   @Nullable SharedCopy create(CopyKey key, int user) {
-    if (!fitsOnDisk(key.size())) {
+    if (!files.hasRoomFor(key.size())) {
       return null;
     }
     SharedCopy made;
@@ -231,29 +171,20 @@ final class SharedCopies implements AutoCloseable {
       if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
         return null;
       }
-      Path file = incoming.resolve(Long.toHexString(++serial));
-      made = new SharedCopy(key, user, State.GROWING, file, clock.instant());
+      made = new SharedCopy(key, user, State.GROWING, files.incoming(), clock.instant());
       byKey.put(key, made);
       user(user).add(made);
       usedBytes += made.room();
       hold(made, user);
     }
     try {
-      FileChannel.open(made.file, Set.of(CREATE_NEW, WRITE), FILE_MODE).close();
+      files.create(made.file);
       return made;
     } catch (IOException e) {
       log.warn("{}: {}", made.file, e.getMessage());
       fail(made).forEach(Waiting::answer);
       release(made, user);
       return null;
-    }
-  }
-
-  private boolean fitsOnDisk(long bytes) {
-    try {
-      return disk.getUsableSpace() - bytes >= keepFreeBytes;
-    } catch (IOException e) {
-      return false;
     }
   }
 
@@ -268,20 +199,21 @@ final class SharedCopies implements AutoCloseable {
     if (victims == null) {
       return false;
     }
-    victims.forEach(this::remove);
-    evicted += victims.size();
+    for (SharedCopy victim : victims) {
+      remove(victim);
+      evicted += 1 + victim.equal().size();
+    }
     return true;
   }
 
   /** Called with the lock held. */
   private void remove(SharedCopy copy) {
     copy.state = State.GONE;
+    files.remove(copy);
     byKey.remove(copy.key, copy);
-    try {
-      Files.deleteIfExists(copy.file);
-    } catch (IOException e) {
-      log.warn("{}: {}", copy.file, e.getMessage());
-    }
+    copy.equal().forEach(key -> byKey.remove(key, copy));
+    equalCopies.count(copy, -copy.equal().size());
+    equalCopies.forget(copy);
     if (copy.holders == 0) {
       free(copy);
     }
@@ -317,10 +249,7 @@ final class SharedCopies implements AutoCloseable {
 
   /** A growing copy has all its bytes. Returns whose questions to answer now. */
   synchronized List<Waiting> complete(SharedCopy copy, int checksum) throws IOException {
-    Path target = copies.resolve(copy.key.path(copy.user, checksum));
-    Files.createDirectories(target.getParent(), DIRECTORY_MODE);
-    Files.move(copy.file, target, StandardCopyOption.ATOMIC_MOVE);
-    copy.file = target;
+    copy.file = files.keep(copy, checksum);
     copy.checksum = checksum;
     copy.reached = copy.key.size();
     copy.state = State.WHOLE;
@@ -329,7 +258,7 @@ final class SharedCopies implements AutoCloseable {
 
   /** A copy could not be made, or is bad. Returns whose questions to answer now. */
   synchronized List<Waiting> fail(SharedCopy copy) {
-    if (copy.state != State.GONE) {
+    if (!copy.isOver()) {
       remove(copy);
     }
     return takeWaiting(copy);
@@ -361,49 +290,95 @@ final class SharedCopies implements AutoCloseable {
    */
   record Present(State state, long reached, @Nullable PassedFile file) {}
 
-  /** Returns a copy as it is now, and opens it if it can be read. */
-  synchronized Present present(SharedCopy copy, boolean open) throws FsException {
-    boolean isReadable = copy.state == State.GROWING || copy.state == State.WHOLE;
-    return new Present(
-        copy.state, copy.reached, open && isReadable ? PassedFile.open(copy.file) : null);
+  /**
+   * Returns a copy as it is now.
+   *
+   * @param open opens it as the copy of this file, if it can be read; null if it is open
+   */
+  synchronized Present present(SharedCopy copy, @Nullable CopyKey open) throws FsException {
+    State state = copy.state == State.REPLACED ? State.WHOLE : copy.state;
+    boolean isReadable = state == State.GROWING || state == State.WHOLE;
+    PassedFile file = open != null && isReadable ? PassedFile.open(files.name(copy, open)) : null;
+    return new Present(state, copy.reached, file);
   }
 
   /** Compares a copy of an earlier run with its checksum; drops it if they differ. */
   void compare(SharedCopy copy) {
     boolean isGood = false;
+    String fault = "it does not match its checksum";
     try {
-      isGood = checksum(copy) == copy.checksum;
+      isGood = CopyContent.checksum(copy.file, copy.key.size()) == copy.checksum;
     } catch (IOException e) {
-      log.warn("{}: {}", copy.file, e.getMessage());
+      fault = e.toString();
     }
     List<Waiting> waiting;
+    boolean isDropped;
     synchronized (this) {
       if (isGood && copy.state == State.FOUND) {
         copy.state = State.WHOLE;
       }
-      waiting = isGood ? List.of() : fail(copy);
+      isDropped = !isGood && !copy.isOver();
+      waiting = isDropped ? fail(copy) : List.of();
     }
-    if (!isGood) {
-      log.warn("dropped a copy of {} bytes that does not match its checksum", copy.key.size());
+    if (isDropped) {
+      log.warn("dropped a copy of {} bytes: {}", copy.key.size(), fault);
     }
     waiting.forEach(Waiting::answer);
   }
 
-  private static int checksum(SharedCopy copy) throws IOException {
-    CRC32C crc = new CRC32C();
-    ByteBuffer buffer = ByteBuffer.allocate(COMPARED_BYTES);
-    try (FileChannel file = FileChannel.open(copy.file, READ)) {
-      for (long at = 0; at < copy.key.size(); at += buffer.limit()) {
-        buffer.clear().limit((int) Math.min(COMPARED_BYTES, copy.key.size() - at));
-        while (buffer.hasRemaining()) {
-          if (file.read(buffer, at + buffer.position()) < 0) {
-            throw new EOFException("truncated");
-          }
-        }
-        crc.update(buffer.flip());
-      }
+  /** Whether a copy may be equal to another, which takes a comparison to know. */
+  synchronized boolean mayBeEqual(SharedCopy copy) {
+    return candidate(copy) != null;
+  }
+
+  /** Called with the lock held. */
+  private @Nullable SharedCopy candidate(SharedCopy copy) {
+    boolean isFit = deduplicates && copy.state == State.WHOLE && copy.equal().isEmpty();
+    return isFit ? equalCopies.candidate(copy) : null;
+  }
+
+  /**
+   * The copy to compare one with. Both stay until {@link #endComparison}.
+   *
+   * @return null if there is none
+   */
+  synchronized @Nullable SharedCopy beginComparison(SharedCopy copy) {
+    SharedCopy other = candidate(copy);
+    if (other != null) {
+      copy.holders++;
+      other.holders++;
     }
-    return (int) crc.getValue();
+    return other;
+  }
+
+  /** Keeps two copies once if they are equal. */
+  synchronized void endComparison(SharedCopy copy, SharedCopy other, boolean areEqual) {
+    boolean isMerged = areEqual && copy.isKept() && other.isKept() && merge(copy, other);
+    if (!isMerged && copy.isKept()) {
+      equalCopies.prefer(copy);
+    }
+    letGo(copy);
+    letGo(other);
+  }
+
+  /** Called with the lock held. Makes the copy another name of the other one's file. */
+  private boolean merge(SharedCopy copy, SharedCopy other) {
+    Path link;
+    try {
+      link = files.link(other, copy.key);
+    } catch (IOException e) {
+      log.info("equal copies are kept apart: {}", e.getMessage()); // such as too many links
+      return false;
+    }
+    files.delete(copy.file);
+    copy.file = link;
+    copy.state = State.REPLACED;
+    byKey.put(copy.key, other);
+    other.state = State.WHOLE; // also if it was not compared with its checksum yet
+    other.addEqual(copy.key);
+    equalCopies.count(other, 1);
+    touch(other);
+    return true;
   }
 
   /** What there is, for a report. */
@@ -417,11 +392,18 @@ final class SharedCopies implements AutoCloseable {
               CacheUser user = entry.getValue();
               all.put(entry.getKey(), new CacheReport.OfUser(user.bytes(), user.heldBytes()));
             });
-    return new CacheReport.Room(capacityBytes, usedBytes, byKey.size(), evicted, all);
+    return new CacheReport.Room(
+        capacityBytes,
+        usedBytes,
+        byKey.size(),
+        equalCopies.sharing(),
+        equalCopies.sparedBytes(),
+        evicted,
+        all);
   }
 
   @Override
   public void close() {
-    lock.close();
+    files.close();
   }
 }

@@ -11,6 +11,9 @@ final class SharedCopy {
 
   final CopyKey key;
 
+  /** Other files of the source with equal content. Their copies are names of this one's file. */
+  private List<CopyKey> equal = List.of();
+
   /** The user for whom it was made, to whose share it counts. */
   final int user;
 
@@ -39,6 +42,8 @@ final class SharedCopy {
     /** Of an earlier run: not compared with its checksum yet. */
     FOUND,
     WHOLE,
+    /** Whole, but an equal copy has its key, and its file is a name of that one's. */
+    REPLACED,
     /** Of no use any more; it needs room while somebody may have it open. */
     GONE
   }
@@ -58,6 +63,29 @@ final class SharedCopy {
     this.state = state;
     this.file = file;
     this.used = used;
+  }
+
+  /** Adds a file of the source with equal content. */
+  void addEqual(CopyKey other) {
+    if (equal.isEmpty()) {
+      equal = new ArrayList<>(1);
+    }
+    equal.add(other);
+  }
+
+  /** The other files of the source with equal content. */
+  List<CopyKey> equal() {
+    return equal;
+  }
+
+  /** Whether it has all bytes and can be found. */
+  boolean isKept() {
+    return state == State.WHOLE || state == State.FOUND;
+  }
+
+  /** Whether it cannot be found any more. */
+  boolean isOver() {
+    return state == State.REPLACED || state == State.GONE;
   }
 
   /** The room that it needs. */

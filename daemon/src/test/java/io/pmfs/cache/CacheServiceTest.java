@@ -62,10 +62,10 @@ final class CacheServiceTest {
     source = Files.createDirectory(directory.resolve("source"));
     copies = directory.resolve("copies");
     socket = directory.resolve("socket");
-    open(CAPACITY);
+    open(CAPACITY, false);
   }
 
-  private void open(long capacity) throws IOException {
+  private void open(long capacity, boolean deduplicates) throws IOException {
     service =
         CacheService.open(
             new CacheService.Settings(
@@ -73,6 +73,7 @@ final class CacheServiceTest {
                 copies,
                 capacity,
                 EVICT_AFTER,
+                deduplicates,
                 List.of(source),
                 CacheService.Limits.of(capacity)),
             clock);
@@ -170,7 +171,7 @@ final class CacheServiceTest {
     assertThat(mount.read("f", content.length)).isEqualTo(content);
     assertThat(mount.sourceBytes()).isEqualTo(content.length);
 
-    open(CAPACITY);
+    open(CAPACITY, false);
     long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
     while (service.report().answered() == 0 && System.nanoTime() - end < 0) {
       assertThat(mount.read("f", content.length)).isEqualTo(content);
@@ -197,7 +198,7 @@ final class CacheServiceTest {
       silent.close();
     }
     Files.delete(socket);
-    open(CAPACITY);
+    open(CAPACITY, false);
   }
 
   @Test
@@ -212,7 +213,7 @@ final class CacheServiceTest {
       assertThat(read(file, 0, content.length)).isEqualTo(content);
     }
     assertThat(mount.sourceBytes()).isZero();
-    open(CAPACITY);
+    open(CAPACITY, false);
   }
 
   @Test
@@ -229,7 +230,7 @@ final class CacheServiceTest {
       }
     }
     Files.writeString(copies.resolve("incoming/5"), "left");
-    open(CAPACITY);
+    open(CAPACITY, false);
 
     Mount second = mount();
     assertThat(second.read("bad", bad.length)).isEqualTo(bad);
@@ -260,7 +261,7 @@ final class CacheServiceTest {
   @Test
   void read_fullCache_evictsWhatWasNotUsedLately() throws Exception {
     service.close();
-    open(1 << 20);
+    open(1 << 20, false);
     byte[] content = write("old", 600_000);
     byte[] other = write("new", 700_000);
     Mount mount = mount();
@@ -277,9 +278,51 @@ final class CacheServiceTest {
   }
 
   @Test
+  void read_equalFiles_areKeptOnce_ifThatWasAskedFor_alsoThoseOfAnEarlierRun() throws Exception {
+    byte[] content = write("a", 1_000_000);
+    Files.write(source.resolve("b"), content);
+    Files.write(source.resolve("c"), content);
+    Mount first = mount();
+    first.read("a", content.length);
+    first.read("b", content.length);
+    assertThat(inodes()).isEqualTo(2);
+    service.close();
+    open(CAPACITY, true);
+
+    Mount second = mount();
+    for (String name : List.of("a", "b", "c")) {
+      assertThat(second.read(name, content.length)).isEqualTo(content);
+    }
+    awaitShared(2);
+
+    assertThat(inodes()).isEqualTo(1);
+    for (String name : List.of("a", "b", "c")) {
+      assertThat(second.read(name, content.length)).isEqualTo(content);
+    }
+    assertThat(second.sourceBytes()).isZero();
+    assertThat(service.report().copiedBytes()).isEqualTo(content.length);
+  }
+
+  private void awaitShared(long count) {
+    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (service.report().room().sharing() < count && System.nanoTime() - end < 0) {
+      Thread.onSpinWait();
+    }
+    assertThat(service.report().room().sharing()).isEqualTo(count);
+  }
+
+  private long inodes() throws IOException {
+    List<Object> inodes = new ArrayList<>();
+    for (Path file : files()) {
+      inodes.add(Files.getAttribute(file, "unix:ino"));
+    }
+    return inodes.stream().distinct().count();
+  }
+
+  @Test
   void read_fullCache_keepsOpenCopies() throws Exception {
     service.close();
-    open(1 << 20);
+    open(1 << 20, false);
     byte[] content = write("open", 500_000);
     byte[] other = write("new", 700_000);
     Mount mount = mount();

@@ -15,7 +15,7 @@ final class CopierTest {
   private static final int BOB = 1001;
   private static final int EVE = 1002;
 
-  private final Copier copier = new Copier(2);
+  private final Copier copier = new Copier("copy", 2, () -> {});
   private final List<String> done = new CopyOnWriteArrayList<>();
 
   @AfterEach

@@ -33,7 +33,7 @@ final class SharedCopiesTest {
 
   @BeforeEach
   void open() throws IOException {
-    copies = new SharedCopies(directory, 10 * SIZE, EVICT_AFTER, () -> now);
+    copies = new SharedCopies(directory, 10 * SIZE, EVICT_AFTER, false, () -> now);
   }
 
   @AfterEach
@@ -168,7 +168,7 @@ final class SharedCopiesTest {
         directory.resolve("copies").resolve(key(2).path(ADA, checksum(2))),
         java.nio.file.attribute.FileTime.from(Instant.EPOCH));
     copies.close();
-    copies = new SharedCopies(directory, 5 * SIZE, EVICT_AFTER, () -> now);
+    copies = new SharedCopies(directory, 5 * SIZE, EVICT_AFTER, false, () -> now);
 
     assertThat(used(ADA)).isEqualTo(2);
     assertThat(used(BOB)).isEqualTo(3);
@@ -199,7 +199,7 @@ final class SharedCopiesTest {
 
   @Test
   void open_directoryInUse_isRefused() {
-    assertThatThrownBy(() -> new SharedCopies(directory, SIZE, EVICT_AFTER, () -> now))
+    assertThatThrownBy(() -> new SharedCopies(directory, SIZE, EVICT_AFTER, false, () -> now))
         .hasMessageContaining("in use by another cache");
   }
 }

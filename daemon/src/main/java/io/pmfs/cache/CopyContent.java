@@ -1,0 +1,66 @@
+package io.pmfs.cache;
+
+import static java.nio.file.StandardOpenOption.READ;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+/** Reads whole files of copies, to compare them. */
+final class CopyContent {
+  private static final int COMPARED_BYTES = 256 << 10;
+
+  private CopyContent() {}
+
+  static int checksum(Path file, long size) throws IOException {
+    CRC32C crc = new CRC32C();
+    ByteBuffer buffer = ByteBuffer.allocate(COMPARED_BYTES);
+    try (FileChannel channel = FileChannel.open(file, READ)) {
+      for (long at = 0; at < size; at += buffer.limit()) {
+        fill(buffer, channel, at, size);
+        crc.update(buffer);
+      }
+    }
+    return (int) crc.getValue();
+  }
+
+  /**
+   * Whether two files of one size have the same bytes.
+   *
+   * @param buffer has room for a part of both
+   */
+  static boolean isEqual(
+      Path one, Path other, long size, ByteBuffer buffer, Copier.Progress progress)
+      throws IOException {
+    int half = buffer.capacity() / 2;
+    ByteBuffer ofOne = buffer.slice(0, half);
+    ByteBuffer ofOther = buffer.slice(half, half);
+    try (FileChannel first = FileChannel.open(one, READ);
+        FileChannel second = FileChannel.open(other, READ)) {
+      for (long at = 0; at < size; at += ofOne.limit()) {
+        fill(ofOne, first, at, size);
+        fill(ofOther, second, at, size);
+        if (!ofOne.equals(ofOther)) {
+          return false;
+        }
+        progress.done(ofOne.limit());
+      }
+    }
+    return true;
+  }
+
+  /** Reads as much as the buffer holds, or what is left; leaves it ready to be taken from. */
+  private static void fill(ByteBuffer buffer, FileChannel channel, long at, long size)
+      throws IOException {
+    buffer.clear().limit((int) Math.min(buffer.capacity(), size - at));
+    while (buffer.hasRemaining()) {
+      if (channel.read(buffer, at + buffer.position()) < 0) {
+        throw new EOFException("truncated");
+      }
+    }
+    buffer.flip();
+  }
+}
