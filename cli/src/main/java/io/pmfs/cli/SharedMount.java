@@ -29,6 +29,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,9 +75,10 @@ final class SharedMount {
   }
 
   /**
-   * Joins the daemon that has the dataset's copies or state.
+   * Joins the daemon that has the dataset's copies or state; if this mount names no place for
+   * copies, any daemon that shows the dataset as it would.
    *
-   * @return false if no daemon has them
+   * @return false if there is none
    * @throws MountFailure if the daemon's mount shows something else than this one would
    */
   boolean join() throws MountFailure {
@@ -88,21 +90,25 @@ final class SharedMount {
     while (true) {
       Registry.Entry silent = null;
       boolean isGone = false;
+      List<Candidate> candidates = new ArrayList<>();
       for (Registry.Known known : sessions()) {
         Registry.Entry entry = known.entry();
         SessionSettings served = known.running() ? settingsOf(entry) : null;
         if (served == null) {
           silent = entry;
-        } else if (agrees(served, entry)) {
-          switch (canBind() ? bind(entry) : ask(entry)) {
-            case JOINED -> {
-              sayWhatIsIgnored(served, entry);
-              return true;
-            }
-            case GONE -> isGone = true;
-            case SILENT -> silent = entry;
-            case IMPOSSIBLE -> {}
+        } else {
+          addIfShared(served, entry, candidates);
+        }
+      }
+      for (Candidate candidate : candidates) {
+        switch (canBind() ? bind(candidate.entry) : ask(candidate.entry)) {
+          case JOINED -> {
+            sayWhatIsIgnored(candidate.served, candidate.entry);
+            return true;
           }
+          case GONE -> isGone = true;
+          case SILENT -> silent = candidate.entry;
+          case IMPOSSIBLE -> {}
         }
       }
       if (silent == null && !isGone) {
@@ -121,6 +127,9 @@ final class SharedMount {
       pause();
     }
   }
+
+  /** A daemon that may be shared. */
+  private record Candidate(SessionSettings served, Registry.Entry entry) {}
 
   private enum Outcome {
     JOINED,
@@ -206,21 +215,39 @@ final class SharedMount {
         || Objects.equals(settings.metadata().stateDirectory(), served.metadata().stateDirectory());
   }
 
+  /** Whether this mount says where its copies are to be. */
+  private boolean namesAPlace() {
+    return Stream.of(MountOption.TIER, MountOption.STATE_DIR, MountOption.CACHE)
+        .anyMatch(session::isGiven);
+  }
+
   /**
-   * Whether it has copies or state in common. Then what is seen, and who may see it, must be the
-   * same.
+   * Adds a daemon that this mount can share: first those with copies or state in common. Of such a
+   * daemon what is seen, and who may see it, must be the same.
    */
-  private boolean agrees(SessionSettings session, Registry.Entry entry) throws MountFailure {
+  private void addIfShared(
+      SessionSettings session, Registry.Entry entry, List<Candidate> candidates)
+      throws MountFailure {
     MountSettings served = session.toSettings(invocation.surroundings());
-    if (!hasCopiesInCommon(served)) {
-      return false;
+    if (hasCopiesInCommon(served)) {
+      requireEqual("--writable", false, served.outputs() != null, entry);
+      requireEqual("--source-form", settings.source().form(), served.source().form(), entry);
+      requireEqual("--nested", settings.source().nested(), served.source().nested(), entry);
+      requireEqual(
+          "--allow-other", settings.bridge().allowOther(), served.bridge().allowOther(), entry);
+      candidates.add(0, new Candidate(session, entry));
+    } else if (!namesAPlace() && view(settings).equals(view(served))) {
+      candidates.add(new Candidate(session, entry));
     }
-    requireEqual("--writable", false, served.outputs() != null, entry);
-    requireEqual("--source-form", settings.source().form(), served.source().form(), entry);
-    requireEqual("--nested", settings.source().nested(), served.source().nested(), entry);
-    requireEqual(
-        "--allow-other", settings.bridge().allowOther(), served.bridge().allowOther(), entry);
-    return true;
+  }
+
+  /** What is seen, and who may see it. */
+  private static List<Object> view(MountSettings mount) {
+    return List.of(
+        mount.outputs() != null,
+        mount.source().form(),
+        mount.source().nested(),
+        mount.bridge().allowOther());
   }
 
   private void sayWhatIsIgnored(SessionSettings served, Registry.Entry entry) {

@@ -324,6 +324,20 @@ final class SharedMountIT {
   }
 
   @Test
+  void mount_withoutATier_sharesWhateverDaemonShowsTheSame() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    Path second = pmfs.directory("b");
+    String source = dataset.root().toString();
+    assertThat(pmfs.run("mount", source, second.toString()).expect(0).out())
+        .contains("shares the daemon of " + mount.mountpoint());
+    dataset.assertEqualBelow(second);
+    assertThat(statusOf(second).number("pid")).isEqualTo(mount.pid());
+    umount(second);
+    umount(mount.mountpoint());
+    assertNothingLeft(mount);
+  }
+
+  @Test
   void mount_withAnotherTier_hasADaemonOfItsOwnThatOthersShare() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     String tier = "ssd:" + pmfs.directory("tier2");

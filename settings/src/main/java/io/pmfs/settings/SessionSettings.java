@@ -160,11 +160,16 @@ public record SessionSettings(
    * The options that were given here, by whatever means, and have another value in another session.
    */
   public List<MountOption<?>> givenOtherwise(SessionSettings other, Surroundings surroundings) {
-    return configuration.settings().entrySet().stream()
-        .filter(given -> !given.getValue().origin().startsWith(Configuration.DEFAULT))
-        .<MountOption<?>>map(Map.Entry::getKey)
+    return configuration.settings().keySet().stream()
+        .filter(this::isGiven)
         .filter(option -> !isSame(option, texts(option), other.texts(option), surroundings))
         .toList();
+  }
+
+  /** Whether an option was given here, by whatever means. */
+  public boolean isGiven(MountOption<?> option) {
+    Setting setting = configuration.settings().get(option);
+    return setting != null && !setting.origin().startsWith(Configuration.DEFAULT);
   }
 
   private List<String> texts(MountOption<?> option) {
