@@ -18,17 +18,21 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Many datasets at several mount points each, made in any order and several at once, with the
  * copies of all in one directory.
  *
- * <p>What the daemons of several datasets respect together is the space that {@code --keep-free}
- * leaves on the disk. The capacity of a tier is one daemon's: each may fill it with its own copies.
- * And a daemon does not know what the others are writing at the moment, so that all together may
- * exceed their room by the copies in progress.
+ * <p>The cache of the node keeps all within one capacity. Without it, what the daemons of several
+ * datasets respect together is the space that {@code --keep-free} leaves on the disk. The capacity
+ * of a tier is one daemon's then: each may fill it with its own copies. And a daemon does not know
+ * what the others are writing at the moment, so that all together may exceed their room by the
+ * copies in progress.
  */
 @EnabledIfSystemProperty(
     named = "pmfs.large",
@@ -56,6 +60,7 @@ final class ManyMountsIT {
   private Installation pmfs;
 
   private final List<Dataset> datasets = new ArrayList<>();
+  private @Nullable Process cache;
 
   private Path tier() {
     return pmfs.scratch().root().resolve("disk");
@@ -65,19 +70,49 @@ final class ManyMountsIT {
     return pmfs.directory("d" + dataset + "-" + number);
   }
 
-  private Command mount(int dataset, int number) {
-    Path source = datasets.get(dataset).root();
-    String[] line =
-        pmfs.mountArguments(
-            source,
-            place(dataset, number),
+  private Path socket() {
+    return pmfs.directory("cache-run").resolve("socket");
+  }
+
+  private void serveCache() {
+    cache =
+        pmfs.start(
+            ProcessBuilder.Redirect.DISCARD,
+            "node-cache",
+            "--socket",
+            socket().toString(),
             "--tier",
-            "ssd:" + tier(),
-            "--state-dir",
-            pmfs.directory("state").toString(),
-            "--keep-free",
-            Long.toString(DISK_BYTES - ROOM_BYTES));
-    return pmfs.run(line).expect(0);
+            "ssd:" + tier() + ":" + ROOM_BYTES,
+            "--source-filesystem",
+            pmfs.scratch().root().toString(),
+            "--evict-after",
+            "0s");
+    Await.until("the cache answers", PATIENCE, () -> cacheStatus().exit() == 0);
+  }
+
+  private Command cacheStatus() {
+    return pmfs.run("node-cache", "--json", "--status", socket().toString());
+  }
+
+  @AfterEach
+  void endCache() throws InterruptedException {
+    if (cache != null) {
+      cache.destroyForcibly().waitFor();
+    }
+  }
+
+  private Command mount(int dataset, int number) {
+    List<String> options = new ArrayList<>();
+    if (cache == null) {
+      options.addAll(List.of("--tier", "ssd:" + tier()));
+      options.addAll(List.of("--keep-free", Long.toString(DISK_BYTES - ROOM_BYTES)));
+    } else {
+      options.addAll(List.of("--cache", socket().toString()));
+    }
+    options.addAll(List.of("--state-dir", pmfs.directory("state").toString()));
+    Path source = datasets.get(dataset).root();
+    String[] given = options.toArray(String[]::new);
+    return pmfs.run(pmfs.mountArguments(source, place(dataset, number), given)).expect(0);
   }
 
   /** In any order, several at once: also of one dataset, of which only one starts a daemon. */
@@ -122,7 +157,8 @@ final class ManyMountsIT {
 
   private List<Long> daemons() {
     return processes().stream()
-        .filter(pid -> read("/proc/" + pid + "/cmdline").contains("io.pmfs.cli.Main"))
+        .filter(
+            pid -> read("/proc/" + pid + "/cmdline").matches("(?s).*io.pmfs.cli.Main\\W+mount.*"))
         .toList();
   }
 
@@ -149,13 +185,17 @@ final class ManyMountsIT {
 
   private void assertRoomKept() throws IOException {
     long used = DISK_BYTES - Files.getFileStore(tier()).getUsableSpace();
-    long inProgress = (long) DATASETS * COPIES_AT_ONCE * FILE_BYTES;
+    long inProgress = cache == null ? (long) DATASETS * COPIES_AT_ONCE * FILE_BYTES : 0;
     assertThat(used).isBetween(ROOM_BYTES / 2, ROOM_BYTES + inProgress);
   }
 
-  @Test
-  void mounts_ofManyDatasets_shareByDatasetAndLeaveNothing() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void mounts_ofManyDatasets_shareByDatasetAndLeaveNothing(boolean withCache) throws Exception {
     pmfs.scratch().tmpfs("disk", "mode=0700,size=" + DISK_BYTES);
+    if (withCache) {
+      serveCache();
+    }
     for (int i = 0; i < DATASETS; i++) {
       int[] sizes = Dataset.sizes(FILES, FILE_BYTES - i); // contents follow from the size
       datasets.add(Dataset.create(pmfs.directory("source" + i), sizes));
@@ -197,6 +237,10 @@ final class ManyMountsIT {
     Collections.shuffle(all, new Random(1));
     for (int i = 0; i < all.size(); i++) {
       umount(all.get(i), i % 2 == 0);
+    }
+    if (withCache) {
+      assertThat(Status.parse(cacheStatus().expect(0).out()).number("connections")).isZero();
+      endCache();
     }
     Await.until(() -> "processes left: " + processes(), PATIENCE, () -> processes().isEmpty());
     assertThat(Mounts.below(pmfs.scratch().root())).containsExactly(tier().toString());
