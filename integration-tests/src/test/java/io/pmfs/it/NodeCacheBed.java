@@ -97,6 +97,12 @@ final class NodeCacheBed implements AutoCloseable {
 
   /** Starts the service, and waits until it answers. */
   void serve(String... options) throws IOException {
+    begin(options);
+    Await.until("the cache answers", PATIENCE, () -> status().exit() == 0);
+  }
+
+  /** Starts the service. */
+  void begin(String... options) throws IOException {
     List<String> line = new ArrayList<>(as(SERVICE));
     line.addAll(
         List.of(
@@ -116,7 +122,6 @@ final class NodeCacheBed implements AutoCloseable {
                 ProcessBuilder.Redirect.appendTo(
                     pmfs.scratch().root().resolve("cache.log").toFile()))
             .start();
-    Await.until("the cache answers", PATIENCE, () -> status().exit() == 0);
   }
 
   void kill() {

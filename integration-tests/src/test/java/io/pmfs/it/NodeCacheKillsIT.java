@@ -32,17 +32,20 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 @EnabledIfSystemProperty(
     named = "pmfs.large",
     matches = "all",
-    disabledReason = "30 kills of a service, daemons and supervisors; -Dpmfs.large=all runs it")
+    disabledReason = "35 kills of a service, daemons and supervisors; -Dpmfs.large=all runs it")
 final class NodeCacheKillsIT {
-  private static final int ROUNDS = 6;
+  private static final int ROUNDS = 5;
   private static final int MORE = 30;
   private static final int LONGEST_PAUSE_MILLIS = 2000;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final Duration LIFETIME = Duration.ofMinutes(20);
 
-  /** Small ones, more than a mount keeps open, and some that take several requests. */
+  /** Small ones, more than a mount keeps open, and some that are read while they are copied. */
   private static final int[] SIZES =
-      IntStream.range(0, 600).map(i -> i % 20 == 0 ? 3_000_000 : 20_000).toArray();
+      IntStream.range(0, 600).map(i -> i % 20 == 7 ? 10_000_000 : 20_000).toArray();
+
+  /** A copy that has this much, and not all, is probably waited for. */
+  private static final long GROWING_BYTES = 1_000_000;
 
   /** What {@link ReadLoop} says of a wrong read. */
   private static final Pattern WRONG = Pattern.compile("(\\d+) bytes, wrong from (\\d+)");
@@ -52,6 +55,7 @@ final class NodeCacheKillsIT {
   private long reads;
   private Duration longest = Duration.ZERO;
   private int endedReaders;
+  private int kills;
 
   @BeforeEach
   void start() throws IOException {
@@ -110,7 +114,7 @@ final class NodeCacheKillsIT {
     /** Its readers wait for the next one. */
     void killDaemon() {
       long daemon = mount.daemon();
-      mount.killDaemon();
+      killAndAwait(daemon);
       mount.awaitSuccessor(daemon);
     }
 
@@ -120,7 +124,7 @@ final class NodeCacheKillsIT {
       killAndAwait(ProcessHandle.of(daemon).flatMap(ProcessHandle::parent).orElseThrow().pid());
       awaitMore();
       endReaders();
-      killAndAwait(daemon);
+      killAndAwait(daemon); // which leaves a dead mount
       mount.ended();
       begin();
     }
@@ -160,7 +164,7 @@ final class NodeCacheKillsIT {
               user,
               output,
               Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-              "-Xmx64m",
+              "-Xmx128m",
               "-XX:TieredStopAtLevel=1",
               "-cp",
               bed.pmfs().directory("classes").toString(),
@@ -216,7 +220,8 @@ final class NodeCacheKillsIT {
     }
   }
 
-  private static void killAndAwait(long process) {
+  private void killAndAwait(long process) {
+    kills++;
     Command.run("kill", "-KILL", Long.toString(process)).expect(0);
     Await.until(process + " ended", PATIENCE, () -> !MountedPmfs.runs(process));
   }
@@ -233,14 +238,25 @@ final class NodeCacheKillsIT {
     }
   }
 
-  /** Every other time it finds nothing of its copies, and makes them again. */
-  private void killService(boolean losesCopies) throws Exception {
-    bed.kill();
-    if (losesCopies) {
-      remove(bed.copies());
-    }
-    Thread.sleep(random.nextInt(LONGEST_PAUSE_MILLIS)); // readers use the source
+  /** Once while it has copies, and once while it makes them again. */
+  private void killService() throws Exception {
+    killServiceOnce();
+    remove(bed.copies());
+    bed.begin("--deduplicate");
+    Await.until("a copy grows", PATIENCE, this::isCopying);
+    killServiceOnce();
     bed.serve("--deduplicate");
+  }
+
+  private void killServiceOnce() throws InterruptedException {
+    kills++;
+    bed.kill();
+    Thread.sleep(random.nextInt(LONGEST_PAUSE_MILLIS)); // readers use the source
+  }
+
+  private boolean isCopying() {
+    return Installation.files(bed.copies().resolve("incoming")).stream()
+        .anyMatch(file -> file.toFile().length() > GROWING_BYTES);
   }
 
   private static void remove(Path directory) throws IOException {
@@ -267,19 +283,16 @@ final class NodeCacheKillsIT {
     UserMount ofAda = new UserMount(ADA, common);
     UserMount ofBob = new UserMount(BOB, common);
     List<ReadMount> all = List.of(ofRoot, orphaned, ofAda, ofBob);
-    int kills = 0;
     for (int round = 0; round < ROUNDS; round++) {
-      boolean losesCopies = round % 2 == 1;
       for (Killing next :
           List.<Killing>of(
-              () -> killService(losesCopies),
+              this::killService,
               ofRoot::killDaemon,
               ofAda::killDaemon,
               orphaned::killSupervisor,
               ofBob::killDaemon)) {
         Thread.sleep(random.nextInt(LONGEST_PAUSE_MILLIS));
         next.run();
-        kills++;
         all.forEach(ReadMount::awaitMore);
       }
     }

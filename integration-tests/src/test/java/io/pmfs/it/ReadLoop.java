@@ -45,7 +45,11 @@ final class ReadLoop {
       long ended = System.nanoTime();
       if (!Arrays.equals(content, item.content())) {
         throw new IllegalStateException(
-            item + ": " + content.length + " bytes, wrong from " + difference(item, content));
+            item.name()
+                + ": "
+                + content.length
+                + " bytes, wrong from "
+                + difference(item, content));
       }
       longest = Math.max(longest, ended - began);
       if (ended - printed >= PRINT_NANOS) {
