@@ -198,7 +198,7 @@ final class StatusTable {
   private static String text(NodeCacheReport cache) {
     return String.format(
             Locale.ROOT,
-            "%s read from it, asked for %,d files, had no copy of %,d",
+            "%s read from it by the daemon, asked for %,d files, had no copy of %,d",
             ByteSize.format(cache.bytes()),
             cache.asked(),
             cache.refused())

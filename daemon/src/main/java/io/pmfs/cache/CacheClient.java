@@ -7,6 +7,7 @@ import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -259,7 +260,7 @@ public final class CacheClient implements AutoCloseable {
   }
 
   /** An open copy, whole or growing. */
-  static final class OpenCopy implements AutoCloseable {
+  static final class OpenCopy implements LentFile {
     private final Connection connection;
     private final long handle;
     private final PassedFile file;
@@ -282,6 +283,20 @@ public final class CacheClient implements AutoCloseable {
 
     PassedFile file() {
       return file;
+    }
+
+    boolean isWhole() {
+      return isWhole;
+    }
+
+    @Override
+    public int descriptor() {
+      return file.descriptor();
+    }
+
+    @Override
+    public void closeDescriptor() {
+      file.close();
     }
 
     /**

@@ -5,6 +5,7 @@ import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import io.pmfs.tier.SourceStatus;
@@ -85,6 +86,11 @@ public final class CachedStore implements BackingStore {
   }
 
   @Override
+  public boolean lends() {
+    return true;
+  }
+
+  @Override
   public int sequenceCount() {
     return source.sequenceCount();
   }
@@ -148,12 +154,39 @@ public final class CachedStore implements BackingStore {
 
     /** One thread asks for all. */
     private synchronized CacheClient.@Nullable OpenCopy ask(long wanted) {
-      boolean mayAsk = file.descriptor() >= 0 && useless.size() < MOST_USELESS;
-      if (copy == null && mayAsk && System.nanoTime() - nextQuestion >= 0) {
-        copy = cache.ask(file.descriptor(), wanted);
-        nextQuestion = System.nanoTime() + ASK_AGAIN_NANOS;
+      if (copy == null && mayAsk()) {
+        copy = askNow(wanted);
       }
       return copy;
+    }
+
+    private boolean mayAsk() { // GUARDED_BY(this)
+      return file.descriptor() >= 0
+          && useless.size() < MOST_USELESS
+          && (copy != null || System.nanoTime() - nextQuestion >= 0);
+    }
+
+    private CacheClient.@Nullable OpenCopy askNow(long wanted) { // GUARDED_BY(this)
+      CacheClient.OpenCopy answer = cache.ask(file.descriptor(), wanted);
+      if (answer == null) {
+        nextQuestion = System.nanoTime() + ASK_AGAIN_NANOS;
+      }
+      return answer;
+    }
+
+    /** Opens the copy once more, because others may be reading the one that is open here. */
+    @Override
+    public synchronized @Nullable LentFile lend() {
+      CacheClient.OpenCopy another = mayAsk() ? askNow(0) : null;
+      if (another == null || another.isWhole()) {
+        return another;
+      }
+      if (copy == null) {
+        copy = another; // for the first read
+      } else {
+        another.close();
+      }
+      return null;
     }
 
     /** The file stays open until all readers are done: others might be reading it. */

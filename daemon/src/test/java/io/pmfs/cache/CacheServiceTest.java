@@ -8,6 +8,7 @@ import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -19,6 +20,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -161,6 +163,88 @@ final class CacheServiceTest {
     assertThat(service.report().copiedBytes())
         .isEqualTo(contents.stream().mapToLong(content -> content.length).sum());
     assertThat(files()).hasSize(files);
+  }
+
+  @Test
+  void lend_copyThatGrows_isNotLent_andTheFirstReadUsesIt() throws Exception {
+    byte[] content = write("f", 20_000_000);
+    Mount mount = mount();
+    try (SourceFile file = mount.store().open(FileName.of("f"))) {
+      assertThat(file.lend()).isNull();
+      assertThat(read(file, 0, content.length)).isEqualTo(content);
+    }
+
+    assertThat(mount.client().statistics().asked()).isEqualTo(1);
+    assertThat(mount.sourceBytes()).isZero();
+  }
+
+  @Test
+  void lend_wholeCopy_isHeldAtTheServiceUntilItIsClosed() throws Exception {
+    byte[] content = write("f", 100_000);
+    mount().read("f", content.length);
+    awaitOpenBytes(0);
+    Mount mount = mount();
+    SourceFile file = mount.store().open(FileName.of("f"));
+    LentFile first = Objects.requireNonNull(file.lend());
+    LentFile second = Objects.requireNonNull(file.lend());
+    assertThat(Files.readAllBytes(fileOf(first))).isEqualTo(content);
+    assertThat(read(file, 0, 100)).as("reads have a copy of their own").hasSize(100);
+    file.close();
+    first.close();
+    second.closeDescriptor();
+    mount.read("f", content.length); // answered after what was closed before
+    assertThat(openBytes()).isPositive();
+    second.close();
+    awaitOpenBytes(0);
+    assertThat(mount.sourceBytes()).isZero();
+  }
+
+  @Test
+  void lend_serviceEndsMeanwhile_theFileStaysReadable() throws Exception {
+    byte[] content = write("f", 100_000);
+    mount().read("f", content.length);
+    Mount mount = mount();
+    try (SourceFile file = mount.store().open(FileName.of("f"));
+        LentFile lent = Objects.requireNonNull(file.lend())) {
+      service.close();
+      Files.delete(files().get(0));
+      assertThat(Files.readAllBytes(fileOf(lent))).isEqualTo(content);
+      assertThat(file.lend()).isNull();
+    }
+    open(CAPACITY, false);
+  }
+
+  private static Path fileOf(LentFile lent) {
+    return Path.of("/proc/self/fd/" + lent.descriptor());
+  }
+
+  @Test
+  void lend_refused_isNotAskedAgainByTheFirstRead() throws Exception {
+    service.close();
+    open(50_000, false);
+    byte[] content = write("f", 100_000);
+    Mount mount = mount();
+    try (SourceFile file = mount.store().open(FileName.of("f"))) {
+      assertThat(file.lend()).isNull();
+      assertThat(read(file, 0, content.length)).isEqualTo(content);
+    }
+
+    assertThat(mount.client().statistics().asked()).isEqualTo(1);
+    assertThat(mount.sourceBytes()).isEqualTo(content.length);
+  }
+
+  private long openBytes() {
+    return service.report().room().users().values().stream()
+        .mapToLong(CacheReport.OfUser::openBytes)
+        .sum();
+  }
+
+  private void awaitOpenBytes(long bytes) {
+    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (openBytes() != bytes) {
+      assertThat(System.nanoTime()).isLessThan(end);
+      Thread.onSpinWait();
+    }
   }
 
   @Test

@@ -12,6 +12,7 @@ import io.pmfs.stage.Stager;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
@@ -334,9 +335,40 @@ public final class PmfsFileSystem {
     Inode inode = importer.checked(number);
     boolean regular = inode.attributes().type() == FileType.REGULAR;
     Path file = regular && inode.attributes().size() > 0 ? stager.copyFile(inode) : null;
+    if (file != null) {
+      leftToKernel(number);
+    }
+    return file;
+  }
+
+  private void leftToKernel(long number) {
     ReadObserver watching = observer;
-    if (file != null && watching != null) {
+    if (watching != null) {
       watching.opened(number);
+    }
+  }
+
+  /**
+   * Whether to {@link #lend}. Not if there are tiers: what the kernel reads elsewhere would never
+   * be copied to them.
+   */
+  public boolean lends() {
+    return source.lends() && copies.tiers().isEmpty();
+  }
+
+  /**
+   * A file on loan with a regular file's whole content, for a kernel that reads it without pmfs;
+   * null if there is none now. Opens the file at the source, as the first read would.
+   */
+  public @Nullable LentFile lend(long number) {
+    LentFile file;
+    try {
+      file = stager.lend(importer.checked(number));
+    } catch (FsException | NamespaceLostException e) {
+      return null; // the first read fails as well, or looks the file up again
+    }
+    if (file != null) {
+      leftToKernel(number);
     }
     return file;
   }

@@ -6,10 +6,12 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** Open files of the source by inode, kept open while in use and for a while after. */
 final class OpenSources implements AutoCloseable {
@@ -87,6 +89,11 @@ final class OpenSources implements AutoCloseable {
     /** Reads until the destination is full or the file ends; returns how many bytes. */
     int read(long offset, ByteBuffer destination) throws FsException {
       return file.read(offset, destination);
+    }
+
+    /** A file on loan with its whole content; null if there is none now. */
+    @Nullable LentFile lend() throws FsException {
+      return isTheFile() ? file.lend() : null;
     }
 
     /** Whether this is the inode's file. Asks the source once, for all threads. */

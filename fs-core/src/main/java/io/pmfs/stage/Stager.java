@@ -6,6 +6,7 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.BufferPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
@@ -368,6 +369,16 @@ public final class Stager implements AutoCloseable {
       }
     }
     return null;
+  }
+
+  /**
+   * A file on loan with the whole content of an inode, for a kernel that reads it without pmfs;
+   * null if the source lends none now.
+   */
+  public @Nullable LentFile lend(Inode inode) throws FsException {
+    try (var lease = sources.acquire(inode)) {
+      return lease.handle().lend();
+    }
   }
 
   /**

@@ -59,6 +59,11 @@ public interface BackingStore extends AutoCloseable {
     return open(path);
   }
 
+  /** Whether open files may {@link SourceFile#lend lend} others, which the kernel can read. */
+  default boolean lends() {
+    return false;
+  }
+
   /** All extended attributes that the daemon may read; empty where the file system has none. */
   Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException;
 

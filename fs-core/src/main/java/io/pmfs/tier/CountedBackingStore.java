@@ -162,6 +162,11 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
+  public boolean lends() {
+    return store.lends();
+  }
+
+  @Override
   public int sequenceCount() {
     return store.sequenceCount();
   }
@@ -232,6 +237,11 @@ public final class CountedBackingStore implements BackingStore {
     @Override
     public int descriptor() {
       return file.descriptor();
+    }
+
+    @Override
+    public @Nullable LentFile lend() {
+      return file.lend();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.pmfs.tier;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** An open regular file of the backing store. Safe for use by many threads until closed. */
 public interface SourceFile extends AutoCloseable {
@@ -31,6 +32,14 @@ public interface SourceFile extends AutoCloseable {
    */
   default int descriptor() {
     return -1;
+  }
+
+  /**
+   * A file on loan with the whole content of this one, which outlives this; null if there is none
+   * now. Does not wait for a copy that is being made.
+   */
+  default @Nullable LentFile lend() {
+    return null;
   }
 
   /** The current status of the open file. */

@@ -11,11 +11,12 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Wraps a source. It fails, hangs, ends early or changes when a test says so: {@code
+ * Wraps a source. It fails, hangs, ends early, changes or lends files when a test says so: {@code
  * on(READ).of("a/b").fail(EIO)}.
  */
 public final class FaultyStore implements BackingStore {
@@ -59,6 +60,7 @@ public final class FaultyStore implements BackingStore {
   private final Queue<Injection> injections = new ConcurrentLinkedQueue<>();
   private volatile Faults faults = NONE;
   private volatile @Nullable Hold hold;
+  private volatile @Nullable Function<FileName, @Nullable LentFile> lender;
 
   public FaultyStore(BackingStore store) {
     this.store = store;
@@ -103,6 +105,11 @@ public final class FaultyStore implements BackingStore {
   /** For faults that {@link #on} has no words for. */
   public void faults(Faults next) {
     faults = next;
+  }
+
+  /** Lends a file for each path for which the function has one. */
+  public void lend(Function<FileName, @Nullable LentFile> from) {
+    lender = from;
   }
 
   void releasedWhenCleared(Hold next) {
@@ -182,6 +189,11 @@ public final class FaultyStore implements BackingStore {
   public StoreStatistics statistics() throws FsException {
     isCut(Operation.STATFS, FileName.of(""), 0);
     return store.statistics();
+  }
+
+  @Override
+  public boolean lends() {
+    return lender != null;
   }
 
   @Override
@@ -286,6 +298,12 @@ public final class FaultyStore implements BackingStore {
     public SourceStatus status() throws FsException {
       isCut(Operation.FILE_STATUS, 0);
       return file.status();
+    }
+
+    @Override
+    public @Nullable LentFile lend() {
+      Function<FileName, @Nullable LentFile> from = lender;
+      return from == null ? null : from.apply(path);
     }
 
     @Override

@@ -2,12 +2,15 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +26,9 @@ import org.slf4j.LoggerFactory;
  * an inode is open through the daemon, every further open goes through the daemon. While it is open
  * on a backing file, every further open uses the same backing file, whose registration therefore
  * stays although its copy may be gone.
+ *
+ * <p>Without tiers, the source may lend a file: it is registered while its inode is open, and given
+ * back when the kernel has it no more.
  *
  * <p>A process that takes over another process's session takes over the open registrations from the
  * ledger. It does not know whether their copies still exist, so it removes each one at the last
@@ -42,6 +48,15 @@ final class BackingFiles {
   private static final int NO_SLOT = -1;
   private static final int REGISTERED = 4096;
 
+  /**
+   * Opens that may ask the source at once: fewer than the workers kept for names, which a source
+   * that hangs must not occupy.
+   */
+  private static final int BORROWING = 4;
+
+  /** How long other opens wait for their turn, before they are answered without asking. */
+  private static final long TURN_MS = 20;
+
   /** Where files are registered with the kernel. */
   interface Registry {
     /**
@@ -52,6 +67,9 @@ final class BackingFiles {
      */
     int register(Path file, long size) throws FsException;
 
+    /** The same for an open file, which the caller may close afterwards. */
+    int register(int descriptor, long size) throws FsException;
+
     /** Whether there is a regular file of exactly that size. */
     boolean isWhole(Path file, long size);
 
@@ -60,18 +78,32 @@ final class BackingFiles {
 
   private static final class Backing {
     private final int id;
-    private final int slot;
     private final long size;
-    private int opens;
+    private final @Nullable LentFile lent;
+    private int slot = NO_SLOT;
+    private int opens = 1;
+
+    /** Whether to unregister it at the last close. */
     private boolean gone;
 
-    /** The size is 0 if it is not known and for files that are read through the daemon. */
-    Backing(int id, int slot, long size, int opens, boolean gone) {
+    /** Open once. The size is 0 if it is not known, and if the file is read through the daemon. */
+    Backing(int id, long size, @Nullable LentFile lent) {
       this.id = id;
-      this.slot = slot;
       this.size = size;
-      this.opens = opens;
-      this.gone = gone;
+      this.lent = lent;
+      this.gone = lent != null;
+    }
+
+    static Backing throughUs() {
+      return new Backing(NONE, 0, null);
+    }
+
+    static Backing inherited(BackingLedger.Entry entry) {
+      Backing backing = new Backing(entry.id(), 0, null);
+      backing.slot = entry.slot();
+      backing.opens = entry.opens();
+      backing.gone = true;
+      return backing;
     }
   }
 
@@ -80,6 +112,7 @@ final class BackingFiles {
   private final int registeredMax;
   private final @Nullable BackingLedger ledger;
   private final @Nullable ReadModeChoice choice;
+  private final Semaphore borrowing = new Semaphore(BORROWING);
   private final LongAdder left = new LongAdder();
 
   /** Opens, since the start, of copies that are not separate files. */
@@ -133,11 +166,12 @@ final class BackingFiles {
 
   private void inherit(BackingLedger from) {
     for (BackingLedger.Entry entry : from.entries()) {
-      if (entry.opens() > 0) {
-        opened(entry.inode(), new Backing(entry.id(), entry.slot(), 0, entry.opens(), true));
+      Backing backing = Backing.inherited(entry);
+      if (backing.opens > 0) {
+        opened(entry.inode(), backing);
       } else {
-        from.remove(entry.slot());
-        unregister(entry.id());
+        from.remove(backing.slot);
+        unregister(backing);
       }
     }
   }
@@ -201,7 +235,7 @@ final class BackingFiles {
       idle.clear();
       unused.forEach(this::forget);
     }
-    unused.forEach(backing -> unregister(backing.id));
+    unused.forEach(this::unregister);
     return isLeaving;
   }
 
@@ -233,31 +267,24 @@ final class BackingFiles {
       }
       goneBefore = copiesGone;
     }
-    int id = register(inode);
-    long size = id == NONE ? 0 : fileSystem.inode(inode).attributes().size();
+    Backing made = register(inode);
     Backing chosen;
     synchronized (this) {
       chosen = openKnown(inode);
       if (chosen == null) {
         // If a copy was removed meanwhile, it may be this one: good for this open, but not kept.
-        int slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, id);
-        boolean isKnownLater = !leaving && (ledger == null || slot != NO_SLOT);
-        chosen =
-            new Backing(
-                isKnownLater ? id : NONE,
-                slot,
-                isKnownLater ? size : 0,
-                1,
-                copiesGone != goneBefore);
+        made.gone |= copiesGone != goneBefore;
+        made.slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, made.id);
+        boolean isKnownLater = !leaving && (ledger == null || made.slot != NO_SLOT);
+        chosen = isKnownLater ? made : Backing.throughUs();
         opened(inode, chosen);
-        if (isKnownLater) {
-          leftBytes.add(size);
-          return id;
-        }
+        leftBytes.add(chosen.size);
       }
     }
-    // Another thread opened it first, or the next process would not know about it.
-    unregister(id);
+    if (chosen != made) {
+      // Another thread opened it first, or the next process would not know about it.
+      unregister(made);
+    }
     return chosen.id;
   }
 
@@ -302,7 +329,7 @@ final class BackingFiles {
 
   /** Undoes one {@link #open}. */
   void release(long inode) {
-    int out = NONE;
+    Backing out = null;
     synchronized (this) {
       Backing known = open.get(inode);
       if (known == null || count(known, -1) > 0) {
@@ -314,30 +341,30 @@ final class BackingFiles {
         out = forget(known);
       } else {
         idle.put(inode, known);
-        out = idle.size() > registeredMax ? removeEldest() : NONE;
+        out = idle.size() > registeredMax ? removeEldest() : null;
       }
     }
     unregister(out);
   }
 
   /** Called with the lock held. */
-  private int removeEldest() {
+  private Backing removeEldest() {
     Iterator<Backing> eldestFirst = idle.values().iterator();
     Backing eldest = eldestFirst.next();
     eldestFirst.remove();
     return forget(eldest);
   }
 
-  /** Called with the lock held; returns the id to unregister. */
-  private int forget(Backing backing) {
+  /** Called with the lock held; returns what to unregister. */
+  private Backing forget(Backing backing) {
     if (ledger != null) {
       ledger.remove(backing.slot);
     }
-    return backing.id;
+    return backing;
   }
 
   private void copyGone(long inode) {
-    int out = NONE;
+    Backing out;
     synchronized (this) {
       copiesGone++;
       Backing opened = open.get(inode);
@@ -345,14 +372,15 @@ final class BackingFiles {
         opened.gone = true;
       }
       Backing known = idle.remove(inode);
-      out = known == null ? NONE : forget(known);
+      out = known == null ? null : forget(known);
     }
     unregister(out);
   }
 
-  private int register(long number) throws FsException {
+  /** Registers the file of a copy, open once and without a slot. */
+  private Backing register(long number) throws FsException {
     if (unavailable != null) {
-      return NONE;
+      return Backing.throughUs();
     }
     Path file = fileSystem.copyFile(number);
     if (file == null) {
@@ -361,20 +389,64 @@ final class BackingFiles {
         if (choice != null) {
           choice.copyOpened(number, fileSystem.inode(number).attributes().size(), false);
         }
-      } else if (choice != null) {
+        return Backing.throughUs();
+      }
+      if (choice != null) {
         choice.fileOpened();
       }
-      return NONE;
+      return fileSystem.lends() ? registerLent(number) : Backing.throughUs();
     }
     long size = fileSystem.inode(number).attributes().size();
     if (choice != null && !choice.copyOpened(number, size, true)) {
-      return NONE;
+      return Backing.throughUs();
     }
     try {
-      return registry.register(file, size);
+      return backing(registry.register(file, size), size, null);
     } catch (FsException e) {
       refused(e);
-      return NONE;
+      return Backing.throughUs();
+    }
+  }
+
+  private static Backing backing(int id, long size, @Nullable LentFile lent) {
+    return id == NONE ? Backing.throughUs() : new Backing(id, size, lent);
+  }
+
+  private Backing registerLent(long number) throws FsException {
+    long size = fileSystem.inode(number).attributes().size();
+    boolean passes = size > 0 && (choice == null || choice.passes(size));
+    LentFile lent = passes ? borrow(number) : null;
+    if (lent == null) {
+      return Backing.throughUs();
+    }
+    int id = NONE;
+    try {
+      id = registry.register(lent.descriptor(), size);
+    } catch (FsException e) {
+      refused(e);
+    } finally {
+      if (id == NONE) {
+        lent.close();
+      } else {
+        lent.closeDescriptor();
+      }
+    }
+    return backing(id, size, lent);
+  }
+
+  private @Nullable LentFile borrow(long number) {
+    try {
+      if (!borrowing.tryAcquire(TURN_MS, TimeUnit.MILLISECONDS)) {
+        return null;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
+    try {
+      return fileSystem.lend(number);
+    } finally {
+      borrowing.release();
     }
   }
 
@@ -388,9 +460,13 @@ final class BackingFiles {
     }
   }
 
-  private void unregister(int id) {
-    if (id != NONE) {
-      registry.unregister(id);
+  private void unregister(@Nullable Backing backing) {
+    if (backing == null || backing.id == NONE) {
+      return;
+    }
+    registry.unregister(backing.id);
+    if (backing.lent != null) {
+      backing.lent.close();
     }
   }
 
@@ -421,6 +497,6 @@ final class BackingFiles {
       idle.clear();
       open.clear();
     }
-    all.values().forEach(backing -> unregister(backing.id));
+    all.values().forEach(this::unregister);
   }
 }

@@ -36,19 +36,24 @@ final class DeviceRegistry implements BackingFiles.Registry {
       return BackingFiles.NONE;
     }
     try {
-      if (!isRegular(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, size)) {
-        return BackingFiles.NONE;
-      }
-      ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
-      map.putInt(0, file);
-      int id = LIBC.ioctl(device, BACKING_OPEN, Pointer.wrap(Posix.RUNTIME, map).address());
-      if (id <= 0) {
-        throw new FsException(Posix.errno(), path.toString());
-      }
-      return id;
+      return register(file, size);
     } finally {
       LIBC.close(file);
     }
+  }
+
+  @Override
+  public int register(int file, long size) throws FsException {
+    if (!isRegular(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, size)) {
+      return BackingFiles.NONE;
+    }
+    ByteBuffer map = ByteBuffer.allocateDirect(BACKING_MAP_SIZE).order(ByteOrder.nativeOrder());
+    map.putInt(0, file);
+    int id = LIBC.ioctl(device, BACKING_OPEN, Pointer.wrap(Posix.RUNTIME, map).address());
+    if (id <= 0) {
+      throw new FsException(Posix.errno(), "a backing file of %,d bytes".formatted(size));
+    }
+    return id;
   }
 
   @Override

@@ -100,7 +100,16 @@ final class ReadModeChoice {
    */
   boolean copyOpened(long inode, long size, boolean raw) {
     Chosen now = isFinal ? chosen : count(inode, size, raw);
-    return raw && (now == null ? size >= LARGE_FILE_BYTES : now.mode() == ReadMode.PASSTHROUGH);
+    return raw && passes(now, size);
+  }
+
+  /** Whether to pass through a file of that size that has no copy of this mount. */
+  boolean passes(long size) {
+    return passes(chosen, size);
+  }
+
+  private static boolean passes(@Nullable Chosen now, long size) {
+    return now == null ? size >= LARGE_FILE_BYTES : now.mode() == ReadMode.PASSTHROUGH;
   }
 
   /** Call when a file without a copy is opened. */

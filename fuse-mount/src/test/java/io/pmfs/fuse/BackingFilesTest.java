@@ -47,10 +47,10 @@ final class BackingFilesTest {
   BackingFilesTest() {}
 
   /** Gives out numbers as the kernel does, and knows which are good. */
-  private static final class Kernel implements BackingFiles.Registry {
+  static final class Kernel implements BackingFiles.Registry {
     private final AtomicInteger last = new AtomicInteger();
-    private final Set<Integer> registered = ConcurrentHashMap.newKeySet();
-    private volatile @Nullable Errno refusal;
+    final Set<Integer> registered = ConcurrentHashMap.newKeySet();
+    volatile @Nullable Errno refusal;
 
     @Override
     public int register(Path file, long size) throws FsException {
@@ -64,6 +64,11 @@ final class BackingFilesTest {
       int id = last.incrementAndGet();
       registered.add(id);
       return id;
+    }
+
+    @Override
+    public int register(int descriptor, long size) throws FsException {
+      return register(Path.of("/proc/self/fd/" + descriptor), size);
     }
 
     @Override

@@ -6,6 +6,8 @@ import static io.pmfs.it.NodeCacheBed.EVE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -144,5 +146,66 @@ final class NodeCacheIT {
       readers.awaitMore(50);
       readers.assertNoFailures();
     }
+  }
+
+  @Test
+  void largeFile_openedAgain_isReadByTheKernel_alsoWithoutTheServiceAndTheDaemon()
+      throws Exception {
+    Machine.requirePassthrough();
+    bed.serve();
+    Dataset large = Dataset.create(bed.pmfs().directory("large"), 20_000_000);
+    String name = large.items().get(0).name();
+    byte[] content = large.items().get(0).content();
+    try (MountedPmfs mount = bed.pmfs().mount(large.root(), "--cache", bed.socket().toString())) {
+      large.assertEqualBelow(mount.mountpoint());
+      Await.until(
+          "the copy is whole and handed to the kernel",
+          PATIENCE,
+          () -> {
+            Posix.readByte(mount.path(name));
+            return mount.status().number("reads.opensLeftToKernel") > 0;
+          });
+    }
+    Await.until("the mount has gone", PATIENCE, () -> openBytesOfRoot() == 0);
+    try (MountedPmfs mount = bed.pmfs().mount(large.root(), "--cache", bed.socket().toString())) {
+      try (FileChannel file = FileChannel.open(mount.mountpoint().resolve(name))) {
+        assertThat(openBytesOfRoot()).isPositive();
+        assertThat(contentOf(file)).isEqualTo(content);
+        assertThat(mount.status().number("reads.opensLeftToKernel")).isOne();
+      }
+      assertThat(mount.status().number("sourceOperations.opens")).isOne();
+      Await.until("the copy is given back", PATIENCE, () -> openBytesOfRoot() == 0);
+
+      try (FileChannel file = FileChannel.open(mount.mountpoint().resolve(name))) {
+        bed.kill();
+        Machine.dropCaches();
+        assertThat(contentOf(file)).isEqualTo(content);
+        assertThat(mount.status().number("reads.requests")).isZero();
+        long killed = mount.daemon();
+        mount.killDaemon();
+        mount.awaitSuccessor(killed);
+        large.assertEqualBelow(mount.mountpoint());
+        assertThat(contentOf(file)).isEqualTo(content);
+        assertThat(mount.status().number("reads.requests")).isZero();
+      }
+      bed.serve();
+      Await.until(
+          "the next service's copy is handed to the kernel",
+          PATIENCE,
+          () -> {
+            Dataset.assertEqualBelow(mount.mountpoint(), large.items().get(0));
+            return mount.status().number("reads.opensLeftToKernel") > 0;
+          });
+    }
+  }
+
+  private long openBytesOfRoot() {
+    return bed.report().number("room.users.0.openBytes");
+  }
+
+  private static byte[] contentOf(FileChannel file) throws IOException {
+    ByteBuffer content = ByteBuffer.allocate((int) file.size());
+    while (content.hasRemaining() && file.read(content, content.position()) > 0) {}
+    return content.array();
   }
 }

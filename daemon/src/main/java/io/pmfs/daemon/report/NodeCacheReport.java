@@ -6,7 +6,9 @@ import org.jspecify.annotations.Nullable;
 /** What the cache of the node, {@code pmfs node-cache}, did for a mount. */
 public record NodeCacheReport(
     @Figure(
-            value = "bytes of contents read from copies of the node's cache",
+            value =
+                "bytes of contents that the daemon, not the kernel by itself, read from copies of the"
+                    + " node's cache",
             metric = "pmfs_node_cache_bytes_total")
         long bytes,
     @Figure(

@@ -40,7 +40,8 @@ public final class PassedFile implements AutoCloseable {
     return new PassedFile(opened);
   }
 
-  int descriptor() {
+  /** Good until it is closed. */
+  public int descriptor() {
     return descriptor;
   }
 
