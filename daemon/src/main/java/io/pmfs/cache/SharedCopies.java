@@ -166,26 +166,31 @@ final class SharedCopies implements AutoCloseable {
     if (!files.hasRoomFor(key.size())) {
       return null;
     }
-    SharedCopy made;
-    synchronized (this) {
-      if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
-        return null;
-      }
-      made = new SharedCopy(key, user, State.GROWING, files.incoming(), clock.instant());
-      byKey.put(key, made);
-      user(user).add(made);
-      usedBytes += made.room();
-      hold(made, user);
-    }
+    // Whoever finds the copy opens its file, so the file is there first.
+    Path file = files.incoming();
     try {
-      files.create(made.file);
-      return made;
+      files.create(file);
     } catch (IOException e) {
-      log.warn("{}: {}", made.file, e.getMessage());
-      fail(made).forEach(Waiting::answer);
-      release(made, user);
+      log.warn("{}: {}", file, e.getMessage());
       return null;
     }
+    SharedCopy made = add(key, user, file);
+    if (made == null) {
+      files.delete(file);
+    }
+    return made;
+  }
+
+  private synchronized @Nullable SharedCopy add(CopyKey key, int user, Path file) {
+    if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
+      return null;
+    }
+    SharedCopy made = new SharedCopy(key, user, State.GROWING, file, clock.instant());
+    byKey.put(key, made);
+    user(user).add(made);
+    usedBytes += made.room();
+    hold(made, user);
+    return made;
   }
 
   /** Called with the lock held. Removes copies only if that is enough. */

@@ -11,6 +11,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -83,6 +85,32 @@ final class SharedCopiesTest {
   private long used(int user) {
     CacheReport.OfUser report = copies.room().users().get(user);
     return report == null ? 0 : report.usedBytes() / SIZE;
+  }
+
+  @Test
+  void hold_copyThatIsJustBeingMade_hasAFile(@TempDir Path large) throws Exception {
+    int count = 1000;
+    AtomicLong made = new AtomicLong();
+    try (SharedCopies many =
+        new SharedCopies(large, (long) count * SIZE, EVICT_AFTER, false, () -> now)) {
+      CompletableFuture<Integer> looking =
+          CompletableFuture.supplyAsync(
+              () -> {
+                int without = 0;
+                while (made.get() <= count) {
+                  SharedCopy copy = many.hold(key(made.get()), BOB);
+                  if (copy != null) {
+                    without += Files.exists(copy.file) ? 0 : 1;
+                    many.release(copy, BOB);
+                  }
+                }
+                return without;
+              });
+      while (made.incrementAndGet() <= count) {
+        assertThat(many.create(key(made.get()), ADA)).isNotNull();
+      }
+      assertThat(looking.get()).isZero();
+    }
   }
 
   @Test
