@@ -220,6 +220,13 @@ public final class ReopenedStore implements BackingStore {
     return store(FileName.of("")).statistics();
   }
 
+  /** While the source is unavailable it lends nothing. */
+  @Override
+  public boolean lends() {
+    BackingStore there = store;
+    return there != null && there.lends();
+  }
+
   /** While the source is unavailable its files count as independent. */
   @Override
   public int sequenceCount() {
