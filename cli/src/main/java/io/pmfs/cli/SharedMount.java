@@ -26,7 +26,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -78,8 +80,8 @@ final class SharedMount {
    * Joins the daemon that has the dataset's copies or state; if this mount names no place for
    * copies, any daemon that shows the dataset as it would.
    *
-   * @return false if there is none
-   * @throws MountFailure if the daemon's mount shows something else than this one would
+   * @return false if no daemon can be shared
+   * @throws MountFailure if only a daemon that shows something else has the copies or state
    */
   boolean join() throws MountFailure {
     if (settings.outputs() != null) {
@@ -91,14 +93,29 @@ final class SharedMount {
       Registry.Entry silent = null;
       boolean isGone = false;
       List<Candidate> candidates = new ArrayList<>();
+      Candidate differing = null;
       for (Registry.Known known : sessions()) {
         Registry.Entry entry = known.entry();
         SessionSettings served = known.running() ? settingsOf(entry) : null;
         if (served == null) {
           silent = entry;
-        } else {
-          addIfShared(served, entry, candidates);
+          continue;
         }
+        Candidate candidate =
+            new Candidate(served, served.toSettings(invocation.surroundings()), entry);
+        boolean isCommon = hasCopiesInCommon(candidate.settings);
+        if (view(settings).equals(view(candidate.settings))) {
+          if (isCommon) {
+            candidates.add(0, candidate);
+          } else if (!namesAPlace()) {
+            candidates.add(candidate);
+          }
+        } else if (isCommon) {
+          differing = candidate;
+        }
+      }
+      if (candidates.isEmpty() && differing != null) {
+        throw difference(differing);
       }
       for (Candidate candidate : candidates) {
         switch (canBind() ? bind(candidate.entry) : ask(candidate.entry)) {
@@ -129,7 +146,7 @@ final class SharedMount {
   }
 
   /** A daemon that may be shared. */
-  private record Candidate(SessionSettings served, Registry.Entry entry) {}
+  private record Candidate(SessionSettings served, MountSettings settings, Registry.Entry entry) {}
 
   private enum Outcome {
     JOINED,
@@ -221,33 +238,14 @@ final class SharedMount {
         .anyMatch(session::isGiven);
   }
 
-  /**
-   * Adds a daemon that this mount can share: first those with copies or state in common. Of such a
-   * daemon what is seen, and who may see it, must be the same.
-   */
-  private void addIfShared(
-      SessionSettings session, Registry.Entry entry, List<Candidate> candidates)
-      throws MountFailure {
-    MountSettings served = session.toSettings(invocation.surroundings());
-    if (hasCopiesInCommon(served)) {
-      requireEqual("--writable", false, served.outputs() != null, entry);
-      requireEqual("--source-form", settings.source().form(), served.source().form(), entry);
-      requireEqual("--nested", settings.source().nested(), served.source().nested(), entry);
-      requireEqual(
-          "--allow-other", settings.bridge().allowOther(), served.bridge().allowOther(), entry);
-      candidates.add(0, new Candidate(session, entry));
-    } else if (!namesAPlace() && view(settings).equals(view(served))) {
-      candidates.add(new Candidate(session, entry));
-    }
-  }
-
-  /** What is seen, and who may see it. */
-  private static List<Object> view(MountSettings mount) {
-    return List.of(
-        mount.outputs() != null,
-        mount.source().form(),
-        mount.source().nested(),
-        mount.bridge().allowOther());
+  /** What is seen, and who may see it, by the options that say so. */
+  private static Map<String, Object> view(MountSettings mount) {
+    Map<String, Object> view = new LinkedHashMap<>();
+    view.put("--writable", mount.outputs() != null);
+    view.put("--source-form", mount.source().form());
+    view.put("--nested", mount.source().nested());
+    view.put("--allow-other", mount.bridge().allowOther());
+    return view;
   }
 
   private void sayWhatIsIgnored(SessionSettings served, Registry.Entry entry) {
@@ -263,14 +261,24 @@ final class SharedMount {
     }
   }
 
-  private void requireEqual(String option, Object wanted, Object served, Registry.Entry entry)
-      throws MountFailure {
-    if (!wanted.equals(served)) {
-      throw MountFailure.usage(
-          "%s: %s is %s here, and %s for the mount on %s (pid %d), whose copies it would share; give the same, or another --tier and --state-dir"
-              .formatted(
-                  settings.mountpoint(), option, wanted, served, entry.mountpoint(), entry.pid()));
-    }
+  /** The first difference between what is seen here and there. */
+  private MountFailure difference(Candidate other) {
+    Map<String, Object> wanted = view(settings);
+    Map<String, Object> served = view(other.settings);
+    String option =
+        wanted.keySet().stream()
+            .filter(name -> !Objects.equals(wanted.get(name), served.get(name)))
+            .findFirst()
+            .orElseThrow();
+    return MountFailure.usage(
+        "%s: %s is %s here, and %s for the mount on %s (pid %d), whose copies it would share; give the same, or another --tier and --state-dir"
+            .formatted(
+                settings.mountpoint(),
+                option,
+                wanted.get(option),
+                served.get(option),
+                other.entry.mountpoint(),
+                other.entry.pid()));
   }
 
   /** Has the daemon of a user without root mount another session. */

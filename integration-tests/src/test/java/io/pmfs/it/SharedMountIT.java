@@ -338,6 +338,19 @@ final class SharedMountIT {
   }
 
   @Test
+  void mount_besideAWritableOneWithItsTier_sharesTheReadOnlyDaemon() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    Path writable = pmfs.directory("writable");
+    pmfs.run(pmfs.mountArguments(dataset.root(), writable, "--writable")).expect(0);
+    Path second = join("b");
+    assertThat(statusOf(second).number("pid")).isEqualTo(mount.pid());
+    umount(second);
+    umount(writable);
+    umount(mount.mountpoint());
+    assertNothingLeft(mount);
+  }
+
+  @Test
   void mount_withAnotherTier_hasADaemonOfItsOwnThatOthersShare() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     String tier = "ssd:" + pmfs.directory("tier2");
