@@ -87,8 +87,8 @@ final class NodeCacheCommand implements Callable<Integer> {
   @Option(
       names = "--deduplicate",
       description =
-          "Keep files with equal content once, also those of different users. Users can then learn"
-              + " whether somebody else has the same file.")
+          "Keep files with equal content once, also those of different users. A user can then find"
+              + " out that another user has the same file.")
   private boolean deduplicates;
 
   @Option(

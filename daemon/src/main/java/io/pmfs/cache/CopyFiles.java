@@ -43,7 +43,7 @@ final class CopyFiles implements AutoCloseable {
   private final TierLock lock;
   private final AtomicLong serial = new AtomicLong();
 
-  /** Opens the directory, and makes it if there is none. */
+  /** Opens a directory, which it makes if it is missing. */
   CopyFiles(Path directory) throws IOException {
     this.copies = directory.resolve("copies");
     this.incoming = directory.resolve("incoming");

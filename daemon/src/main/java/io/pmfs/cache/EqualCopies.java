@@ -26,7 +26,10 @@ final class EqualCopies {
     }
   }
 
-  /** The other copy that one may be equal to. If there is none, later ones are told this one. */
+  /**
+   * A known copy with the same size and checksum; null if none is known. Then it knows this one
+   * from now on.
+   */
   @Nullable SharedCopy candidate(SharedCopy copy) {
     if (copy.key.size() < LEAST_BYTES) {
       return null;
@@ -35,12 +38,12 @@ final class EqualCopies {
     return known == copy ? null : known;
   }
 
-  /** Later copies are told this one. */
+  /** Later copies are compared with this one. */
   void prefer(SharedCopy copy) {
     latest.put(Content.of(copy), copy);
   }
 
-  /** Nobody is told this copy any more. */
+  /** No later copy is compared with this one. */
   void forget(SharedCopy copy) {
     latest.remove(Content.of(copy), copy);
   }

@@ -166,31 +166,24 @@ final class SharedCopies implements AutoCloseable {
     if (!files.hasRoomFor(key.size())) {
       return null;
     }
-    // Whoever finds the copy opens its file, so the file is there first.
-    Path file = files.incoming();
-    try {
-      files.create(file);
-    } catch (IOException e) {
-      log.warn("{}: {}", file, e.getMessage());
-      return null;
+    synchronized (this) {
+      if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
+        return null;
+      }
+      Path file = files.incoming();
+      try {
+        files.create(file); // first: whoever finds the copy opens its file
+      } catch (IOException e) {
+        log.warn("{}: {}", file, e.getMessage());
+        return null;
+      }
+      SharedCopy made = new SharedCopy(key, user, State.GROWING, file, clock.instant());
+      byKey.put(key, made);
+      user(user).add(made);
+      usedBytes += made.room();
+      hold(made, user);
+      return made;
     }
-    SharedCopy made = add(key, user, file);
-    if (made == null) {
-      files.delete(file);
-    }
-    return made;
-  }
-
-  private synchronized @Nullable SharedCopy add(CopyKey key, int user, Path file) {
-    if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
-      return null;
-    }
-    SharedCopy made = new SharedCopy(key, user, State.GROWING, file, clock.instant());
-    byKey.put(key, made);
-    user(user).add(made);
-    usedBytes += made.room();
-    hold(made, user);
-    return made;
   }
 
   /** Called with the lock held. Removes copies only if that is enough. */
