@@ -347,10 +347,7 @@ final class SlurmIT {
 
     slurm.slurm("scancel", first).expect(0);
     awaitEnd(first);
-    Await.until(
-        () -> "the first job's epilogue is done: " + names(base.resolve("jobs")),
-        LONG,
-        () -> names(base.resolve("jobs")).equals(List.of(second)));
+    awaitOnly(second);
     assertThat(Mounts.below(base))
         .containsExactlyInAnyOrder(dataset(second).toString(), firstLine(second));
     assertThat(daemon()).isEqualTo(daemon);
@@ -410,10 +407,7 @@ final class SlurmIT {
     long daemon = daemon();
     slurm.slurm("scancel", first).expect(0);
     awaitEnd(first);
-    Await.until(
-        () -> "the first job's epilogue is done: " + names(base.resolve("jobs")),
-        LONG,
-        () -> names(base.resolve("jobs")).equals(List.of(second)));
+    awaitOnly(second);
     assertThat(daemon()).isEqualTo(daemon);
     Files.createFile(go);
     assertThat(awaitEnd(second)).as(output(second)).isEqualTo("COMPLETED");
@@ -439,6 +433,14 @@ final class SlurmIT {
 
   private static String holder(int number) {
     return "holders." + number + ".mountpoint";
+  }
+
+  /** The epilogues of the other jobs are done. */
+  private void awaitOnly(String job) {
+    Await.until(
+        () -> "no job but " + job + ": " + names(base.resolve("jobs")),
+        LONG,
+        () -> names(base.resolve("jobs")).equals(List.of(job)));
   }
 
   private String firstLine(String job) {
