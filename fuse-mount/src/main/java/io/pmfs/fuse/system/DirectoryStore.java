@@ -12,7 +12,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -27,24 +26,18 @@ import org.jspecify.annotations.Nullable;
  * with inode numbers, and reads only the user's extended attributes.
  *
  * <p>The root is held open, so the source stays the same when its path is renamed or mounted over.
+ * Those who may write in the source may replace any directory below it at any time: each call opens
+ * its path {@link Beneath} the root, and asks about what it opened.
  */
 public final class DirectoryStore implements BackingStore {
-  /**
-   * Paths are resolved in steps below this length: a system call accepts 4,095 bytes (PATH_MAX),
-   * but a tree may be deeper.
-   */
-  private static final int STEP_BYTES = 4000;
-
   private static final int POSIX_FADV_SEQUENTIAL = 2;
   private static final int LISTING_BYTES = 64 * 1024;
   private static final int LINK_BYTES = 4096;
 
-  /** XATTR_LIST_MAX and XATTR_SIZE_MAX of linux/limits.h. */
-  private static final int XATTR_BYTES = 64 * 1024;
-
   private static final LibC LIBC = LibC.INSTANCE;
   private static final byte[] EMPTY_PATH = {0};
 
+  private final Beneath beneath;
   private final String path;
   private final int root;
   private final long rootDevice;
@@ -62,6 +55,11 @@ public final class DirectoryStore implements BackingStore {
    * @throws FsException if it cannot be opened or is not a directory
    */
   public DirectoryStore(Path path) throws FsException {
+    this(path, Beneath.HERE);
+  }
+
+  DirectoryStore(Path path, Beneath beneath) throws FsException {
+    this.beneath = beneath;
     this.path = path.toString();
     this.root =
         LIBC.openat(
@@ -73,7 +71,7 @@ public final class DirectoryStore implements BackingStore {
     }
     try {
       int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
-      Pointer status = statx(root, EMPTY_PATH, FileName.of(this.path), wanted);
+      Pointer status = statx(root, FileName.of(this.path), wanted);
       this.rootDevice = Posix.device(status);
       this.identity = Posix.identity(status);
     } catch (FsException e) {
@@ -92,8 +90,20 @@ public final class DirectoryStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    try (Place place = resolve(path)) {
-      return status(statx(place.directory, place.path, path));
+    return at(path, file -> status(statx(file, path)));
+  }
+
+  /** What is done with a file that is open as a place (O_PATH): without rights to its content. */
+  private interface Call<T> {
+    T on(int file) throws FsException;
+  }
+
+  private <T> T at(FileName path, Call<T> call) throws FsException {
+    int file = beneath.open(root, path, Posix.O_PATH);
+    try {
+      return call.on(file);
+    } finally {
+      LIBC.close(file);
     }
   }
 
@@ -104,15 +114,13 @@ public final class DirectoryStore implements BackingStore {
         Posix.attributes(statx));
   }
 
-  private static Pointer statx(int directory, byte[] path, FileName name) throws FsException {
-    return statx(directory, path, name, Posix.STATX_BASIC_STATS);
+  private static Pointer statx(int file, FileName name) throws FsException {
+    return statx(file, name, Posix.STATX_BASIC_STATS);
   }
 
-  private static Pointer statx(int directory, byte[] path, FileName name, int wanted)
-      throws FsException {
+  private static Pointer statx(int file, FileName name, int wanted) throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
-    int flags = Posix.AT_SYMLINK_NOFOLLOW | (path.length == 1 ? Posix.AT_EMPTY_PATH : 0);
-    if (LIBC.statx(directory, path, flags, wanted, result) != 0) {
+    if (LIBC.statx(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, wanted, result) != 0) {
       throw Posix.failure(name);
     }
     return result;
@@ -120,16 +128,7 @@ public final class DirectoryStore implements BackingStore {
 
   @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
-    int file;
-    try (Place place = resolve(directory)) {
-      byte[] relative = place.path.length == 1 ? new byte[] {'.', 0} : place.path;
-      file =
-          LIBC.openat(
-              place.directory, relative, Posix.O_DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
-      if (file < 0) {
-        throw Posix.failure(directory);
-      }
-    }
+    int file = beneath.open(root, directory, Posix.O_DIRECTORY);
     try {
       list(directory, file, batches);
     } finally {
@@ -177,70 +176,35 @@ public final class DirectoryStore implements BackingStore {
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
     byte[] target = new byte[LINK_BYTES];
-    try (Place place = resolve(path)) {
-      long size = LIBC.readlinkat(place.directory, place.path, target, target.length);
-      if (size < 0) {
-        throw Posix.failure(path);
-      }
-      return FileName.of(Arrays.copyOf(target, Math.toIntExact(size)));
-    }
+    long size =
+        at(
+            path,
+            file -> {
+              long read = LIBC.readlinkat(file, EMPTY_PATH, target, target.length);
+              if (read < 0) {
+                // Of no link, readlinkat(2) says that an empty path is missing.
+                throw Posix.errno() == Errno.ENOENT
+                    ? new FsException(Errno.EINVAL, path.toString())
+                    : Posix.failure(path);
+              }
+              return read;
+            });
+    return FileName.of(Arrays.copyOf(target, Math.toIntExact(size)));
   }
 
   @Override
   public SourceFile open(FileName path) throws FsException {
-    try (Place place = resolve(path)) {
-      // Without O_NONBLOCK, opening a path that became a FIFO would block.
-      int flags = Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
-      int file = LIBC.openat(place.directory, place.path, flags);
-      if (file < 0) {
-        throw Posix.failure(path);
-      }
-      // Many threads read blocks of a file. The kernel takes this for random access and would send
-      // small requests to a network file system: see docs/decisions/0020. This is only advice.
-      LIBC.posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
-      return new OpenFile(path, file);
-    }
+    // Without O_NONBLOCK, opening a path that became a FIFO would block.
+    int file = beneath.open(root, path, Posix.O_NONBLOCK);
+    // Many threads read blocks of a file. The kernel takes this for random access and would send
+    // small requests to a network file system: see docs/decisions/0020. This is only advice.
+    LIBC.posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return new OpenFile(path, file);
   }
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    // Before Linux 6.13 no system call reads attributes below an open directory. The path by which
-    // the root was opened may lead to another directory by now, even to our own mount.
-    try (Place place = resolve(path)) {
-      FileName directory = FileName.of("/proc/self/fd/" + place.directory);
-      FileName rest =
-          place.path.length == 1
-              ? FileName.of(".")
-              : FileName.of(Arrays.copyOf(place.path, place.path.length - 1));
-      return extendedAttributes(path, Posix.terminated(directory.resolve(rest)));
-    }
-  }
-
-  private static Map<FileName, byte[]> extendedAttributes(FileName path, byte[] absolute)
-      throws FsException {
-    byte[] list = new byte[XATTR_BYTES];
-    long size = LIBC.llistxattr(absolute, list, list.length);
-    if (size < 0) {
-      if (Posix.errno() == Errno.EOPNOTSUPP) {
-        return Map.of();
-      }
-      throw Posix.failure(path);
-    }
-    Map<FileName, byte[]> attributes = new LinkedHashMap<>();
-    byte[] value = new byte[XATTR_BYTES];
-    int start = 0;
-    for (int at = 0; at < size; at++) {
-      if (list[at] == 0) {
-        FileName name = FileName.of(Arrays.copyOfRange(list, start, at));
-        start = at + 1;
-        long length = LIBC.lgetxattr(absolute, Posix.terminated(name), value, value.length);
-        // A file that was removed meanwhile, or that we may list but not read, counts as absent.
-        if (length >= 0) {
-          attributes.put(name, Arrays.copyOf(value, Math.toIntExact(length)));
-        }
-      }
-    }
-    return attributes;
+    return at(path, file -> ExtendedAttributes.of(file, path));
   }
 
   @Override
@@ -255,56 +219,6 @@ public final class DirectoryStore implements BackingStore {
   @Override
   public void close() {
     LIBC.close(root);
-  }
-
-  /**
-   * Resolves a path to a directory and a remaining path that is short enough for one system call.
-   */
-  private Place resolve(FileName path) throws FsException {
-    byte[] rest = path.bytes();
-    Place place = new Place(root, false);
-    while (rest.length > STEP_BYTES) {
-      int cut = STEP_BYTES;
-      while (cut > 0 && rest[cut] != '/') {
-        cut--;
-      }
-      byte[] step = Arrays.copyOf(rest, cut + 1);
-      step[cut] = 0;
-      int next =
-          cut == 0
-              ? -1
-              : LIBC.openat(
-                  place.directory,
-                  step,
-                  Posix.O_PATH | Posix.O_DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
-      Errno errno = cut == 0 ? Errno.ENAMETOOLONG : Posix.errno();
-      place.close();
-      if (next < 0) {
-        throw new FsException(errno, path.toString());
-      }
-      place = new Place(next, true);
-      rest = Arrays.copyOfRange(rest, cut + 1, rest.length);
-    }
-    place.path = Arrays.copyOf(rest, rest.length + 1);
-    return place;
-  }
-
-  private static final class Place implements AutoCloseable {
-    private final int directory;
-    private final boolean owned;
-    private byte[] path = EMPTY_PATH;
-
-    Place(int directory, boolean owned) {
-      this.directory = directory;
-      this.owned = owned;
-    }
-
-    @Override
-    public void close() {
-      if (owned) {
-        LIBC.close(directory);
-      }
-    }
   }
 
   private final class OpenFile implements SourceFile {
@@ -347,7 +261,7 @@ public final class DirectoryStore implements BackingStore {
 
     @Override
     public SourceStatus status() throws FsException {
-      return DirectoryStore.this.status(statx(file, EMPTY_PATH, name));
+      return DirectoryStore.this.status(statx(file, name));
     }
 
     @Override

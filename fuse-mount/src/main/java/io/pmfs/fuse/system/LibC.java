@@ -28,9 +28,9 @@ public interface LibC {
   /** For getdents64(2), which the C library of RHEL 8 does not export. */
   long syscall(long number, long file, Pointer buffer, long size);
 
-  long llistxattr(@In byte[] path, @Out byte[] list, long size);
+  long listxattr(@In byte[] path, @Out byte[] list, long size);
 
-  long lgetxattr(@In byte[] path, @In byte[] name, @Out byte[] value, long size);
+  long getxattr(@In byte[] path, @In byte[] name, @Out byte[] value, long size);
 
   int fstatvfs(int file, Pointer result);
 

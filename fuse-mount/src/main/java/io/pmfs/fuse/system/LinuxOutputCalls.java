@@ -12,7 +12,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import jnr.ffi.Memory;
@@ -28,7 +27,6 @@ public final class LinuxOutputCalls implements OutputCalls {
   private static final LibC LIBC = LibC.INSTANCE;
   private static final FileLibC FILES = FileLibC.INSTANCE;
 
-  private static final long SYS_OPENAT2 = 437;
   private static final long SYS_MKNODAT =
       switch (Platform.getNativePlatform().getCPU()) {
         case X86_64 -> 259;
@@ -37,162 +35,61 @@ public final class LinuxOutputCalls implements OutputCalls {
       };
 
   private static final int AT_REMOVEDIR = 0x200;
-  private static final int RESOLVE_NO_MAGICLINKS = 2;
-  private static final int RESOLVE_NO_SYMLINKS = 4;
-  private static final int RESOLVE_BENEATH = 8;
-  private static final int HOW_SIZE = 24;
   private static final long FICLONE = 0x40049409L;
 
-  private static final int STEP_BYTES = 4000;
   private static final int LISTING_BYTES = 64 * 1024;
   private static final int LINK_BYTES = 4096;
-  private static final int XATTR_BYTES = 64 * 1024;
   private static final int KEPT_LISTINGS = 4;
   private static final byte[] EMPTY = {0};
-  private static final byte[] DOT = {'.', 0};
 
   private static final ThreadLocal<Pointer> STATX =
       ThreadLocal.withInitial(() -> Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE));
 
   private final FileUsers users = new FileUsers();
   private final ArrayBlockingQueue<Pointer> listings = new ArrayBlockingQueue<>(KEPT_LISTINGS);
-  private volatile boolean hasOpenat2 = true;
 
   // ---- directories
 
   @Override
   public int openRoot(Path path) throws FsException {
-    byte[] name = Posix.terminated(path.toString());
-    return openDirectory(Posix.AT_FDCWD, name, 0, FileName.of(path.toString()));
-  }
-
-  private static int openDirectory(int base, byte[] name, int more, FileName what)
-      throws FsException {
-    int flags = Posix.O_DIRECTORY | Posix.O_CLOEXEC | more;
-    int file = LIBC.openat(base, name, flags);
+    FileName what = FileName.of(path.toString());
+    byte[] name = Posix.terminated(what);
+    int flags = Posix.O_DIRECTORY | Posix.O_CLOEXEC;
+    int file = LIBC.openat(Posix.AT_FDCWD, name, flags);
     if (file < 0 && Posix.errno() == Errno.EACCES) {
       // Its names may be used though they may not be listed.
-      file = LIBC.openat(base, name, flags | Posix.O_PATH);
+      file = LIBC.openat(Posix.AT_FDCWD, name, flags | Posix.O_PATH);
     }
     if (file < 0) {
-      throw failure(what);
+      throw Posix.failure(what);
     }
     return file;
   }
 
   @Override
   public int openDirectory(int base, FileName path) throws FsException {
-    byte[] rest = path.bytes();
-    int at = base;
     try {
-      while (rest.length > STEP_BYTES) {
-        int cut = lastSlash(rest);
-        int next = openBelow(at, Arrays.copyOf(rest, cut), path);
-        closeUnless(at, base);
-        at = next;
-        rest = Arrays.copyOfRange(rest, cut + 1, rest.length);
-      }
-      return openBelow(at, rest, path);
-    } finally {
-      closeUnless(at, base);
+      return openOrEnter(base, path);
+    } catch (FsException e) {
+      throw e.errno() == Errno.ELOOP ? new FsException(Errno.ENOTDIR, path.toString(), e) : e;
     }
   }
 
-  private static int lastSlash(byte[] path) throws FsException {
-    int cut = STEP_BYTES;
-    while (cut > 0 && path[cut] != '/') {
-      cut--;
-    }
-    if (cut == 0) {
-      throw new FsException(Errno.ENAMETOOLONG, "a name of a path");
-    }
-    return cut;
-  }
-
-  private static void closeUnless(int file, int kept) {
-    if (file != kept) {
-      LIBC.close(file);
-    }
-  }
-
-  private int openBelow(int base, byte[] path, FileName what) throws FsException {
-    if (path.length == 0) {
-      return openDirectory(base, DOT, 0, what);
-    }
-    if (hasOpenat2) {
-      int file = openat2(base, path, 0, what);
-      if (file >= 0) {
-        return file;
-      }
-    }
-    return openBySteps(base, path, what);
-  }
-
-  /** Returns -1 if the kernel does not have the call, or if a rename came in between. */
-  private int openat2(int base, byte[] path, int more, FileName what) throws FsException {
-    Pointer how = Memory.allocateDirect(Posix.RUNTIME, HOW_SIZE);
-    how.putLongLong(0, Posix.O_DIRECTORY | Posix.O_CLOEXEC | more);
-    how.putLongLong(8, 0);
-    how.putLongLong(16, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
-    long file =
-        FILES.syscall(SYS_OPENAT2, base, Arrays.copyOf(path, path.length + 1), how, HOW_SIZE);
-    if (file >= 0) {
-      return (int) file;
-    }
-    Errno errno = Posix.errno();
-    return switch (errno) {
-      case ENOSYS, EPERM -> {
-        hasOpenat2 = false;
-        yield -1;
-      }
-      case EAGAIN, EXDEV, EACCES -> -1;
-      case ELOOP -> throw new FsException(Errno.ENOTDIR, what.toString());
-      default -> throw new FsException(errno, what.toString());
-    };
-  }
-
-  private static int openBySteps(int base, byte[] path, FileName what) throws FsException {
-    int at = base;
-    int start = 0;
+  private static int openOrEnter(int base, FileName path) throws FsException {
     try {
-      while (true) {
-        int end = start;
-        while (end < path.length && path[end] != '/') {
-          end++;
-        }
-        byte[] name = Arrays.copyOf(Arrays.copyOfRange(path, start, end), end - start + 1);
-        boolean isLast = end == path.length;
-        int next =
-            isLast
-                ? openDirectory(at, name, Posix.O_NOFOLLOW, what)
-                : LIBC.openat(
-                    at,
-                    name,
-                    Posix.O_PATH | Posix.O_DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
-        if (next < 0) {
-          throw failure(what);
-        }
-        if (isLast) {
-          return next;
-        }
-        closeUnless(at, base);
-        at = next;
-        start = end + 1;
+      return Beneath.HERE.open(base, path, Posix.O_DIRECTORY);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) {
+        throw e;
       }
-    } finally {
-      closeUnless(at, base);
+      return Beneath.HERE.open(base, path, Posix.O_DIRECTORY | Posix.O_PATH);
     }
-  }
-
-  private static FsException failure(FileName what) {
-    Errno errno = Posix.errno();
-    return new FsException(errno == Errno.ELOOP ? Errno.ENOTDIR : errno, what.toString());
   }
 
   @Override
   public void list(int directory, Names names) throws FsException {
     FileName what = FileName.of("a directory");
-    int file = openDirectory(directory, DOT, 0, what);
+    int file = Beneath.HERE.open(directory, FileName.of(""), Posix.O_DIRECTORY);
     Pointer kept = listings.poll();
     Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
     try {
@@ -477,31 +374,12 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(int directory, FileName name) throws FsException {
-    byte[] path = viaProc(directory, name);
-    long size = LIBC.llistxattr(path, new byte[1], 0);
-    if (size <= 0) {
-      if (size < 0 && Posix.errno() != Errno.EOPNOTSUPP) {
-        throw Posix.failure(name);
-      }
-      return Map.of();
+    int file = Beneath.HERE.open(directory, name, Posix.O_PATH);
+    try {
+      return ExtendedAttributes.of(file, name);
+    } finally {
+      LIBC.close(file);
     }
-    byte[] list = new byte[XATTR_BYTES];
-    size = LIBC.llistxattr(path, list, list.length);
-    Map<FileName, byte[]> attributes = new LinkedHashMap<>();
-    int start = 0;
-    for (int at = 0; at < size; at++) {
-      if (list[at] == 0) {
-        FileName attribute = FileName.of(Arrays.copyOfRange(list, start, at));
-        start = at + 1;
-        byte[] value = new byte[XATTR_BYTES];
-        long length = LIBC.lgetxattr(path, Posix.terminated(attribute), value, value.length);
-        // One that was removed meanwhile, or that we may not read, counts as absent.
-        if (length >= 0) {
-          attributes.put(attribute, Arrays.copyOf(value, Math.toIntExact(length)));
-        }
-      }
-    }
-    return attributes;
   }
 
   @Override

@@ -40,12 +40,18 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** By openat2(2), and as on kernels and in containers that refuse it. */
+@ParameterizedClass(name = "openat2={0}")
+@ValueSource(booleans = {true, false})
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class DirectoryStoreTest {
+  @Parameter boolean hasOpenat2;
   @TempDir private Path root;
   private DirectoryStore store;
 
@@ -54,7 +60,11 @@ final class DirectoryStoreTest {
 
   @BeforeEach
   void open() throws FsException {
-    store = new DirectoryStore(root);
+    store = open(root);
+  }
+
+  private DirectoryStore open(Path directory) throws FsException {
+    return new DirectoryStore(directory, new Beneath(hasOpenat2));
   }
 
   @AfterEach
@@ -511,7 +521,7 @@ final class DirectoryStoreTest {
   @Test
   void extendedAttributes_rootRenamedOrPathBeyondPathMax_areRead() throws Exception {
     Path before = Files.createDirectory(root.resolve("before"));
-    try (DirectoryStore renamed = new DirectoryStore(before)) {
+    try (DirectoryStore renamed = open(before)) {
       FileName path = name("x".repeat(250));
       Shell.run(
           before,
@@ -540,7 +550,7 @@ final class DirectoryStoreTest {
     assertThat(errnoOf(() -> store.open(missing))).isEqualTo(Errno.ENOENT);
     assertThat(errnoOf(() -> list(missing))).isEqualTo(Errno.ENOENT);
     assertThat(errnoOf(() -> store.readSymbolicLink(missing))).isEqualTo(Errno.ENOENT);
-    assertThat(errnoOf(() -> new DirectoryStore(root.resolve("none")))).isEqualTo(Errno.ENOENT);
+    assertThat(errnoOf(() -> open(root.resolve("none")))).isEqualTo(Errno.ENOENT);
   }
 
   @Test
@@ -548,7 +558,7 @@ final class DirectoryStoreTest {
     write("f", 1);
     assertThat(errnoOf(() -> store.status(name("f/x")))).isEqualTo(Errno.ENOTDIR);
     assertThat(errnoOf(() -> list(name("f")))).isEqualTo(Errno.ENOTDIR);
-    assertThat(errnoOf(() -> new DirectoryStore(root.resolve("f")))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> open(root.resolve("f")))).isEqualTo(Errno.ENOTDIR);
   }
 
   @Test
@@ -557,6 +567,79 @@ final class DirectoryStoreTest {
     Files.createSymbolicLink(root.resolve("l"), Path.of("d"));
 
     assertThat(errnoOf(() -> list(name("l")))).isIn(Errno.ENOTDIR, Errno.ELOOP);
+  }
+
+  @Test
+  void operations_throughADirectoryReplacedByALink_leadNowhere() throws Exception {
+    Shell.run(
+        root,
+        """
+        mkdir -p outside/e d/e
+        echo secret >outside/e/secret; ln -s target outside/e/link
+        chmod 700 outside
+        mv d moved; ln -s "$PWD/outside" d
+        """);
+    FileName directory = name("d/e");
+    FileName secret = name("d/e/secret");
+
+    assertThat(errnoOf(() -> list(directory))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> store.status(directory))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> store.status(secret))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> store.open(secret))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> store.extendedAttributes(secret))).isEqualTo(Errno.ENOTDIR);
+    assertThat(errnoOf(() -> store.readSymbolicLink(name("d/e/link")))).isEqualTo(Errno.ENOTDIR);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"..", "d/..", "d/../../x", "/etc/passwd", "../" + "x"})
+  void operations_pathThatLeadsOut_areExdev(String path) throws Exception {
+    Files.createDirectory(root.resolve("d"));
+
+    assertThat(errnoOf(() -> list(name(path)))).isEqualTo(Errno.EXDEV);
+    assertThat(errnoOf(() -> store.status(name(path)))).isEqualTo(Errno.EXDEV);
+    assertThat(errnoOf(() -> store.open(name(path)))).isEqualTo(Errno.EXDEV);
+    assertThat(errnoOf(() -> store.extendedAttributes(name(path)))).isEqualTo(Errno.EXDEV);
+    assertThat(errnoOf(() -> store.readSymbolicLink(name(path)))).isEqualTo(Errno.EXDEV);
+  }
+
+  @Test
+  void operations_belowAnotherMount_areServed() throws Exception {
+    assumeTrue(LibC.INSTANCE.geteuid() == 0, "only root can mount");
+    Files.createDirectory(root.resolve("other"));
+    Shell.run(root, "mount -t tmpfs none other; mkdir other/d; echo x >other/d/f");
+    try {
+      assertThat(list(name("other/d"))).containsExactly(name("f"));
+      assertThat(store.status(name("other/d/f")).identity().device()).isNotZero();
+      store.open(name("other/d/f")).close();
+    } finally {
+      Shell.run(root, "umount other");
+    }
+  }
+
+  @Test
+  void operations_whileADirectoryIsSwapped_neverLeadOut() throws Exception {
+    Shell.run(root, "mkdir -p d/e outside/e; echo inside >d/e/f; echo SECRET-SECRET >outside/e/f");
+    Process swapper =
+        new ProcessBuilder(
+                "bash",
+                "-c",
+                "while :; do mv -T d kept; ln -sT outside d; rm d; mv -T kept d; done")
+            .directory(root.toFile())
+            .start();
+    try {
+      int answers = 0;
+      for (int round = 0; round < 20_000 && answers < 200; round++) {
+        try {
+          assertThat(store.status(name("d/e/f")).attributes().size()).isEqualTo(7);
+          answers++;
+        } catch (FsException e) {
+          assertThat(e.errno()).isIn(Errno.ENOENT, Errno.ENOTDIR);
+        }
+      }
+      assertThat(answers).isPositive();
+    } finally {
+      swapper.destroyForcibly().waitFor();
+    }
   }
 
   @Test
@@ -594,7 +677,7 @@ final class DirectoryStoreTest {
   void operations_rootRenamed_goOn() throws Exception {
     Path before = Files.createDirectory(root.resolve("before"));
     write("before/f", 10);
-    try (DirectoryStore renamed = new DirectoryStore(before)) {
+    try (DirectoryStore renamed = open(before)) {
       Files.move(before, root.resolve("after"));
 
       assertThat(renamed.status(name("f")).attributes().size()).isEqualTo(10);

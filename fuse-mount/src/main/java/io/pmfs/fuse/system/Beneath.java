@@ -1,0 +1,186 @@
+package io.pmfs.fuse.system;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
+
+/**
+ * Opens files below an open directory, in which other users may change names at any time: no
+ * component of the path, the last one included, is followed if it is a symbolic link, and no path
+ * leads out. Mounts on the way are entered. This is the only class that opens a path of several
+ * components in a directory that others can write: docs/decisions/0050.
+ *
+ * <p>One openat2(2) opens the whole path. Linux before 5.6 and the system call filters of some
+ * containers refuse that call; then each component is opened by itself with O_NOFOLLOW. Safe for
+ * use by many threads.
+ */
+public final class Beneath {
+  /**
+   * Paths are opened in steps below this length: a system call accepts 4,095 bytes (PATH_MAX), but
+   * a tree may be deeper.
+   */
+  private static final int STEP_BYTES = 4000;
+
+  private static final int DIRECTORY = Posix.O_PATH | Posix.O_DIRECTORY;
+
+  // linux/openat2.h; the number is the same on every architecture.
+  private static final long SYS_OPENAT2 = 437;
+  private static final int RESOLVE_NO_MAGICLINKS = 2;
+  private static final int RESOLVE_NO_SYMLINKS = 4;
+  private static final int RESOLVE_BENEATH = 8;
+  private static final int HOW_SIZE = 24;
+
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final FileLibC FILES = FileLibC.INSTANCE;
+  private static final byte[] DOT = {'.', 0};
+
+  /** A struct open_how for each combination of flags in use: a few. */
+  private static final Map<Integer, Pointer> HOWS = new ConcurrentHashMap<>();
+
+  /** Uses openat2(2) if it works here. Stands below all that finding that out needs. */
+  public static final Beneath HERE = new Beneath(hasOpenat2());
+
+  private final boolean hasOpenat2;
+
+  Beneath(boolean hasOpenat2) {
+    this.hasOpenat2 = hasOpenat2;
+  }
+
+  private static boolean hasOpenat2() {
+    int file = openat2(Posix.AT_FDCWD, DOT, DIRECTORY | Posix.O_CLOEXEC);
+    if (file < 0) {
+      return false;
+    }
+    LIBC.close(file);
+    return true;
+  }
+
+  /**
+   * Opens a path for the caller, who closes the descriptor.
+   *
+   * @param directory an open directory
+   * @param path below it; empty for the directory itself
+   * @param flags of open(2), without O_CREAT; O_NOFOLLOW and O_CLOEXEC are added. With O_PATH the
+   *     path may end at a symbolic link, which is opened itself
+   * @throws FsException ENOTDIR if a component before the last one is a symbolic link, ELOOP if the
+   *     last one is one; EXDEV if the path leads out; else what the system says
+   */
+  public int open(int directory, FileName path, int flags) throws FsException {
+    int all = flags | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
+    byte[] rest = path.bytes();
+    requireBelow(rest, path);
+    if (rest.length <= STEP_BYTES) {
+      return openStep(directory, rest, all, path);
+    }
+    int at = directory;
+    try {
+      while (rest.length > STEP_BYTES) {
+        int cut = lastSlash(rest, path);
+        int next =
+            openStep(
+                at, Arrays.copyOf(rest, cut), DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC, path);
+        closeUnless(at, directory);
+        at = next;
+        rest = Arrays.copyOfRange(rest, cut + 1, rest.length);
+      }
+      return openStep(at, rest, all, path);
+    } finally {
+      closeUnless(at, directory);
+    }
+  }
+
+  /** Names from a source, a peer or an index are only bytes: none may be "..", nor begin at /. */
+  private static void requireBelow(byte[] path, FileName what) throws FsException {
+    int start = 0;
+    for (int at = 0; at <= path.length; at++) {
+      if (at == path.length || path[at] == '/') {
+        boolean isUp = at - start == 2 && path[start] == '.' && path[start + 1] == '.';
+        if (isUp || (at == 0 && path.length > 0)) {
+          throw new FsException(Errno.EXDEV, what.toString());
+        }
+        start = at + 1;
+      }
+    }
+  }
+
+  private static int lastSlash(byte[] path, FileName what) throws FsException {
+    int cut = STEP_BYTES;
+    while (cut > 0 && path[cut] != '/') {
+      cut--;
+    }
+    if (cut == 0) {
+      throw new FsException(Errno.ENAMETOOLONG, what.toString());
+    }
+    return cut;
+  }
+
+  private int openStep(int directory, byte[] path, int flags, FileName what) throws FsException {
+    byte[] name = path.length == 0 ? DOT : Arrays.copyOf(path, path.length + 1);
+    if (!hasOpenat2) {
+      return walk(directory, name, flags, what);
+    }
+    int file = openat2(directory, name, flags);
+    if (file >= 0) {
+      return file;
+    }
+    Errno errno = Posix.errno();
+    return switch (errno) {
+      // EAGAIN and EXDEV: a directory of the path was moved meanwhile. ELOOP: which component?
+      case EAGAIN, EXDEV, ELOOP -> walk(directory, name, flags, what);
+      default -> throw new FsException(errno, what.toString());
+    };
+  }
+
+  private static int openat2(int directory, byte[] path, int flags) {
+    Pointer how = HOWS.computeIfAbsent(flags, Beneath::how);
+    return (int) FILES.syscall(SYS_OPENAT2, directory, path, how, HOW_SIZE);
+  }
+
+  private static Pointer how(int flags) {
+    Pointer how = Memory.allocateDirect(Posix.RUNTIME, HOW_SIZE);
+    how.putLongLong(0, flags);
+    how.putLongLong(8, 0);
+    how.putLongLong(16, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+    return how;
+  }
+
+  /** Opens the components of a path, which ends with NUL, one by one. */
+  private static int walk(int directory, byte[] path, int flags, FileName what) throws FsException {
+    int at = directory;
+    int start = 0;
+    try {
+      while (true) {
+        int end = start;
+        while (path[end] != 0 && path[end] != '/') {
+          end++;
+        }
+        boolean isLast = path[end] == 0;
+        byte[] name = Arrays.copyOf(Arrays.copyOfRange(path, start, end), end - start + 1);
+        int step = isLast ? flags : DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
+        int next = LIBC.openat(at, name, step);
+        if (next < 0) {
+          throw Posix.failure(what);
+        }
+        if (isLast) {
+          return next;
+        }
+        closeUnless(at, directory);
+        at = next;
+        start = end + 1;
+      }
+    } finally {
+      closeUnless(at, directory);
+    }
+  }
+
+  private static void closeUnless(int file, int kept) {
+    if (file != kept) {
+      LIBC.close(file);
+    }
+  }
+}
