@@ -50,6 +50,11 @@ public final class FileName implements Comparable<FileName> {
     return bytes.length;
   }
 
+  /** Whether this is "." or "..", which name no entry of a directory. */
+  public boolean isDots() {
+    return (bytes.length == 1 || (bytes.length == 2 && bytes[1] == '.')) && bytes[0] == '.';
+  }
+
   /** This path with {@code name} appended after a slash; just {@code name} when this is empty. */
   public FileName resolve(FileName name) {
     if (bytes.length == 0) {

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
@@ -47,6 +48,9 @@ public final class DirectoryStore implements BackingStore {
    * One buffer for each concurrent listing. Kept, because the collector would have to free them.
    */
   private final Queue<Pointer> listings = new ConcurrentLinkedQueue<>();
+
+  /** The directories that are being listed; of several listings of one, the last. */
+  private final Map<FileName, Listed> listed = new ConcurrentHashMap<>();
 
   /**
    * Opens the root.
@@ -90,7 +94,57 @@ public final class DirectoryStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    return at(path, file -> status(statx(file, path)));
+    Pointer listedNow = statxWhereListed(path);
+    return status(listedNow != null ? listedNow : at(path, file -> statx(file, path)));
+  }
+
+  /**
+   * Spares the two calls that open and close a file as a place: an import looks at each name while
+   * it lists the directory. Null if that is not being listed.
+   */
+  private @Nullable Pointer statxWhereListed(FileName path) throws FsException {
+    if (listed.isEmpty()) {
+      return null;
+    }
+    byte[] bytes = path.bytes();
+    int slash = bytes.length - 1;
+    while (slash >= 0 && bytes[slash] != '/') {
+      slash--;
+    }
+    FileName name = FileName.of(Arrays.copyOfRange(bytes, slash + 1, bytes.length));
+    Listed directory = listed.get(FileName.of(Arrays.copyOf(bytes, Math.max(0, slash))));
+    if (directory == null || name.isDots() || name.size() == 0 || !directory.enter()) {
+      return null;
+    }
+    try {
+      return statx(directory.file, Posix.terminated(name), path, Posix.STATX_BASIC_STATS);
+    } finally {
+      directory.leave();
+    }
+  }
+
+  /** A directory while it is listed: open until the listing and all who have entered it leave. */
+  private static final class Listed {
+    private final int file;
+    private int users = 1; // GUARDED_BY(this)
+
+    Listed(int file) {
+      this.file = file;
+    }
+
+    synchronized boolean enter() {
+      if (users == 0) {
+        return false;
+      }
+      users++;
+      return true;
+    }
+
+    synchronized void leave() {
+      if (--users == 0) {
+        LIBC.close(file);
+      }
+    }
   }
 
   /** What is done with a file that is open as a place (O_PATH): without rights to its content. */
@@ -119,20 +173,29 @@ public final class DirectoryStore implements BackingStore {
   }
 
   private static Pointer statx(int file, FileName name, int wanted) throws FsException {
+    return statx(file, EMPTY_PATH, name, wanted);
+  }
+
+  /** Of one name in an open directory; of the open file itself if the name is empty. */
+  private static Pointer statx(int file, byte[] name, FileName what, int wanted)
+      throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
-    if (LIBC.statx(file, EMPTY_PATH, Posix.AT_EMPTY_PATH, wanted, result) != 0) {
-      throw Posix.failure(name);
+    int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.length == 1 ? Posix.AT_EMPTY_PATH : 0);
+    if (LIBC.statx(file, name, flags, wanted, result) != 0) {
+      throw Posix.failure(what);
     }
     return result;
   }
 
   @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
-    int file = beneath.open(root, directory, Posix.O_DIRECTORY);
+    Listed open = new Listed(beneath.open(root, directory, Posix.O_DIRECTORY));
     try {
-      list(directory, file, batches);
+      listed.put(directory, open);
+      list(directory, open.file, batches);
     } finally {
-      LIBC.close(file);
+      listed.remove(directory, open);
+      open.leave();
     }
   }
 
@@ -164,10 +227,9 @@ public final class DirectoryStore implements BackingStore {
       int size = buffer.indexOf(at + 19, (byte) 0);
       byte[] name = new byte[size];
       buffer.get(at + 19, name, 0, size);
-      boolean dots =
-          (size == 1 && name[0] == '.') || (size == 2 && name[0] == '.' && name[1] == '.');
-      if (!dots) {
-        names.add(FileName.of(name));
+      FileName found = FileName.of(name);
+      if (!found.isDots()) {
+        names.add(found);
       }
     }
     return names;

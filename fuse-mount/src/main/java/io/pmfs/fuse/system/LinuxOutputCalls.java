@@ -115,10 +115,9 @@ public final class LinuxOutputCalls implements OutputCalls {
       int size = buffer.indexOf(at + 19, (byte) 0);
       byte[] name = new byte[size];
       buffer.get(at + 19, name, 0, size);
-      boolean isDots =
-          (size == 1 && name[0] == '.') || (size == 2 && name[0] == '.' && name[1] == '.');
-      if (!isDots) {
-        names.accept(FileName.of(name), buffer.getLongLong(at), type(buffer.getByte(at + 18)));
+      FileName found = FileName.of(name);
+      if (!found.isDots()) {
+        names.accept(found, buffer.getLongLong(at), type(buffer.getByte(at + 18)));
       }
     }
   }

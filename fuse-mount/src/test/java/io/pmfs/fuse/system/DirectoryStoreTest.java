@@ -590,6 +590,28 @@ final class DirectoryStoreTest {
     assertThat(errnoOf(() -> store.readSymbolicLink(name("d/e/link")))).isEqualTo(Errno.ENOTDIR);
   }
 
+  @Test
+  void status_ofANameWhileItsDirectoryIsListed_isOfThatDirectory() throws Exception {
+    Shell.run(root, "mkdir d other; echo four >d/f; echo seven77 >other/f; echo x >outside");
+    List<Long> sizes = new ArrayList<>();
+    store.list(
+        name("d"),
+        names -> {
+          try {
+            Shell.run(root, "mv d moved; ln -s other d");
+            sizes.add(store.status(name("d/f")).attributes().size());
+          } catch (IOException | FsException e) {
+            throw new AssertionError(e);
+          }
+          assertThat(errnoOf(() -> store.status(name("d/..")))).isEqualTo(Errno.EXDEV);
+          assertThat(errnoOf(() -> store.status(name("d/none")))).isEqualTo(Errno.ENOENT);
+          return true;
+        });
+
+    assertThat(sizes).containsExactly(5L);
+    assertThat(errnoOf(() -> store.status(name("d/f")))).isEqualTo(Errno.ENOTDIR);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"..", "d/..", "d/../../x", "/etc/passwd", "../" + "x"})
   void operations_pathThatLeadsOut_areExdev(String path) throws Exception {
