@@ -5,7 +5,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.common.hash.Hashing;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -64,13 +66,22 @@ final class SourceFileSystems {
         return last.name;
       }
     }
-    try (DirectoryStore root = new DirectoryStore(directory)) {
+    try (DirectoryStore root = new DirectoryStore(real(directory))) {
       String identity = directory + "\n" + root.identity();
       String name = Hashing.sha256().hashString(identity, UTF_8).toString().substring(0, 16);
       synchronized (this) {
         known.put(directory, new Known(device, name));
       }
       return name;
+    }
+  }
+
+  /** Root of the node has named the directory, so its links are followed. */
+  private static Path real(Path directory) throws FsException {
+    try {
+      return directory.toRealPath();
+    } catch (IOException e) {
+      throw new FsException(Errno.ENOENT, directory.toString(), e);
     }
   }
 }

@@ -101,6 +101,16 @@ final class OptionValues {
     return isResumed ? path : surroundings.resolveLinks(path);
   }
 
+  /**
+   * The source without symbolic links. If others than this user may enter the mount, none of the
+   * links may be of another user: docs/decisions/0050.
+   */
+  Path sourcePlace() throws MountFailure {
+    Path path = get(MountOption.SOURCE);
+    boolean isForOthers = surroundings.isRoot() || get(MountOption.ALLOW_OTHER);
+    return isResumed || !isForOthers ? placeOf(path) : surroundings.resolveOwnLinks(path);
+  }
+
   /** Runs an action that depends on an option's value; an error names the option. */
   <T> T naming(MountOption<?> option, Supplier<T> action) throws MountFailure {
     try {

@@ -16,7 +16,7 @@ public record SourceSettings(
     Path path, String form, boolean nested, int metadataThreads, @Nullable Path cache) {
   static SourceSettings of(OptionValues values) throws MountFailure {
     return new SourceSettings(
-        values.placeOf(values.get(MountOption.SOURCE)),
+        values.sourcePlace(),
         values.get(MountOption.SOURCE_FORM),
         values.get(MountOption.NESTED),
         values.get(MountOption.METADATA_THREADS),

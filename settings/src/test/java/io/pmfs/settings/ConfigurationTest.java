@@ -3,6 +3,7 @@ package io.pmfs.settings;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.stage.Compression;
 import java.nio.file.Files;
@@ -276,5 +277,47 @@ final class ConfigurationTest {
 
   private Path writeFile(String text) throws Exception {
     return Files.writeString(world.directory.resolve("pmfs.toml"), text, UTF_8);
+  }
+
+  private Path linkOf(String owner) throws Exception {
+    Path directory = world.makeDirectory("data");
+    Path link = Files.createSymbolicLink(world.directory.resolve("link"), directory);
+    Process chown = new ProcessBuilder("chown", "-h", owner, link.toString()).start();
+    assumeTrue(chown.waitFor() == 0, "only root can give links to others");
+    return link;
+  }
+
+  private OptionValues ofSource(Path source, boolean isForOthers) {
+    Map<MountOption<?>, Setting> settings =
+        Map.of(
+            MountOption.SOURCE, Setting.of(source.toString(), "a test"),
+            MountOption.ALLOW_OTHER, Setting.of(Boolean.toString(isForOthers), "a test"));
+    return new OptionValues(settings, world.surroundings());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, true", "1234, false"})
+  void source_throughALinkOfAnotherUser_isRefusedIfOthersMayEnter(String owner, boolean isTaken)
+      throws Exception {
+    Path link = linkOf(owner);
+    Path below = Files.createDirectories(world.directory.resolve("data/a/b"));
+    Files.createSymbolicLink(below.resolve("up"), Path.of("../../a"));
+    OptionValues values = ofSource(link.resolve("a/b/up/b"), true);
+
+    if (isTaken) {
+      assertThat(values.sourcePlace()).isEqualTo(below);
+    } else {
+      assertThatThrownBy(values::sourcePlace)
+          .hasMessageContaining(link + " is a symbolic link of user 1234")
+          .hasMessageContaining("name the directory itself: " + world.directory.resolve("data"));
+    }
+  }
+
+  @Test
+  void source_throughALinkOfAnotherUser_isTakenIfNobodyElseMayEnter() throws Exception {
+    world.uid = 4321;
+    OptionValues values = ofSource(linkOf("1234"), false);
+
+    assertThat(values.sourcePlace()).isEqualTo(world.directory.resolve("data"));
   }
 }

@@ -3,6 +3,7 @@ package io.pmfs.fuse.system;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,6 +38,7 @@ public final class Beneath {
 
   private static final LibC LIBC = LibC.INSTANCE;
   private static final FileLibC FILES = FileLibC.INSTANCE;
+  private static final byte[] TOP = {'/', 0};
   private static final byte[] DOT = {'.', 0};
 
   /** A struct open_how for each combination of flags in use: a few. */
@@ -91,6 +93,26 @@ public final class Beneath {
       return openStep(at, rest, all, path);
     } finally {
       closeUnless(at, directory);
+    }
+  }
+
+  /**
+   * Opens an absolute path in the same way: one that has no symbolic link, because the caller has
+   * resolved it, and in which nobody may have put one meanwhile.
+   */
+  public int open(Path absolute, int flags) throws FsException {
+    FileName what = FileName.of(absolute.toString());
+    int top = LIBC.openat(Posix.AT_FDCWD, TOP, DIRECTORY | Posix.O_CLOEXEC);
+    if (top < 0) {
+      throw Posix.failure(what);
+    }
+    try {
+      byte[] path = what.bytes();
+      return open(top, FileName.of(Arrays.copyOfRange(path, 1, path.length)), flags);
+    } catch (FsException e) {
+      throw new FsException(e.errno(), absolute.toString(), e);
+    } finally {
+      LIBC.close(top);
     }
   }
 

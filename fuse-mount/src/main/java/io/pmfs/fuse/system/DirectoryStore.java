@@ -55,7 +55,7 @@ public final class DirectoryStore implements BackingStore {
   /**
    * Opens the root.
    *
-   * @param path a directory, absolute
+   * @param path a directory, absolute and without symbolic links
    * @throws FsException if it cannot be opened or is not a directory
    */
   public DirectoryStore(Path path) throws FsException {
@@ -65,14 +65,7 @@ public final class DirectoryStore implements BackingStore {
   DirectoryStore(Path path, Beneath beneath) throws FsException {
     this.beneath = beneath;
     this.path = path.toString();
-    this.root =
-        LIBC.openat(
-            Posix.AT_FDCWD,
-            Posix.terminated(this.path),
-            Posix.O_PATH | Posix.O_DIRECTORY | Posix.O_CLOEXEC);
-    if (root < 0) {
-      throw new FsException(Posix.errno(), this.path);
-    }
+    this.root = beneath.open(path, Posix.O_PATH | Posix.O_DIRECTORY);
     try {
       int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
       Pointer status = statx(root, FileName.of(this.path), wanted);
