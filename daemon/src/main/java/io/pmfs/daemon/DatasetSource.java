@@ -4,6 +4,7 @@ import io.pmfs.cache.CacheClient;
 import io.pmfs.cache.CachedStore;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
 import io.pmfs.settings.SourceIdentity;
 import io.pmfs.settings.SourceIdentity.Form;
 import io.pmfs.settings.SourceSettings;
@@ -18,6 +19,7 @@ import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReopenedStore;
+import io.pmfs.tier.SourceFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -279,17 +281,42 @@ final class DatasetSource implements AutoCloseable {
   private ShardStore openShards(
       ShardSet set, Path state, DirectMemory memory, Consumer<String> notice)
       throws FsException, ShardException {
-    List<Path> indices = new ArrayList<>();
-    if (set.isPacked()) {
-      indices.add(besideShards());
+    try (SourceFile beside = set.isPacked() ? indexBesideShards() : null) {
+      List<Path> indices = new ArrayList<>();
+      if (beside != null) {
+        indices.add(pathOf(beside));
+      }
+      indices.add(state.resolve(INDEX));
+      IndexReport report = new IndexReport(settings.path(), notice);
+      return ShardSource.open(read, set, indices, settings.metadataThreads(), memory, report);
     }
-    indices.add(state.resolve(INDEX));
-    IndexReport report = new IndexReport(settings.path(), notice);
-    return ShardSource.open(read, set, indices, settings.metadataThreads(), memory, report);
   }
 
-  private Path besideShards() {
-    return settings.path().resolve(ShardSet.INDEX.toString());
+  /** The index that a writer of shards left beside them; null if there is none. */
+  private @Nullable SourceFile indexBesideShards() {
+    try {
+      SourceFile index = files.open(ShardSet.INDEX);
+      try {
+        if (index.status().attributes().type() == FileType.REGULAR) {
+          return index;
+        }
+        log.warn("{}/{}: not a regular file", settings.path(), ShardSet.INDEX);
+      } catch (Throwable e) {
+        index.close();
+        throw e;
+      }
+      index.close();
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        log.warn("{}/{}: cannot be read: {}", settings.path(), ShardSet.INDEX, e.getMessage());
+      }
+    }
+    return null;
+  }
+
+  /** Leads to the open file, whatever its name leads to by now. */
+  private static Path pathOf(SourceFile open) {
+    return Path.of("/proc/self/fd/" + open.descriptor());
   }
 
   /** Uses the index that the session began with; scans the tar files only if it is lost. */
@@ -297,10 +324,15 @@ final class DatasetSource implements AutoCloseable {
       SourceIdentity before, Path state, DirectMemory memory, Consumer<String> notice)
       throws FsException {
     String fingerprint = String.valueOf(before.shards());
-    List<Path> indices = List.of(state.resolve(INDEX), besideShards());
-    ShardStore kept = ShardSource.reopen(read, indices, fingerprint, memory);
-    if (kept != null) {
-      return kept;
+    try (SourceFile beside = form == Form.TARS ? indexBesideShards() : null) {
+      List<Path> indices = new ArrayList<>(List.of(state.resolve(INDEX)));
+      if (beside != null) {
+        indices.add(pathOf(beside));
+      }
+      ShardStore kept = ShardSource.reopen(read, indices, fingerprint, memory);
+      if (kept != null) {
+        return kept;
+      }
     }
     try {
       ShardSet set = form == Form.TAR ? shardOf(settings, files) : shardsOf(settings, files);

@@ -74,10 +74,15 @@ final class SourceLinksIT {
     OtherUser.run("sh", "-ec", "cd " + source + "\n" + script).expect(0);
   }
 
+  private static boolean isFiltered(long pid) throws IOException {
+    return Files.readString(Path.of("/proc/" + pid + "/status")).contains("\nSeccomp:\t2\n");
+  }
+
   @Test
-  void directory_replacedByALinkAfterItWasListed_showsNothingBelowTheLink() {
+  void directory_replacedByALinkAfterItWasListed_showsNothingBelowTheLink() throws IOException {
     try (MountedPmfs mount = pmfs.mount(source, "--allow-other")) {
       String at = mount.mountpoint().toString();
+      assertThat(isFiltered(mount.pid())).isEqualTo(errno != 0);
       assertThat(OtherUser.run("ls", at + "/d").expect(0).out()).isEqualTo("e\n");
       byNobody("mv d kept; ln -s '" + outside + "' d");
 
@@ -122,6 +127,23 @@ final class SourceLinksIT {
     refused.expect(2);
     assertThat(refused.err()).contains("link is a symbolic link of user nobody");
     assertThat(refused.err()).contains("name the directory itself: " + outside);
+  }
+
+  @Test
+  void indexBesideShards_thatIsALinkOrAPipe_isNotOpened() throws IOException {
+    Path shards = pmfs.directory("shards");
+    pmfs.run("pack", source.toString(), shards.toString()).expect(0);
+    Path index = shards.resolve("pmfs-index.sst");
+    Files.move(index, outside.resolve("index"));
+    for (String make : List.of("ln -s '" + outside + "/index' ", "mkfifo ")) {
+      Command.run("sh", "-c", make + index).expect(0);
+      try (MountedPmfs mount = pmfs.mount(shards, "--allow-other", "--source-form", "tar")) {
+        Command.run("cat", mount.mountpoint() + "/d/e/file").expect(0);
+        assertThat(Files.readString(Path.of(mount.status().text("logFile"))))
+            .contains("pmfs-index.sst: ");
+      }
+      Files.delete(index);
+    }
   }
 
   @Test
