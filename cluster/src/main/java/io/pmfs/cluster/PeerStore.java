@@ -13,6 +13,7 @@ import io.pmfs.metadata.SourceVersion;
 import io.pmfs.stage.Blocks;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
@@ -242,6 +243,11 @@ public final class PeerStore implements BackingStore {
                 peer -> client.extendedAttributes(peer, path),
                 () -> source.extendedAttributes(path));
     return attributes == null ? source.extendedAttributes(path) : attributes;
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return source.access(path);
   }
 
   @Override

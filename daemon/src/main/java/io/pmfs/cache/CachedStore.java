@@ -6,6 +6,7 @@ import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.LentFile;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import io.pmfs.tier.SourceStatus;
@@ -78,6 +79,11 @@ public final class CachedStore implements BackingStore {
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     return source.extendedAttributes(path);
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return source.access(path);
   }
 
   @Override

@@ -6,6 +6,7 @@ import io.pmfs.stage.Pace;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceStatus;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,13 +29,21 @@ final class DirectoryReader {
   private final ExecutorService threads;
   private final Pace pace;
   private final BooleanSupplier stopped;
+  private final BooleanSupplier withLists;
 
   /**
    * Limits requests to the pace, and sends them on the caller's thread and on {@code threads}.
    * Fails with EINTR once {@code stopped} is true.
+   *
+   * @param withLists whether access-control lists are read with the attributes
    */
   DirectoryReader(
-      BackingStore source, ExecutorService threads, Pace pace, BooleanSupplier stopped) {
+      BackingStore source,
+      ExecutorService threads,
+      Pace pace,
+      BooleanSupplier stopped,
+      BooleanSupplier withLists) {
+    this.withLists = withLists;
     this.source = source;
     this.threads = threads;
     this.pace = pace;
@@ -91,11 +100,29 @@ final class DirectoryReader {
   }
 
   SourceStatus status(FileName path, BooleanSupplier hurries) throws FsException {
+    awaitTurn(path, hurries);
+    return source.status(path);
+  }
+
+  private void awaitTurn(FileName path, BooleanSupplier hurries) throws FsException {
     pace.await(1, 0, hurries);
     if (stopped.getAsBoolean()) {
       throw new FsException(Errno.EINTR, path.toString());
     }
-    return source.status(path);
+  }
+
+  private SourceEntry entry(FileName directory, FileName name, BooleanSupplier hurries)
+      throws FsException {
+    FileName path = directory.resolve(name);
+    if (!withLists.getAsBoolean()) {
+      SourceStatus status = status(path, hurries);
+      return new SourceEntry(name, status.identity(), status.attributes());
+    }
+    awaitTurn(path, hurries);
+    SourceAccess access = source.access(path);
+    SourceStatus status = access.status();
+    FileName list = access.keepsLists() ? access.list() : null;
+    return new SourceEntry(name, status.identity(), status.attributes(), list);
   }
 
   private List<SourceEntry> look(FileName directory, List<FileName> names, BooleanSupplier hurries)
@@ -137,8 +164,7 @@ final class DirectoryReader {
     List<SourceEntry> entries = new ArrayList<>(names.size());
     for (FileName name : names) {
       try {
-        SourceStatus status = status(directory.resolve(name), hurries);
-        entries.add(new SourceEntry(name, status.identity(), status.attributes()));
+        entries.add(entry(directory, name, hurries));
       } catch (FsException e) {
         // A name that no longer exists is skipped; any other error must not make a file disappear
         // silently.

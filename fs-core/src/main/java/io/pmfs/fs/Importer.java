@@ -70,6 +70,8 @@ final class Importer {
   private final InstantSource clock;
   private volatile Known known = new Known(0, new InodeBytes());
 
+  private volatile BooleanSupplier readsLists = () -> false;
+
   /** Import counts by hash of the directory: they show a listing that an import ran meanwhile. */
   private final AtomicIntegerArray imports = new AtomicIntegerArray(IMPORT_COUNTS);
 
@@ -94,8 +96,18 @@ final class Importer {
     this.namespace = namespace;
     this.source = source;
     this.forgetting = new Forgetting(namespace, copies);
-    this.reader = new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false);
+    this.reader =
+        new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false, this::readsLists);
     this.clock = clock;
+  }
+
+  /** From now on imports access-control lists with attributes while the condition is true. */
+  void readLists(BooleanSupplier condition) {
+    readsLists = condition;
+  }
+
+  boolean readsLists() {
+    return readsLists.getAsBoolean();
   }
 
   private InodeBytes known() {

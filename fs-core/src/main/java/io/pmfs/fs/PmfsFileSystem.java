@@ -57,6 +57,7 @@ public final class PmfsFileSystem {
   private final Copies copies;
   private final Stager stager;
   private final Importer importer;
+  private final AccessLists accessLists;
   private final InstantSource clock;
   private volatile @Nullable KnownStatistics knownStatistics;
   private volatile @Nullable ReadObserver observer;
@@ -112,6 +113,7 @@ public final class PmfsFileSystem {
     this.copies = copies;
     this.stager = stager;
     this.importer = importer;
+    this.accessLists = new AccessLists(namespace, source, importer);
     this.clock = clock;
   }
 
@@ -192,6 +194,11 @@ public final class PmfsFileSystem {
     Map<FileName, byte[]> attributes = source.extendedAttributes(path(number));
     namespace.putExtendedAttributes(number, attributes);
     return attributes;
+  }
+
+  /** Who may use files besides what their modes say. */
+  public AccessLists accessLists() {
+    return accessLists;
   }
 
   /**

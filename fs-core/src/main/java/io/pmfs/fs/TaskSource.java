@@ -43,7 +43,8 @@ final class TaskSource implements AutoCloseable {
         new Tree(
             namespace,
             fileSystem.importer(),
-            new DirectoryReader(source, threads, pace, cancelled),
+            new DirectoryReader(
+                source, threads, pace, cancelled, fileSystem.importer()::readsLists),
             cancelled);
     this.knownTree = new Tree(namespace, fileSystem.importer(), null, cancelled);
   }

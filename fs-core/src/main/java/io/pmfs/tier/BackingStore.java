@@ -67,6 +67,12 @@ public interface BackingStore extends AutoCloseable {
   /** All extended attributes that the daemon may read; empty where the file system has none. */
   Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException;
 
+  /**
+   * Who may use a file, from the source itself: a store that asks others for the rest asks nobody
+   * else for this. Fails unless the list was read, or there is none.
+   */
+  SourceAccess access(FileName path) throws FsException;
+
   StoreStatistics statistics() throws FsException;
 
   /** The number of {@link #sequence sequences} in the store; 0 if its files are independent. */

@@ -157,6 +157,12 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
+  public SourceAccess access(FileName path) throws FsException {
+    stats.increment();
+    return counted(xattrs, () -> store.access(path));
+  }
+
+  @Override
   public StoreStatistics statistics() throws FsException {
     return counted(statfs, store::statistics);
   }

@@ -216,6 +216,11 @@ public final class ReopenedStore implements BackingStore {
   }
 
   @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return store(path).access(path);
+  }
+
+  @Override
   public StoreStatistics statistics() throws FsException {
     return store(FileName.of("")).statistics();
   }

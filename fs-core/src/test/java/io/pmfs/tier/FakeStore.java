@@ -24,12 +24,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FakeStore implements BackingStore {
   private static final int BATCH_NAMES = 500;
+  private static final FileName ACCESS_LIST = FileName.of("system.posix_acl_access");
 
   private final Node root; // the tree is GUARDED_BY(this)
   private long lastInode; // GUARDED_BY(this)
   private Instant now = Instant.parse("2024-01-01T00:00:00.123456789Z"); // GUARDED_BY(this)
   private final AtomicInteger openFiles = new AtomicInteger();
   private volatile int sequenceCount;
+  private volatile boolean keepsLists = true;
 
   public FakeStore() {
     this(1000);
@@ -330,6 +332,18 @@ public final class FakeStore implements BackingStore {
   @Override
   public synchronized Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     return new LinkedHashMap<>(node(path).xattrs);
+  }
+
+  /** Keeps no access-control lists from now on. */
+  public void keepNoLists() {
+    keepsLists = false;
+  }
+
+  @Override
+  public synchronized SourceAccess access(FileName path) throws FsException {
+    byte[] list = node(path).xattrs.get(ACCESS_LIST);
+    return new SourceAccess(
+        status(path), keepsLists, FileName.of(list == null ? new byte[0] : list));
   }
 
   @Override

@@ -30,6 +30,7 @@ public final class FaultyStore implements BackingStore {
     FILE_STATUS,
     SEEK,
     XATTRS,
+    ACCESS,
     STATFS,
     NEXT,
     /** The opening of a sequence's file. */
@@ -92,7 +93,7 @@ public final class FaultyStore implements BackingStore {
     return switch (operation) {
       case STATUS, FILE_STATUS, READ, STATFS -> List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT);
       // The location of data is advice: where it is unavailable, everything counts as data.
-      case LIST, READ_LINK, OPEN, SEEK, XATTRS, NEXT, OPEN_NEXT ->
+      case LIST, READ_LINK, OPEN, SEEK, XATTRS, ACCESS, NEXT, OPEN_NEXT ->
           List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT, Errno.ENOENT);
     };
   }
@@ -183,6 +184,12 @@ public final class FaultyStore implements BackingStore {
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     isCut(Operation.XATTRS, path, 0);
     return store.extendedAttributes(path);
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    isCut(Operation.ACCESS, path, 0);
+    return store.access(path);
   }
 
   @Override

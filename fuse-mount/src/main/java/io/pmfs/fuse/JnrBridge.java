@@ -64,7 +64,7 @@ public final class JnrBridge implements Bridge {
     this.options = options;
     this.own = new SessionMount(options.mountpoint(), null);
     try {
-      this.operations = new JnrOperations(fileSystem);
+      this.operations = new JnrOperations(fileSystem, options.allowOther());
     } catch (UnsatisfiedLinkError e) {
       throw new MountException(
           Reason.UNAVAILABLE,

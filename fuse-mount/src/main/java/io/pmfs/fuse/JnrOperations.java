@@ -52,6 +52,7 @@ final class JnrOperations extends FuseStubFS {
   private static final int BLOCK_BYTES = 4096;
 
   private final PmfsFileSystem fileSystem;
+  private final boolean othersEnter;
   private final RequestLatencies latencies = new RequestLatencies();
   private volatile @Nullable RequestListener listener;
 
@@ -61,8 +62,24 @@ final class JnrOperations extends FuseStubFS {
   private final Cache<String, Long> directories =
       CacheBuilder.newBuilder().maximumSize(KNOWN_DIRECTORIES).build();
 
-  JnrOperations(PmfsFileSystem fileSystem) {
+  /**
+   * Operations of one session.
+   *
+   * @param othersEnter whether other users than the daemon's enter the mount: libfuse 2 cannot have
+   *     the kernel apply access-control lists
+   */
+  JnrOperations(PmfsFileSystem fileSystem, boolean othersEnter) {
     this.fileSystem = fileSystem;
+    this.othersEnter = othersEnter;
+    if (othersEnter) {
+      fileSystem.accessLists().follow();
+    }
+  }
+
+  /** The inode as the kernel may see it. */
+  private Inode shown(long number) throws FsException {
+    Inode inode = fileSystem.inode(number);
+    return othersEnter ? fileSystem.accessLists().withLeastRights(inode) : inode;
   }
 
   RequestLatencies latencies() {
@@ -89,7 +106,7 @@ final class JnrOperations extends FuseStubFS {
           int slash = path.lastIndexOf('/');
           try {
             if (slash == path.length() - 1) {
-              fill(stat, fileSystem.inode(PmfsFileSystem.ROOT));
+              fill(stat, shown(PmfsFileSystem.ROOT));
               return 0;
             }
             DirectoryEntry entry =
@@ -99,7 +116,7 @@ final class JnrOperations extends FuseStubFS {
             if (entry == null) {
               return -Errno.ENOENT.number();
             }
-            fill(stat, fileSystem.inode(entry.inode()));
+            fill(stat, shown(entry.inode()));
             return 0;
           } catch (FsException e) {
             // libfuse makes the kernel cache each ENOENT, but an ENOENT from the source may be
@@ -261,7 +278,7 @@ final class JnrOperations extends FuseStubFS {
           byte[] bytes =
               name.equals(Bridge.PROBE)
                   ? null
-                  : fileSystem.extendedAttributes(inode(path)).get(FileName.ofLatin1(name));
+                  : AccessRule.attribute(fileSystem, inode(path), FileName.ofLatin1(name));
           return bytes == null ? -Errno.ENODATA.number() : give(bytes, value, size);
         });
   }
@@ -276,12 +293,7 @@ final class JnrOperations extends FuseStubFS {
         size,
         () -> {
           Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(inode(path));
-          var names = new java.io.ByteArrayOutputStream();
-          for (FileName name : attributes.keySet()) {
-            names.writeBytes(name.bytes());
-            names.write(0);
-          }
-          return give(names.toByteArray(), list, size);
+          return give(AccessRule.names(attributes, getContext().uid.get()), list, size);
         });
   }
 

@@ -225,7 +225,7 @@ public final class KernelBridge implements Bridge {
     int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
     own.recognize(device);
     mounting.mounted();
-    RequestHandler handler = handler(device);
+    RequestHandler handler = handler(device, resumed);
     RequestListener told = listener;
     if (told != null) {
       handler.listen(told);
@@ -301,7 +301,7 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  private RequestHandler handler(int device) throws MountException {
+  private RequestHandler handler(int device, boolean resumed) throws MountException {
     int backgroundMax = Math.max(1, workerCount - KEPT_FOR_NAMES);
     long validSeconds = options.timeout().toSeconds();
     WritableFileSystem written = outputs;
@@ -315,7 +315,9 @@ public final class KernelBridge implements Bridge {
             ? null
             : backingFiles(read, device);
     backing = files;
-    return new KernelOperations(read, validSeconds, files, kernelFlags, backgroundMax, latencies);
+    AccessRule rule = AccessRule.of(read.accessLists(), options.allowOther(), resumed);
+    return new KernelOperations(
+        read, validSeconds, files, kernelFlags, backgroundMax, latencies, rule);
   }
 
   private BackingFiles backingFiles(PmfsFileSystem read, int device) throws MountException {

@@ -14,7 +14,6 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +37,7 @@ final class KernelOperations implements RequestHandler {
   private final @Nullable BackingFiles backing;
   private final Answering answering;
   private final Negotiation negotiation;
+  private final AccessRule rule;
 
   /**
    * Operations of one session.
@@ -56,11 +56,25 @@ final class KernelOperations implements RequestHandler {
       long offerable,
       int backgroundMax,
       RequestLatencies latencies) {
+    this(fileSystem, validSeconds, backing, offerable, backgroundMax, latencies, AccessRule.MODES);
+  }
+
+  /** The same, with a rule for access-control lists. */
+  KernelOperations(
+      PmfsFileSystem fileSystem,
+      long validSeconds,
+      @Nullable BackingFiles backing,
+      long offerable,
+      int backgroundMax,
+      RequestLatencies latencies,
+      AccessRule rule) {
     this.answering = new Answering(latencies, this::dispatch);
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.validSeconds = validSeconds;
-    this.negotiation = new Negotiation(Negotiation.READING, offerable, backgroundMax, backing);
+    this.rule = rule;
+    this.negotiation =
+        new Negotiation(rule.wanted(Negotiation.READING), offerable, backgroundMax, backing);
   }
 
   @Override
@@ -98,7 +112,7 @@ final class KernelOperations implements RequestHandler {
       case LISTXATTR -> listxattr(request, reply);
       case STATFS -> statfs(reply);
       case STATX -> statx(request, reply);
-      case INIT -> negotiation.answer(request, reply);
+      case INIT -> init(request, reply);
       case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
       // Each is answered once: from then on the kernel opens files and directories by itself and
       // keeps their contents.
@@ -132,6 +146,21 @@ final class KernelOperations implements RequestHandler {
           TMPFILE ->
           reply.fail(Errno.EROFS);
     }
+  }
+
+  private void init(KernelRequest request, KernelReply reply) throws FsException {
+    negotiation.answer(request, reply);
+    if (negotiation.isNegotiated() && negotiation.appliesAccessLists()) {
+      fileSystem.accessLists().applyByKernel();
+    }
+  }
+
+  /** The inode as the kernel may see it. */
+  private Inode inode(long number) throws FsException {
+    Inode inode = fileSystem.inode(number);
+    return rule == AccessRule.MODES || negotiation.appliesAccessLists()
+        ? inode
+        : fileSystem.accessLists().withLeastRights(inode);
   }
 
   /**
@@ -188,7 +217,7 @@ final class KernelOperations implements RequestHandler {
     if (entry == null) {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
     } else {
-      Inode inode = fileSystem.inode(entry.inode());
+      Inode inode = inode(entry.inode());
       KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
@@ -204,13 +233,13 @@ final class KernelOperations implements RequestHandler {
   }
 
   private void getattr(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = fileSystem.inode(request.inode());
+    Inode inode = inode(request.inode());
     KernelProtocol.putAttributesReply(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.ATTR_OUT_SIZE);
   }
 
   private void statx(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = fileSystem.inode(request.inode());
+    Inode inode = inode(request.inode());
     KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
@@ -301,7 +330,7 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          Inode inode = fileSystem.inode(entry.inode());
+          Inode inode = inode(entry.inode());
           KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
         } catch (FsException e) {
           // List the name nevertheless; a lookup of it gets the failure.
@@ -332,7 +361,7 @@ final class KernelOperations implements RequestHandler {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
     byte[] value =
-        name.equals(PROBE) ? null : fileSystem.extendedAttributes(request.inode()).get(name);
+        name.equals(PROBE) ? null : AccessRule.attribute(fileSystem, request.inode(), name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }
@@ -341,17 +370,8 @@ final class KernelOperations implements RequestHandler {
 
   private void listxattr(KernelRequest request, KernelReply reply) throws FsException {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
-    sendExtended(names(fileSystem.extendedAttributes(request.inode())), size, reply);
-  }
-
-  /** The names of extended attributes as listxattr(2) gives them: each ends with NUL. */
-  static byte[] names(Map<FileName, byte[]> attributes) {
-    ByteArrayOutputStream names = new ByteArrayOutputStream();
-    for (FileName name : attributes.keySet()) {
-      names.writeBytes(name.bytes());
-      names.write(0);
-    }
-    return names.toByteArray();
+    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.inode());
+    sendExtended(AccessRule.names(attributes, request.uid()), size, reply);
   }
 
   /** The protocol of getxattr(2): a size of zero asks how much there is. */

@@ -20,6 +20,8 @@ final class Negotiation {
    */
   private static final short NEVER_CONGESTED = (short) 0xffff;
 
+  private static final long ALL = -1;
+
   private static final long COMMON =
       KernelProtocol.ASYNC_READ
           | KernelProtocol.BIG_WRITES
@@ -64,7 +66,12 @@ final class Negotiation {
    * @param flags of INIT, accepted if the kernel offers them
    * @param maxWriteBytes the largest write that the kernel may send
    */
-  record Wanted(long flags, int maxWriteBytes) {}
+  record Wanted(long flags, int maxWriteBytes) {
+    /** The same, with access-control lists that the kernel applies. */
+    Wanted withAccessLists() {
+      return new Wanted(flags | KernelProtocol.POSIX_ACL, maxWriteBytes);
+    }
+  }
 
   private final Wanted wanted;
   private final long offerable;
@@ -106,10 +113,16 @@ final class Negotiation {
   /**
    * Continues a session that another process negotiated. Which flags that process accepted is
    * unknown, but a kernel that can resend requests (6.9) also supports all other flags.
+   * Access-control lists are wanted in such a session only if that process accepted them.
    */
   void resume(boolean canResend) {
-    taken = canResend ? wanted.flags() : 0;
+    taken = wanted.flags() & (canResend ? ALL : KernelProtocol.POSIX_ACL);
     negotiated = true;
+  }
+
+  /** Whether the kernel applies the access-control lists of files. */
+  boolean appliesAccessLists() {
+    return (taken & KernelProtocol.POSIX_ACL) != 0;
   }
 
   /** Whether the kernel opens directories by itself once it was told so. */

@@ -127,7 +127,7 @@ final class WritableOperations implements RequestHandler {
       case GETXATTR -> getxattr(request, reply);
       case LISTXATTR ->
           KernelOperations.sendExtended(
-              KernelOperations.names(fileSystem.extendedAttributes(request.inode())),
+              AccessRule.names(fileSystem.extendedAttributes(request.inode()), request.uid()),
               request.intAt(KernelProtocol.XATTR_SIZE),
               reply);
       case STATFS -> {

@@ -56,6 +56,16 @@ final class OwnMount implements AutoCloseable {
   }
 
   OwnMount(Scratch scratch, Path tree, ReadMode readMode, List<Tier> tiers) {
+    this(scratch, tree, readMode, tiers, false);
+  }
+
+  /** One that other users can enter. */
+  static OwnMount forOthers(Scratch scratch, Path tree) {
+    return new OwnMount(scratch, tree, ReadMode.PAGE_CACHE, List.of(), true);
+  }
+
+  private OwnMount(
+      Scratch scratch, Path tree, ReadMode readMode, List<Tier> tiers, boolean allowOther) {
     Machine.requireFuse();
     Machine.requireRoot();
     mountpoint = scratch.directory("own");
@@ -76,7 +86,8 @@ final class OwnMount implements AutoCloseable {
               () -> {});
       fileSystem =
           new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());
-      MountSpec options = new MountSpec(mountpoint, tree.toString(), false, Duration.ofDays(1));
+      MountSpec options =
+          new MountSpec(mountpoint, tree.toString(), allowOther, Duration.ofDays(1));
       bridge =
           new KernelBridge(
               fileSystem, options, readMode, WORKERS, null, KernelBridge.ALL_KERNEL_FLAGS);

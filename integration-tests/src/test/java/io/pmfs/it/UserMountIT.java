@@ -101,6 +101,16 @@ final class UserMountIT {
   }
 
   @Test
+  void mount_byUserWhomAListNames_letsThemRead() {
+    String uid = byUser("id", "-u").out().strip();
+    chmod(dataset.root(), 0700);
+    AccessList.set(dataset.root(), "u::rwx u:" + uid + ":rx g::- m::rx o::-");
+    try (MountedPmfs mount = mount(BridgeMode.PAGE_CACHE)) {
+      assertServes(mount);
+    }
+  }
+
+  @Test
   void writable_mountOfAUser_bringsFilesToTheSource() {
     byUser("chmod", "-R", "u+w", dataset.root().toString());
     Command.run("chown", "-R", USER, dataset.root().toString()).expect(0);

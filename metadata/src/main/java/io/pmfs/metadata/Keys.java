@@ -18,6 +18,7 @@ final class Keys {
   static final byte[] SESSION_START = {7};
 
   private static final byte COUNTER = 5;
+  private static final byte ACCESS_LIST = 1;
 
   private Keys() {}
 
@@ -34,6 +35,11 @@ final class Keys {
     byte[] key = new byte[Long.BYTES];
     putLong(key, 0, number);
     return key;
+  }
+
+  /** The key of an inode's access-control list, beside that of its extended attributes. */
+  static byte[] accessList(long number) {
+    return ByteBuffer.allocate(Long.BYTES + 1).putLong(number).put(ACCESS_LIST).array();
   }
 
   static byte[] name(long directory, FileName name) {

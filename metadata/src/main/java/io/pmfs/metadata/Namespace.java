@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
@@ -122,6 +123,15 @@ public interface Namespace extends AutoCloseable {
   void putExtendedAttributes(long number, Map<FileName, byte[]> attributes);
 
   void removeExtendedAttributes(long number);
+
+  /**
+   * The access-control list that was recorded of an inode with this change time, in the form of
+   * {@code system.posix_acl_access}: empty if the file had none; null if nothing was recorded for
+   * that time.
+   */
+  @Nullable FileName accessList(long number, Instant changeTime);
+
+  void putAccessList(long number, Instant changeTime, FileName list);
 
   /** The copies of an inode, at most one per tier, in no particular order. */
   List<CopyRecord> copies(long number);

@@ -140,6 +140,13 @@ final class RocksImport implements Namespace.DirectoryImport {
             before == null ? null : before.listing(),
             attributes);
     batch.put(Family.INODES, Keys.number(number), Values.inode(inode));
+    FileName list = entry.accessList();
+    if (list != null) {
+      batch.put(
+          Family.XATTRS,
+          Keys.accessList(number),
+          Values.accessListOf(attributes.changeTime(), list));
+    }
     batch.put(
         Family.NAMES,
         Keys.name(directory, name),

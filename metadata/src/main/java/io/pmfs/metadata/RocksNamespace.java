@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -371,6 +372,7 @@ public final class RocksNamespace implements Namespace {
                 batch.delete(Family.INODES, key);
                 batch.delete(Family.TARGETS, key);
                 batch.delete(Family.XATTRS, key);
+                batch.delete(Family.XATTRS, Keys.accessList(number));
                 for (Family family : Family.values()) {
                   if (family.grouped()) {
                     batch.deleteGroup(family, number);
@@ -417,6 +419,17 @@ public final class RocksNamespace implements Namespace {
   @Override
   public void removeExtendedAttributes(long number) {
     database.delete(Family.XATTRS, Keys.number(number));
+  }
+
+  @Override
+  public @Nullable FileName accessList(long number, Instant changeTime) {
+    byte[] value = database.get(Family.XATTRS, Keys.accessList(number));
+    return value == null ? null : Values.accessList(changeTime, value);
+  }
+
+  @Override
+  public void putAccessList(long number, Instant changeTime, FileName list) {
+    database.put(Family.XATTRS, Keys.accessList(number), Values.accessListOf(changeTime, list));
   }
 
   @Override

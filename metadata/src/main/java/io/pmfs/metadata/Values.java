@@ -180,6 +180,25 @@ final class Values {
         });
   }
 
+  static byte[] accessListOf(Instant changeTime, FileName list) {
+    byte[] value = allocate(INSTANT_BYTES + list.size());
+    ByteBuffer out = body(value);
+    putInstant(out, changeTime);
+    out.put(list.raw());
+    return value;
+  }
+
+  /** Null also if it was recorded with another change time. */
+  static @Nullable FileName accessList(Instant changeTime, byte[] value) {
+    return decode(
+        value,
+        in -> {
+          boolean isCurrent = instant(in).equals(changeTime);
+          FileName list = FileName.wrap(rest(in));
+          return isCurrent ? list : null;
+        });
+  }
+
   static byte[] copy(CopyRecord copy) {
     Checksums checksums = copy.checksums();
     int fixed = 1 + 2 * Integer.BYTES + 4 * Long.BYTES + INSTANT_BYTES;

@@ -121,6 +121,19 @@ final class KeysTest {
     assertThat(Values.extendedAttributes(hex("01 ffffffff 61"))).isNull();
   }
 
+  @Test
+  void accessList_golden() {
+    Instant change = Instant.ofEpochSecond(3, 4);
+    String golden = "01 0000000000000003 00000004 02000000";
+    assertHex(Keys.accessList(7), "0000000000000007 01");
+    assertHex(Values.accessListOf(change, FileName.of(new byte[] {2, 0, 0, 0})), golden);
+    assertThat(Values.accessList(change, hex(golden)))
+        .isEqualTo(FileName.of(new byte[] {2, 0, 0, 0}));
+    assertThat(Values.accessList(change.plusNanos(1), hex(golden))).isNull();
+    assertThat(Values.accessList(change, hex("01 00"))).isNull();
+    assertThat(Values.accessList(change, hex("02 0000000000000003 00000004"))).isNull();
+  }
+
   private static final String COPY_HEX =
       "03 01 00000001 0000000000000009"
           + TIME_HEX
@@ -215,7 +228,7 @@ final class KeysTest {
       if (value.length > 0) {
         value[0] = 1;
       }
-      assertThat(decodeAll(value)).hasSize(7);
+      assertThat(decodeAll(value)).hasSize(8);
     }
   }
 
@@ -227,6 +240,7 @@ final class KeysTest {
     decoded.add(Values.name(value));
     decoded.add(Values.listed(1, value));
     decoded.add(Values.extendedAttributes(value));
+    decoded.add(Values.accessList(Instant.EPOCH, value));
     decoded.add(Values.copy("pm", value));
     return decoded;
   }

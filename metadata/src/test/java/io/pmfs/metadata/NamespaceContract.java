@@ -472,6 +472,33 @@ public abstract class NamespaceContract {
   }
 
   @Test
+  void accessList_put_isReadBackForItsChangeTimeOnly() {
+    Instant change = Instant.ofEpochSecond(5, 7);
+    FileName list = FileName.of(new byte[] {2, 0, 0, 0, -1});
+    namespace.putAccessList(7, change, list);
+    namespace.putAccessList(8, change, FileName.of(""));
+    namespace.putExtendedAttributes(7, Map.of());
+    reopen();
+    assertThat(namespace.accessList(7, change)).isEqualTo(list);
+    assertThat(namespace.accessList(8, change)).isEqualTo(FileName.of(""));
+    assertThat(namespace.accessList(9, change)).isNull();
+    assertThat(namespace.accessList(7, change.plusNanos(1))).isNull();
+    namespace.removeInode(7);
+    assertThat(namespace.accessList(7, change)).isNull();
+  }
+
+  @Test
+  void import_withAccessLists_keepsThem() {
+    SourceEntry entry = file("f", 11);
+    Attributes attributes = entry.attributes();
+    FileName list = FileName.of("list");
+    importAll(namespace, ROOT, new SourceEntry(entry.name(), entry.identity(), attributes, list));
+    assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
+    importAll(namespace, ROOT, entry);
+    assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
+  }
+
+  @Test
   void copies_onePerTier_areReplacedAndRemoved() {
     namespace.putCopy(7, copy("ssd", 1, 2, 3));
     namespace.putCopy(7, copy("pm"));

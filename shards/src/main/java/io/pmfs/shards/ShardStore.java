@@ -6,6 +6,7 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import io.pmfs.tier.SourceStatus;
@@ -133,6 +134,11 @@ public final class ShardStore implements BackingStore {
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) {
     return Map.of();
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return SourceAccess.withoutLists(status(path));
   }
 
   @Override

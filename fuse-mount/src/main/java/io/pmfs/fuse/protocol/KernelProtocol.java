@@ -88,6 +88,7 @@ public final class KernelProtocol {
   public static final long ASYNC_DIO = 1L << 15;
   public static final long NO_OPEN_SUPPORT = 1L << 17;
   public static final long PARALLEL_DIROPS = 1L << 18;
+  public static final long POSIX_ACL = 1L << 20;
   public static final long MAX_PAGES = 1L << 22;
   public static final long CACHE_SYMLINKS = 1L << 23;
   public static final long NO_OPENDIR_SUPPORT = 1L << 24;

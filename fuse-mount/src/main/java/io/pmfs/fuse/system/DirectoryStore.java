@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
@@ -260,6 +261,11 @@ public final class DirectoryStore implements BackingStore {
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     return at(path, file -> ExtendedAttributes.of(file, path));
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return at(path, file -> ExtendedAttributes.access(file, status(statx(file, path)), path));
   }
 
   @Override

@@ -3,6 +3,8 @@ package io.pmfs.fuse.system;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
+import io.pmfs.tier.SourceStatus;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -11,6 +13,11 @@ import java.util.Map;
 final class ExtendedAttributes {
   /** XATTR_LIST_MAX and XATTR_SIZE_MAX of linux/limits.h. */
   private static final int MAX_BYTES = 64 * 1024;
+
+  /** Nearly all lists have fewer than 128 entries. */
+  private static final int SHORT_LIST_BYTES = 1024;
+
+  private static final byte[] ACCESS_LIST = Posix.terminated("system.posix_acl_access");
 
   private static final LibC LIBC = LibC.INSTANCE;
 
@@ -49,5 +56,30 @@ final class ExtendedAttributes {
       }
     }
     return attributes;
+  }
+
+  /**
+   * The access-control list of a file with that status. Unlike other attributes it does not count
+   * as absent if it cannot be read.
+   *
+   * @param what names the file in a failure
+   */
+  static SourceAccess access(int file, SourceStatus status, FileName what) throws FsException {
+    byte[] path = Posix.terminated("/proc/self/fd/" + file);
+    byte[] list = new byte[SHORT_LIST_BYTES];
+    long size = LIBC.getxattr(path, ACCESS_LIST, list, list.length);
+    if (size < 0 && Posix.errno() == Errno.ERANGE) {
+      list = new byte[MAX_BYTES];
+      size = LIBC.getxattr(path, ACCESS_LIST, list, list.length);
+    }
+    if (size >= 0) {
+      return new SourceAccess(
+          status, true, FileName.of(Arrays.copyOf(list, Math.toIntExact(size))));
+    }
+    return switch (Posix.errno()) {
+      case EOPNOTSUPP -> SourceAccess.withoutLists(status);
+      case ENODATA -> SourceAccess.withoutList(status);
+      default -> throw Posix.failure(what);
+    };
   }
 }

@@ -1,0 +1,175 @@
+package io.pmfs.fs;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The POSIX access-control lists of the source's files: docs/decisions/0054. Each comes from the
+ * source itself, whatever other nodes say, and is kept until its file's change time moves. Safe for
+ * use by many threads.
+ */
+public final class AccessLists {
+  private static final Logger log = LoggerFactory.getLogger(AccessLists.class);
+
+  private static final FileName ROOT_PATH = FileName.of("");
+  private static final FileName DEFAULT = FileName.of("system.posix_acl_default");
+  private static final FileName NONE = FileName.of("");
+
+  /** Without any of these bits the kernel looks at no list, also not at the source. */
+  private static final int GROUP_BITS = 070;
+
+  // Counters of the namespace.
+  private static final String FOUND = "access-lists/found";
+  private static final String NONE_KEPT = "access-lists/none-kept-in-session";
+  private static final String BY_KERNEL = "access-lists/by-kernel-in-session";
+
+  private final Namespace namespace;
+  private final BackingStore source;
+  private final Importer importer;
+  private volatile @Nullable Boolean isKept;
+  private volatile boolean isFound;
+
+  AccessLists(Namespace namespace, BackingStore source, Importer importer) {
+    this.namespace = namespace;
+    this.source = source;
+    this.importer = importer;
+  }
+
+  /**
+   * Whether the source is known to have lists: its root has one, also one for new files, or some
+   * file had one when it was looked at, in this or an earlier session.
+   */
+  public boolean areFound() {
+    if (isFound || namespace.counter(FOUND) != null) {
+      return true;
+    }
+    try {
+      return of(Namespace.ROOT).size() > 0
+          || source.extendedAttributes(ROOT_PATH).containsKey(DEFAULT);
+    } catch (FsException e) {
+      log.warn("cannot tell whether the source has access-control lists: {}", e.getMessage());
+      return false;
+    }
+  }
+
+  /** Somebody will be asked for the lists of all files: from now on they come with attributes. */
+  public void follow() {
+    importer.readLists(this::areKept);
+  }
+
+  /** The kernel has agreed to apply the lists in this session of the namespace. */
+  public void applyByKernel() {
+    namespace.putCounter(BY_KERNEL, namespace.session());
+  }
+
+  /** Whether it did, also if another process asked it to. */
+  public boolean areAppliedByKernel() {
+    return isThisSession(BY_KERNEL);
+  }
+
+  private boolean isThisSession(String counter) {
+    Long session = namespace.counter(counter);
+    return session != null && session == namespace.session();
+  }
+
+  /**
+   * A file's list, as {@code system.posix_acl_access} has it; empty if it has none. Fails if the
+   * source fails, or has another file at its path by now.
+   */
+  public FileName of(long number) throws FsException {
+    Inode inode = importer.checked(number);
+    FileName known = namespace.accessList(number, inode.attributes().changeTime());
+    if (known != null) {
+      return known;
+    }
+    if (!mayHaveList(inode)) {
+      return NONE;
+    }
+    SourceAccess now = source.access(importer.path(number));
+    if (now.status().identity().inode() != inode.identity().inode()
+        || now.status().attributes().type() != inode.attributes().type()) {
+      throw new FsException(Errno.ESTALE, "another file is at the path of inode " + number);
+    }
+    FileName list = now.list();
+    // It may be newer than the attributes, and then it counts.
+    namespace.putAccessList(number, inode.attributes().changeTime(), list);
+    return list;
+  }
+
+  /** Whether the file can have a list. */
+  private boolean mayHaveList(Inode inode) {
+    return inode.attributes().type() != FileType.SYMBOLIC_LINK
+        && (inode.identity().device() != 0 || areKept());
+  }
+
+  /** Whether the file system of the source's root keeps lists; true if that is not known. */
+  private boolean areKept() {
+    Boolean known = isKept;
+    if (known == null) {
+      try {
+        known = !isThisSession(NONE_KEPT) && source.access(ROOT_PATH).keepsLists();
+      } catch (FsException e) {
+        log.debug("the source's root: {}", e.getMessage());
+        return true;
+      }
+      if (!known) {
+        namespace.putCounter(NONE_KEPT, namespace.session());
+      }
+      isKept = known;
+    }
+    return known;
+  }
+
+  /**
+   * The inode, with a mode by which nobody has more rights than by its list: for a kernel that
+   * looks at the mode alone.
+   */
+  public Inode withLeastRights(Inode inode) throws FsException {
+    FileName list = (inode.attributes().mode() & GROUP_BITS) == 0 ? NONE : of(inode.number());
+    if (list.size() == 0) {
+      return inode;
+    }
+    noteFound(inode);
+    Attributes now = inode.attributes();
+    return new Inode(
+        inode.number(),
+        inode.identity(),
+        inode.parent(),
+        inode.name(),
+        inode.checkedIn(),
+        inode.listing(),
+        new Attributes(
+            PosixAcl.leastMode(now.mode(), list.bytes()),
+            now.linkCount(),
+            now.uid(),
+            now.gid(),
+            now.device(),
+            now.size(),
+            now.blocks(),
+            now.accessTime(),
+            now.modificationTime(),
+            now.changeTime()));
+  }
+
+  private void noteFound(Inode inode) {
+    if (isFound) {
+      return;
+    }
+    isFound = true;
+    namespace.putCounter(FOUND, 1);
+    log.warn(
+        "{} has an access-control list. Until the next mount, which applies such lists exactly, their files show"
+            + " modes that give nobody more rights than the list",
+        namespace.path(inode.number()));
+  }
+}

@@ -1,0 +1,71 @@
+package io.pmfs.fs;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * A POSIX access-control list as {@code system.posix_acl_access} has it (linux/posix_acl_xattr.h):
+ * a version, then entries of a tag, permissions and an id, all little-endian.
+ */
+final class PosixAcl {
+  private static final int VERSION = 2;
+  private static final int ENTRY_BYTES = 8;
+  private static final int ALL = 7;
+
+  /** Instead of the rights that all of the named have: none is named. */
+  private static final int NOBODY = ~0;
+
+  // linux/posix_acl.h
+  private static final int USER_OBJ = 1;
+  private static final int USER = 2;
+  private static final int GROUP_OBJ = 4;
+  private static final int GROUP = 8;
+  private static final int MASK = 0x10;
+  private static final int OTHER = 0x20;
+
+  private static final int OF_GROUP_AND_OTHERS = 077;
+
+  private PosixAcl() {}
+
+  /**
+   * The largest mode by which nobody has more rights than by the list: who checks the mode alone
+   * cannot tell whom the list names. Of a malformed list only the owner's rights are left.
+   *
+   * @param mode of the file with the list; its bits for the owner are those of the list
+   */
+  static int leastMode(int mode, byte[] list) {
+    ByteBuffer in = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
+    if (in.remaining() % ENTRY_BYTES != Integer.BYTES || in.getInt() != VERSION) {
+      return mode & ~OF_GROUP_AND_OTHERS;
+    }
+    int mask = ALL;
+    int owningGroup = 0;
+    int others = 0;
+    int users = NOBODY;
+    int groups = NOBODY;
+    while (in.hasRemaining()) {
+      int tag = in.getShort();
+      int permissions = in.getShort() & ALL;
+      in.getInt();
+      switch (tag) {
+        case USER_OBJ -> {}
+        case USER -> users &= permissions;
+        case GROUP_OBJ -> owningGroup = permissions;
+        case GROUP -> groups &= permissions;
+        case MASK -> mask = permissions;
+        case OTHER -> others = permissions;
+        default -> {
+          return mode & ~OF_GROUP_AND_OTHERS;
+        }
+      }
+    }
+    // By the mode alone, a named user counts as one of the group or of the others.
+    int ofGroup = owningGroup & mask & masked(users, mask);
+    int ofOthers = others & masked(users, mask) & masked(groups, mask);
+    return (mode & ~OF_GROUP_AND_OTHERS) | ofGroup << 3 | ofOthers;
+  }
+
+  private static int masked(int ofNamed, int mask) {
+    return ofNamed == NOBODY ? ALL : ofNamed & mask;
+  }
+}
