@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;

@@ -4,6 +4,7 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.PosixAcl;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
@@ -24,7 +25,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FakeStore implements BackingStore {
   private static final int BATCH_NAMES = 500;
-  private static final FileName ACCESS_LIST = FileName.of("system.posix_acl_access");
 
   private final Node root; // the tree is GUARDED_BY(this)
   private long lastInode; // GUARDED_BY(this)
@@ -341,7 +341,7 @@ public final class FakeStore implements BackingStore {
 
   @Override
   public synchronized SourceAccess access(FileName path) throws FsException {
-    byte[] list = node(path).xattrs.get(ACCESS_LIST);
+    byte[] list = node(path).xattrs.get(PosixAcl.ACCESS);
     return new SourceAccess(
         status(path), keepsLists, FileName.of(list == null ? new byte[0] : list));
   }

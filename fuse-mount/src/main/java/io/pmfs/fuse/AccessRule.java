@@ -4,6 +4,7 @@ import io.pmfs.fs.AccessLists;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.FsException;
 import java.io.ByteArrayOutputStream;
 import java.util.Map;
@@ -20,7 +21,6 @@ enum AccessRule {
   /** Access-control lists, if the kernel agrees; else as {@link #LEAST_MODES}. */
   LISTS;
 
-  static final FileName ACCESS_LIST = FileName.of("system.posix_acl_access");
   private static final String TRUSTED = "trusted.";
 
   /**
@@ -52,7 +52,7 @@ enum AccessRule {
   /** An extended attribute of a file; null if it has none of that name. */
   static byte @Nullable [] attribute(PmfsFileSystem fileSystem, long inode, FileName name)
       throws FsException {
-    if (!name.equals(ACCESS_LIST)) {
+    if (!name.equals(PosixAcl.ACCESS)) {
       return fileSystem.extendedAttributes(inode).get(name);
     }
     FileName list = fileSystem.accessLists().of(inode);

@@ -307,7 +307,13 @@ public final class KernelBridge implements Bridge {
     WritableFileSystem written = outputs;
     if (written != null) {
       return new WritableOperations(
-          written, validSeconds, DirectWrites.arePossible(), kernelFlags, backgroundMax, latencies);
+          written,
+          validSeconds,
+          DirectWrites.arePossible(),
+          kernelFlags,
+          backgroundMax,
+          latencies,
+          options.allowOther() ? AccessRule.LISTS : AccessRule.MODES);
     }
     PmfsFileSystem read = Objects.requireNonNull(fileSystem);
     BackingFiles files =

@@ -11,6 +11,7 @@ import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem;
@@ -18,6 +19,7 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Translates each request into operations of a file system that can be changed, and their results
@@ -50,6 +52,7 @@ final class WritableOperations implements RequestHandler {
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
    * @param backgroundMax how many background requests the kernel may have in progress
    * @param latencies records how long each request took
+   * @param rule for access-control lists; {@link AccessRule#LEAST_MODES} is not possible
    */
   WritableOperations(
       WritableFileSystem fileSystem,
@@ -57,12 +60,14 @@ final class WritableOperations implements RequestHandler {
       boolean writesDirectly,
       long offerable,
       int backgroundMax,
-      RequestLatencies latencies) {
+      RequestLatencies latencies,
+      AccessRule rule) {
     this.fileSystem = fileSystem;
     this.validSeconds = validSeconds;
     this.writesDirectly = writesDirectly;
     this.answering = new Answering(latencies, this::dispatch);
-    this.negotiation = new Negotiation(Negotiation.WRITING, offerable, backgroundMax, null);
+    this.negotiation =
+        new Negotiation(rule.wanted(Negotiation.WRITING), offerable, backgroundMax, null);
   }
 
   @Override
@@ -454,9 +459,21 @@ final class WritableOperations implements RequestHandler {
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
 
+  /** What the source has, after the changes of the mode that did not get there yet. */
+  private byte @Nullable [] accessList(long inode) throws FsException {
+    byte[] list = fileSystem.extendedAttributes(inode).get(PosixAcl.ACCESS);
+    return list == null
+        ? null
+        : PosixAcl.withMode(list, fileSystem.attributes(inode).attributes().mode());
+  }
+
   private void getxattr(KernelRequest request, KernelReply reply) throws FsException {
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
-    byte[] value = name.equals(PROBE) ? null : fileSystem.extendedAttribute(request.inode(), name);
+    long inode = request.inode();
+    byte[] value =
+        name.equals(PosixAcl.ACCESS)
+            ? accessList(inode)
+            : name.equals(PROBE) ? null : fileSystem.extendedAttribute(inode, name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }

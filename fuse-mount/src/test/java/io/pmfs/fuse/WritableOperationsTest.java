@@ -63,7 +63,8 @@ final class WritableOperationsTest {
                 WritableFileSystem.class.getClassLoader(),
                 new Class<?>[] {WritableFileSystem.class},
                 (proxy, method, arguments) -> answer(method.getName(), arguments));
-    operations = new WritableOperations(recorder, 1, true, -1, 24, new RequestLatencies());
+    operations =
+        new WritableOperations(recorder, 1, true, -1, 24, new RequestLatencies(), AccessRule.MODES);
     session = new KernelSession(operations);
   }
 
@@ -435,7 +436,8 @@ final class WritableOperationsTest {
                 });
     try (KernelSession other =
         new KernelSession(
-            new WritableOperations(fileSystem, 1, true, -1, 24, new RequestLatencies()))) {
+            new WritableOperations(
+                fileSystem, 1, true, -1, 24, new RequestLatencies(), AccessRule.MODES))) {
       other.ask(request);
       assertThat(other.ask(again).unique()).isNegative();
     }

@@ -169,6 +169,23 @@ final class AccessListIT {
   }
 
   @Test
+  void writable_isReadByWhomTheSourceLetsRead_alsoAfterChmod() {
+    try (MountedPmfs mount = pmfs.mount(source, "--writable", "--allow-other")) {
+      assertExact(mount);
+      Path file = mount.mountpoint().resolve("named-user");
+      chmod(file, 0600);
+      assertThat(as(NAMED_USER, "cat " + file)).isEmpty();
+      chmod(file, 0640);
+      assertThat(as(NAMED_USER, "cat " + file)).containsExactly("named-user");
+      assertThat(as(STRANGER, "cat " + file)).isEmpty();
+      pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+      assertExact(mount);
+      assertThat(Posix.setxattr(file.toString(), "system.posix_acl_access", new byte[4]))
+          .isNegative();
+    }
+  }
+
+  @Test
   void daemonKilled_itsSuccessorGoesOnTheSameWay() {
     listOf(source);
     try (MountedPmfs mount = pmfs.mount(source, "--allow-other")) {

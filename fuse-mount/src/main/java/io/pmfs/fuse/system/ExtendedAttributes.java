@@ -1,6 +1,7 @@
 package io.pmfs.fuse.system;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceAccess;
@@ -14,10 +15,9 @@ final class ExtendedAttributes {
   /** XATTR_LIST_MAX and XATTR_SIZE_MAX of linux/limits.h. */
   private static final int MAX_BYTES = 64 * 1024;
 
-  /** Nearly all lists have fewer than 128 entries. */
-  private static final int SHORT_LIST_BYTES = 1024;
+  private static final byte[] NO_ROOM = new byte[1];
 
-  private static final byte[] ACCESS_LIST = Posix.terminated("system.posix_acl_access");
+  private static final byte[] ACCESS_LIST = Posix.terminated(PosixAcl.ACCESS);
 
   private static final LibC LIBC = LibC.INSTANCE;
 
@@ -49,7 +49,12 @@ final class ExtendedAttributes {
         FileName name = FileName.of(Arrays.copyOfRange(list, start, at));
         start = at + 1;
         long length = LIBC.getxattr(path, Posix.terminated(name), value, value.length);
-        // One that was removed meanwhile, or that we may list but not read, counts as absent.
+        // One that was removed meanwhile, or that we may list but not read, counts as absent. Not
+        // so
+        // the one that decides about access.
+        if (length < 0 && name.equals(PosixAcl.ACCESS) && Posix.errno() != Errno.ENODATA) {
+          throw Posix.failure(what);
+        }
         if (length >= 0) {
           attributes.put(name, Arrays.copyOf(value, Math.toIntExact(length)));
         }
@@ -66,15 +71,18 @@ final class ExtendedAttributes {
    */
   static SourceAccess access(int file, SourceStatus status, FileName what) throws FsException {
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
-    byte[] list = new byte[SHORT_LIST_BYTES];
-    long size = LIBC.getxattr(path, ACCESS_LIST, list, list.length);
-    if (size < 0 && Posix.errno() == Errno.ERANGE) {
-      list = new byte[MAX_BYTES];
+    // Nearly no file has one: asks for its size first.
+    long size = LIBC.getxattr(path, ACCESS_LIST, NO_ROOM, 0);
+    if (size > 0) {
+      byte[] list = new byte[MAX_BYTES];
       size = LIBC.getxattr(path, ACCESS_LIST, list, list.length);
+      if (size >= 0) {
+        return new SourceAccess(
+            status, true, FileName.of(Arrays.copyOf(list, Math.toIntExact(size))));
+      }
     }
-    if (size >= 0) {
-      return new SourceAccess(
-          status, true, FileName.of(Arrays.copyOf(list, Math.toIntExact(size))));
+    if (size == 0) {
+      return SourceAccess.withoutList(status);
     }
     return switch (Posix.errno()) {
       case EOPNOTSUPP -> SourceAccess.withoutLists(status);

@@ -1,4 +1,4 @@
-package io.pmfs.fs;
+package io.pmfs.metadata;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -7,7 +7,7 @@ import java.nio.ByteOrder;
  * A POSIX access-control list as {@code system.posix_acl_access} has it (linux/posix_acl_xattr.h):
  * a version, then entries of a tag, permissions and an id, all little-endian.
  */
-final class PosixAcl {
+public final class PosixAcl {
   private static final int VERSION = 2;
   private static final int ENTRY_BYTES = 8;
   private static final int ALL = 7;
@@ -25,6 +25,9 @@ final class PosixAcl {
 
   private static final int OF_GROUP_AND_OTHERS = 077;
 
+  /** The extended attribute that holds the list by which access is decided. */
+  public static final FileName ACCESS = FileName.of("system.posix_acl_access");
+
   private PosixAcl() {}
 
   /**
@@ -33,7 +36,7 @@ final class PosixAcl {
    *
    * @param mode of the file with the list; its bits for the owner are those of the list
    */
-  static int leastMode(int mode, byte[] list) {
+  public static int leastMode(int mode, byte[] list) {
     ByteBuffer in = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
     if (in.remaining() % ENTRY_BYTES != Integer.BYTES || in.getInt() != VERSION) {
       return mode & ~OF_GROUP_AND_OTHERS;
@@ -67,5 +70,30 @@ final class PosixAcl {
 
   private static int masked(int ofNamed, int mask) {
     return ofNamed == NOBODY ? ALL : ofNamed & mask;
+  }
+
+  /**
+   * The list after chmod(2): the mode's bits for the group are the mask's, if there is one. A
+   * malformed list stays as it is.
+   */
+  public static byte[] withMode(byte[] list, int mode) {
+    if (list.length % ENTRY_BYTES != Integer.BYTES) {
+      return list;
+    }
+    ByteBuffer changed = ByteBuffer.wrap(list.clone()).order(ByteOrder.LITTLE_ENDIAN);
+    int groupAt = -1;
+    for (int at = Integer.BYTES; at < list.length; at += ENTRY_BYTES) {
+      switch (changed.getShort(at)) {
+        case USER_OBJ -> changed.putShort(at + 2, (short) ((mode >> 6) & ALL));
+        case GROUP_OBJ -> groupAt = groupAt < 0 ? at : groupAt;
+        case MASK -> groupAt = at;
+        case OTHER -> changed.putShort(at + 2, (short) (mode & ALL));
+        default -> {}
+      }
+    }
+    if (groupAt > 0) {
+      changed.putShort(groupAt + 2, (short) ((mode >> 3) & ALL));
+    }
+    return changed.array();
   }
 }

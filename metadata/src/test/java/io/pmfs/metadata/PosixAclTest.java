@@ -1,4 +1,4 @@
-package io.pmfs.fs;
+package io.pmfs.metadata;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -132,5 +132,28 @@ final class PosixAclTest {
       assertThat(PosixAcl.leastMode(0104777, list)).isEqualTo(0104700);
     }
     assertThat(PosixAcl.leastMode(0100666, good)).as("no entry for others").isEqualTo(0100640);
+  }
+
+  @Test
+  void withMode_maskOrGroup_takesTheBitsOfTheGroup() {
+    List<Entry> named =
+        List.of(
+            new Entry(1, 7, -1),
+            new Entry(2, 7, 2),
+            new Entry(4, 5, -1),
+            new Entry(0x10, 7, -1),
+            new Entry(0x20, 5, -1));
+    List<Entry> changed =
+        List.of(
+            new Entry(1, 6, -1),
+            new Entry(2, 7, 2),
+            new Entry(4, 5, -1),
+            new Entry(0x10, 4, -1),
+            new Entry(0x20, 0, -1));
+    assertThat(PosixAcl.withMode(bytes(named), 0100640)).isEqualTo(bytes(changed));
+    List<Entry> plain = List.of(new Entry(1, 7, -1), new Entry(4, 5, -1), new Entry(0x20, 5, -1));
+    List<Entry> less = List.of(new Entry(1, 6, -1), new Entry(4, 0, -1), new Entry(0x20, 4, -1));
+    assertThat(PosixAcl.withMode(bytes(plain), 0100604)).isEqualTo(bytes(less));
+    assertThat(PosixAcl.withMode(new byte[3], 0100604)).isEqualTo(new byte[3]);
   }
 }
