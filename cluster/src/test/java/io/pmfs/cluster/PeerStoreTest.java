@@ -8,6 +8,7 @@ import io.pmfs.fs.FileTask;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.SourceOperations;
@@ -67,6 +68,25 @@ final class PeerStoreTest {
     }
     for (TestNodes.Node node : nodes.nodes) {
       node.awaitIdle();
+    }
+  }
+
+  @Test
+  void access_ofAFile_asksTheNodesOwnSourceAlone() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, AMPLE)) {
+      tree(nodes);
+      byte[] list = {2, 0, 0, 0};
+      nodes.store.xattr("d0/f01", PosixAcl.ACCESS.toString(), list);
+      for (int i = 0; i < 3; i++) {
+        nodes.add();
+      }
+      nodes.meet();
+      for (TestNodes.Node node : nodes.nodes) {
+        long before = node.asked().xattrs();
+        assertThat(node.peers.access(FileName.of("d0/f01")).list()).isEqualTo(FileName.of(list));
+        assertThat(node.asked().xattrs()).isEqualTo(before + 1);
+      }
+      assertThat(nodes.asked(SourceOperations::xattrs)).isEqualTo(3);
     }
   }
 
