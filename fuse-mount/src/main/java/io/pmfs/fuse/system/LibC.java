@@ -87,6 +87,9 @@ public interface LibC {
 
   int geteuid();
 
+  /** A struct group that the next call may overwrite; null if there is none. */
+  @Nullable Pointer getgrgid(int gid);
+
   int getpriority(int which, int who);
 
   int setpriority(int which, int who, int niceness);

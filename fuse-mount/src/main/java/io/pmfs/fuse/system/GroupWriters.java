@@ -1,0 +1,116 @@
+package io.pmfs.fuse.system;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.function.IntPredicate;
+import java.util.function.Predicate;
+import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who may write to a file because its mode lets its group write: the group's members, and those
+ * whom a POSIX access-control list names, since its mask takes the place of the group's bits
+ * (acl(5)).
+ */
+public final class GroupWriters {
+  private static final byte[] ACCESS_LIST = Posix.terminated("system.posix_acl_access");
+
+  // linux/posix_acl_xattr.h: a version of 4 bytes, then entries of tag, permissions and id.
+  private static final int HEADER_BYTES = 4;
+  private static final int ENTRY_BYTES = 8;
+  private static final int MOST_ENTRY_BYTES = 64 << 10;
+  private static final int USER = 0x02;
+  private static final int GROUP_OF_FILE = 0x04;
+  private static final int GROUP = 0x08;
+  private static final int MASK = 0x10;
+  private static final int WRITE = 2;
+
+  // struct group of 64-bit C libraries.
+  private static final int NAME = 0;
+  private static final int MEMBERS = 24;
+
+  private final IntPredicate isTrusted;
+  private final Predicate<String> isTrustedName;
+
+  /**
+   * Asks nothing yet.
+   *
+   * @param isTrusted whether a user of that number may write
+   * @param isTrustedName the same, for a user's name
+   */
+  public GroupWriters(IntPredicate isTrusted, Predicate<String> isTrustedName) {
+    this.isTrusted = isTrusted;
+    this.isTrustedName = isTrustedName;
+  }
+
+  /**
+   * One who may write and is not trusted, such as {@code group staff}; null if there is none. A
+   * group is trusted if it has a trusted user's name and no member besides trusted users: a group
+   * of a user's own, as many systems make one for each user.
+   *
+   * @param path a file whose group may write, and no symbolic link
+   * @param group the file's group
+   */
+  public @Nullable String stranger(Path path, int group) {
+    byte[] list = new byte[MOST_ENTRY_BYTES];
+    long size =
+        LibC.INSTANCE.getxattr(Posix.terminated(path.toString()), ACCESS_LIST, list, list.length);
+    if (size <= HEADER_BYTES) {
+      return strangerOf(group);
+    }
+    ByteBuffer entries = ByteBuffer.wrap(list, 0, (int) size).order(ByteOrder.LITTLE_ENDIAN);
+    int mask = WRITE;
+    for (int at = HEADER_BYTES; at + ENTRY_BYTES <= size; at += ENTRY_BYTES) {
+      if (entries.getShort(at) == MASK) {
+        mask = entries.getShort(at + 2);
+      }
+    }
+    for (int at = HEADER_BYTES; at + ENTRY_BYTES <= size; at += ENTRY_BYTES) {
+      String found =
+          (entries.getShort(at + 2) & mask & WRITE) == 0
+              ? null
+              : switch (entries.getShort(at)) {
+                case USER -> strangerNamed(entries.getInt(at + 4));
+                case GROUP_OF_FILE -> strangerOf(group);
+                case GROUP -> strangerOf(entries.getInt(at + 4));
+                default -> null;
+              };
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  private @Nullable String strangerNamed(int uid) {
+    return isTrusted.test(uid) ? null : "user " + Integer.toUnsignedString(uid);
+  }
+
+  /** The C library keeps one result for all threads. */
+  private @Nullable String strangerOf(int gid) {
+    synchronized (GroupWriters.class) {
+      Pointer group = LibC.INSTANCE.getgrgid(gid);
+      if (group == null) {
+        return "group " + Integer.toUnsignedString(gid);
+      }
+      String name = text(group.getPointer(NAME));
+      boolean isPrivate = isTrustedName.test(name);
+      Pointer members = group.getPointer(MEMBERS);
+      for (int i = 0; isPrivate && members != null; i++) {
+        Pointer member = members.getPointer(8L * i);
+        if (member == null) {
+          break;
+        }
+        isPrivate = isTrustedName.test(text(member));
+      }
+      return isPrivate ? null : "group " + name;
+    }
+  }
+
+  private static String text(Pointer name) {
+    return name.getString(0, MOST_ENTRY_BYTES, UTF_8);
+  }
+}
