@@ -64,7 +64,7 @@ final class LauncherTest {
     Path original = Path.of("").toAbsolutePath().resolve("../scripts/pmfs");
     launcher = Files.createDirectories(home.resolve("bin")).resolve("pmfs");
     Files.copy(original, launcher);
-    for (String other : List.of("pmfs-supervise", "pmfs-for-user", "pmfs-run")) {
+    for (String other : List.of("pmfs-supervise", "pmfs-for-user", "pmfs-paths", "pmfs-run")) {
       Files.copy(original.resolveSibling(other), launcher.resolveSibling(other));
     }
     Files.createDirectories(home.resolve("lib"));

@@ -111,7 +111,8 @@ final class Installation implements AutoCloseable {
   static Path launcherForAll(Scratch place) {
     Path launcher = launcherOfCheckout();
     Path scripts = place.directory("scripts");
-    for (String name : List.of("pmfs", "pmfs-supervise", "pmfs-for-user", "pmfs-run")) {
+    for (String name :
+        List.of("pmfs", "pmfs-supervise", "pmfs-for-user", "pmfs-paths", "pmfs-run")) {
       Command.run("cp", launcher.resolveSibling(name).toString(), scripts.toString()).expect(0);
     }
     place.readOnlyBind(
