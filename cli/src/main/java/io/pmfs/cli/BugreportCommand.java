@@ -7,6 +7,8 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.NotOwnException;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
@@ -98,7 +100,7 @@ final class BugreportCommand implements Callable<Integer> {
   }
 
   private void write(Path file, Report report, List<Piece> pieces) throws MountFailure {
-    try (OutputStream out = create(file)) {
+    try (OutputStream out = create(place(file))) {
       AtomicBoolean whole = new AtomicBoolean();
       invocation.atShutdown().accept(() -> whole.get() || delete(file));
       try {
@@ -113,10 +115,15 @@ final class BugreportCommand implements Callable<Integer> {
       throw new MountFailure(ExitStatus.USAGE, file + ": exists already; name another with -o", e);
     } catch (IOException e) {
       throw new MountFailure(
-          ExitStatus.FAILED,
+          e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED,
           "%s: cannot be written: %s; name another with -o".formatted(file, Reason.of(e)),
           e);
     }
+  }
+
+  /** Root makes the file where nobody else decides in which directory that is. */
+  private Path place(Path file) throws IOException {
+    return invocation.surroundings().isRoot() ? OwnPath.ofProcess().file(file) : file;
   }
 
   private static OutputStream create(Path file) throws IOException {

@@ -90,7 +90,7 @@ final class DrainCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     return left == null
         ? drain(surroundings.resolveLinks(surroundings.resolve(String.valueOf(place))), timeout)
-        : finish(surroundings.resolveLinks(surroundings.resolve(left)), timeout);
+        : finish(surroundings.resolve(left), timeout);
   }
 
   private int drain(Path mountpoint, @Nullable Duration timeout) throws MountFailure {

@@ -8,6 +8,8 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.NotOwnException;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TierSpec;
@@ -156,6 +158,9 @@ final class NodeCacheCommand implements Callable<Integer> {
               });
       log.info("{}: ready, copies in {}, of files on {}", at, place, listed);
       ended.await();
+    } catch (NotOwnException e) {
+      throw MountFailure.usage(
+          "node-cache: " + Reason.of(e) + "; choose another --tier or --socket");
     } catch (IOException e) {
       throw MountFailure.usage("node-cache: " + Reason.of(e));
     } catch (InterruptedException e) {
@@ -167,12 +172,14 @@ final class NodeCacheCommand implements Callable<Integer> {
 
   private CacheService open(Path at, TierSpec place, Duration unused, List<Path> listed)
       throws IOException {
-    Path directory = Files.createDirectories(place.path());
+    OwnPath own = OwnPath.ofProcess();
+    Path directory = own.filledDirectory(place.path());
+    Path socketDirectory = own.existing(at.resolveSibling(""));
     FileStore disk = Files.getFileStore(directory);
     long capacity = place.capacity().on(disk.getTotalSpace());
     return CacheService.open(
         new CacheService.Settings(
-            at,
+            socketDirectory.resolve(at.getFileName()),
             directory,
             capacity,
             unused,

@@ -16,13 +16,13 @@ import ch.qos.logback.core.util.Duration;
 import ch.qos.logback.core.util.FileSize;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +36,7 @@ public final class DaemonLog {
   /** Special characters of logback's patterns for file names, and control characters. */
   private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
 
+  private static final Path SYSTEM_WIDE = Path.of("/var/log/pmfs");
   private static final long MAX_FILE_BYTES = 10 << 20;
   private static final int OLDER_FILES = 5;
 
@@ -53,7 +54,17 @@ public final class DaemonLog {
   /** The default directory of logs. */
   public static Path directory(Path runtimeDirectory, Surroundings surroundings) {
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
-    return systemWide ? Path.of("/var/log/pmfs") : runtimeDirectory;
+    return systemWide && isOwn(SYSTEM_WIDE) ? SYSTEM_WIDE : runtimeDirectory;
+  }
+
+  /** Where a group may write in /var/log, as on Ubuntu, its members could move ours away. */
+  private static boolean isOwn(Path directory) {
+    try {
+      OwnPath.ofProcess().existing(directory);
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   public static void start(Path file, String level, boolean alsoStandardError) throws MountFailure {
@@ -100,16 +111,11 @@ public final class DaemonLog {
           file + ": log file: its path must not contain any of %\\(){}; choose another --log-file");
     }
     try {
-      Path parent = file.getParent();
-      if (parent != null) {
-        Files.createDirectories(
-            parent,
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-      }
+      OwnPath.ofProcess().replaceableFile(file);
       if (!Files.exists(file)) {
         Files.createFile(file);
       }
-      if (!Files.isRegularFile(file) || !Files.isWritable(file)) {
+      if (!Files.isWritable(file)) {
         throw MountFailure.usage(file + ": log file: cannot be written; choose another --log-file");
       }
     } catch (IOException e) {

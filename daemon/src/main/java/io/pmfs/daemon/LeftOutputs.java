@@ -6,6 +6,7 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.OutputSettings;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
@@ -30,11 +31,11 @@ public final class LeftOutputs implements AutoCloseable {
    * Opens what is left.
    *
    * @param state the state directory of the mount, which pmfs status shows while it is mounted
-   * @throws MountFailure if there is no such state, or a mount uses it
+   * @throws MountFailure if there is no such state, a mount uses it, or another user can change it
    */
   public static LeftOutputs open(Path state, Surroundings surroundings, MountOpener opener)
       throws MountFailure {
-    SessionSettings session = OutputDirectories.earlier(state);
+    SessionSettings session = OutputDirectories.earlier(own(state));
     MountSettings settings = session == null ? null : session.toSettings(surroundings);
     OutputSettings outputs = settings == null ? null : settings.outputs();
     if (session == null || settings == null || outputs == null) {
@@ -46,6 +47,16 @@ public final class LeftOutputs implements AutoCloseable {
       throw new IllegalArgumentException("only the program itself opens what is left");
     }
     return new LeftOutputs(settings, wiring.openLeft(settings, outputs, session));
+  }
+
+  /** The settings in it say what is written where. */
+  private static Path own(Path state) throws MountFailure {
+    try {
+      return OwnPath.ofProcess().existing(state);
+    } catch (IOException e) {
+      throw MountFailure.usage(
+          state, "state", Reason.of(e), "run this command as the user who mounted");
+    }
   }
 
   /** The path of the source. */

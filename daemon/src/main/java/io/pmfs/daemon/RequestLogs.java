@@ -9,6 +9,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.ObservationSettings;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -62,7 +63,12 @@ final class RequestLogs {
       return null;
     }
     AccessLogFile file =
-        new AccessLogFile(path, AccessLogFile.MAX_BYTES, AccessLogFile.OLDER_FILES, clock);
+        new AccessLogFile(
+            path,
+            OwnPath.ofProcess()::replaceableFile,
+            AccessLogFile.MAX_BYTES,
+            AccessLogFile.OLDER_FILES,
+            clock);
     try {
       file.open();
     } catch (IOException e) {

@@ -26,7 +26,9 @@ import io.pmfs.settings.ClusterOptions;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.NotOwnException;
 import io.pmfs.settings.OutputSettings;
+import io.pmfs.settings.OwnPath;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
@@ -235,6 +237,7 @@ public final class Wiring implements MountOpener {
     String dataset = datasetName(settings.source().path(), origin.identity());
     Path state = stateDirectory(settings).resolve(dataset);
     TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
+    requireOwn(state);
     RocksNamespace namespace =
         RocksNamespace.open(
             state,
@@ -256,6 +259,20 @@ public final class Wiring implements MountOpener {
         new CountedBackingStore(cluster == null ? shown : cluster.store(shown));
     return new SourceAndState(
         dataset, origin, store, cluster, state, namespace, transientCopies, memory);
+  }
+
+  /** Makes the directory of the dataset's state. What its disk refuses shows when it is opened. */
+  private static void requireOwn(Path state) throws MountFailure {
+    try {
+      OwnPath.ofProcess().filledDirectory(state);
+    } catch (NotOwnException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: state: %s; choose another --state-dir".formatted(state, Reason.of(e)),
+          e);
+    } catch (IOException e) {
+      log.debug("{}: state: {}", state, Reason.of(e));
+    }
   }
 
   private static Stager stager(
@@ -364,7 +381,7 @@ public final class Wiring implements MountOpener {
   /** A directory for this daemon only, used instead of a state that cannot be written. */
   private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
     try {
-      Path directory = Files.createTempDirectory("pmfs-state");
+      Path directory = OwnPath.ofProcess().directory(Files.createTempDirectory("pmfs-state"));
       opened.push(
           () -> MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE));
       return directory;

@@ -11,11 +11,13 @@ import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Objects;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongPredicate;
@@ -49,10 +51,11 @@ final class CopyFiles {
     this.identity = identity();
   }
 
-  /** Device and inode number of the tier's directory. */
+  /** Device, inode number and owner of the tier's directory: the kernel uses numbers again. */
   private Object identity() throws IOException {
-    return Objects.requireNonNull(
-        Files.readAttributes(directory, BasicFileAttributes.class).fileKey());
+    Map<String, Object> attributes =
+        Files.readAttributes(directory, "unix:fileKey,uid", LinkOption.NOFOLLOW_LINKS);
+    return List.copyOf(attributes.values());
   }
 
   /**
@@ -133,7 +136,9 @@ final class CopyFiles {
 
   private static FileChannel createFile(Path path) throws IOException {
     return FileChannel.open(
-        path, Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE), DirectoryTier.FILE_MODE);
+        path,
+        Set.of(CREATE, TRUNCATE_EXISTING, READ, WRITE, LinkOption.NOFOLLOW_LINKS),
+        DirectoryTier.FILE_MODE);
   }
 
   /** Writes all remaining bytes at an offset. */

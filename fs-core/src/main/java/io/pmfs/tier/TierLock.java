@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -34,7 +35,9 @@ public final class TierLock implements AutoCloseable {
   private static FileChannel lock(Path directory) throws IOException {
     FileChannel file =
         FileChannel.open(
-            directory.resolve(DirectoryTier.LOCK), Set.of(CREATE, WRITE), DirectoryTier.FILE_MODE);
+            directory.resolve(DirectoryTier.LOCK),
+            Set.of(CREATE, WRITE, LinkOption.NOFOLLOW_LINKS),
+            DirectoryTier.FILE_MODE);
     try {
       if (file.tryLock() != null) {
         return file;

@@ -319,4 +319,39 @@ final class ArchitectureTest {
             target(owner(name("java.lang.Runtime"))).and(target(nameMatching("exit|halt"))))
         .check(CLASSES);
   }
+
+  /**
+   * Whoever else makes a directory asks OwnPath of settings for it, so that nobody but its user can
+   * change where it is. These make directories in one that it has checked.
+   */
+  private static final Set<String> MAKE_DIRECTORIES =
+      Set.of(
+          "io.pmfs.settings.OwnWalk",
+          "io.pmfs.daemon.Wiring", // a temporary one, which it then has checked
+          "io.pmfs.daemon.KeptMount",
+          "io.pmfs.daemon.MountTiers",
+          "io.pmfs.daemon.TaskLists",
+          "io.pmfs.cache.CopyFiles",
+          "io.pmfs.tier.BundleFiles",
+          "io.pmfs.tier.CopyFiles",
+          "io.pmfs.metadata.RocksFiles",
+          "io.pmfs.metadata.StateDirectory",
+          "io.pmfs.writable.LocalFiles",
+          "io.pmfs.cluster.members.ClusterSecret",
+          "io.pmfs.pack.PackDirectory", // a user's dataset and not pmfs's own
+          "io.pmfs.distribution.Documents",
+          "io.pmfs.benchmarks.CopyReadBenchmark",
+          "io.pmfs.benchmarks.CopyWriteBenchmark");
+
+  @Test
+  void directories_areMadeWhereNobodyElseCanChangeThem() {
+    Set<String> makers = new TreeSet<>();
+    for (JavaClass one : CLASSES) {
+      one.getMethodCallsFromSelf().stream()
+          .filter(call -> call.getTargetOwner().getName().equals("java.nio.file.Files"))
+          .filter(call -> call.getName().matches("create(Temp)?Director(y|ies)"))
+          .forEach(call -> makers.add(one.getName().replaceFirst("\\$.*", "")));
+    }
+    assertThat(makers).isSubsetOf(MAKE_DIRECTORIES).contains("io.pmfs.settings.OwnWalk");
+  }
 }

@@ -81,7 +81,7 @@ public final class CacheContents {
       for (TierSpec tier : CopySettings.tiers(values)) {
         contents.add(tier);
       }
-      Path state = values.findPlace(MountOption.STATE_DIR);
+      Path state = values.findOwnPlace(MountOption.STATE_DIR);
       if (state != null) {
         contents.states.add(state);
       }
@@ -135,7 +135,8 @@ public final class CacheContents {
         found.computeIfAbsent(holding.dataset(), name -> new ArrayList<>()).add(holding);
       }
     } catch (IOException e) {
-      throw new MountFailure(ExitStatus.FAILED, place + ": " + Reason.of(e), e);
+      int status = e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED;
+      throw new MountFailure(status, place + ": " + Reason.of(e), e);
     }
   }
 

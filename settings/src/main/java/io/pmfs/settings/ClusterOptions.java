@@ -60,7 +60,7 @@ public record ClusterOptions(
     refuseBoth(values, MountOption.CLUSTER_DIR, MountOption.NODES);
     refuseBoth(values, MountOption.CLUSTER_DIR, MountOption.NODES_FILE);
     refuseBoth(values, MountOption.NODES_FILE, MountOption.NODES);
-    Path directory = values.findPlace(MountOption.CLUSTER_DIR);
+    Path directory = values.findOwnPlace(MountOption.CLUSTER_DIR);
     List<Path> tls = values.find(MountOption.CLUSTER_TLS);
     return new ClusterOptions(
         name,
@@ -119,8 +119,23 @@ public record ClusterOptions(
     if (directory == null) {
       throw MountFailure.usage(NO_SECRET);
     }
-    return values.naming(
-        MountOption.CLUSTER_DIR, () -> ClusterSecret.ofDirectoryIfThere(directory));
+    Path own = own(OwnPath.ofProcess()::existing, directory);
+    return values.naming(MountOption.CLUSTER_DIR, () -> ClusterSecret.ofDirectoryIfThere(own));
+  }
+
+  /** A check of {@link OwnPath}. */
+  private interface Check {
+    Path of(Path path) throws IOException;
+  }
+
+  /** The directory, in which nobody else can replace the secret. */
+  private static Path own(Check check, Path directory) throws MountFailure {
+    try {
+      return check.of(directory);
+    } catch (IOException e) {
+      throw MountFailure.usage(
+          directory, "directory of the cluster", Reason.of(e), "choose another --cluster-dir");
+    }
   }
 
   /** The secret of all nodes; in a shared directory the first node creates it. */
@@ -130,7 +145,7 @@ public record ClusterOptions(
         return secret;
       }
       if (directory != null) {
-        return ClusterSecret.ofDirectory(directory);
+        return ClusterSecret.ofDirectory(own(OwnPath.ofProcess()::directory, directory));
       }
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, "--cluster-dir: " + e.getMessage(), e);
@@ -169,12 +184,21 @@ public record ClusterOptions(
   private <T> T opening(String shared, Opening<T> opening) throws MountFailure {
     InetAddress here = ownAddress();
     try {
-      PeerTls certificates = tls.isEmpty() ? null : new PeerTls(tls.get(0), tls.get(1), tls.get(2));
+      OwnPath own = OwnPath.ofProcess();
+      PeerTls certificates =
+          tls.isEmpty()
+              ? null
+              : new PeerTls(own.file(tls.get(0)), own.file(tls.get(1)), own.file(tls.get(2)));
       return opening.open(
           new ClusterSettings(name + "/" + shared, here, nodes, directory, commonSecret()),
           certificates);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, "--cluster " + name + ": " + e.getMessage(), e);
+    } catch (NotOwnException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "--cluster-tls: %s: %s; choose other files".formatted(e.getFile(), Reason.of(e)),
+          e);
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, "--cluster " + name + ": " + Reason.of(e), e);
     }

@@ -4,6 +4,7 @@ import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.NodeList;
 import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.stage.RemoteCopies;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -40,6 +41,16 @@ final class ClusterParser {
   static @Nullable ClusterSecret secret(Surroundings surroundings) {
     String text = surroundings.variable(SECRET);
     return text == null ? null : ClusterSecret.ofText(text, SECRET);
+  }
+
+  /** The secret in a file that nobody else can replace. */
+  static ClusterSecret secretOfFile(Path file) {
+    try {
+      return ClusterSecret.ofFile(OwnPath.ofProcess().file(file));
+    } catch (IOException e) {
+      throw new IllegalArgumentException(
+          "%s: cluster secret: %s; choose another file".formatted(file, Reason.of(e)), e);
+    }
   }
 
   static RemoteCopies remoteCopies(String text) {

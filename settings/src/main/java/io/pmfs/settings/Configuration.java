@@ -2,6 +2,7 @@ package io.pmfs.settings;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -112,14 +113,29 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
       @Nullable String asked, Surroundings surroundings) throws MountFailure {
     String named = asked == null ? surroundings.variable("PMFS_CONFIG") : asked;
     if (named != null) {
-      return ConfigurationFile.load(surroundings.resolve(named));
+      return load(surroundings.resolve(named), surroundings);
     }
     for (Path usual : usualFiles(surroundings)) {
       if (Files.exists(usual)) {
-        return ConfigurationFile.load(usual);
+        return load(usual, surroundings);
       }
     }
     return null;
+  }
+
+  /** Users may share a file of another user's, such as the site's; root obeys nobody else. */
+  private static ConfigurationFile load(Path file, Surroundings surroundings) throws MountFailure {
+    if (!surroundings.isRoot()) {
+      return ConfigurationFile.load(file);
+    }
+    try {
+      return ConfigurationFile.load(OwnPath.ofProcess().file(file));
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: configuration: %s; name another with --config".formatted(file, Reason.of(e)),
+          e);
+    }
   }
 
   private static List<Path> usualFiles(Surroundings surroundings) {

@@ -45,7 +45,7 @@ public record CopySettings(
     List<TierSpec> given = values.get(MountOption.TIER);
     List<TierSpec> tiers = new ArrayList<>();
     for (int i = 0; i < given.size(); i++) {
-      Path path = values.placeOf(given.get(i).path());
+      Path path = values.ownPlaceOf(MountOption.TIER, given.get(i).path());
       if (tiers.stream().anyMatch(other -> other.path().equals(path))) {
         throw MountFailure.usage("--tier " + texts.get(i) + ": this directory is already a tier");
       }

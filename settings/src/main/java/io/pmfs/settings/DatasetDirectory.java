@@ -3,6 +3,7 @@ package io.pmfs.settings;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import com.google.common.io.MoreFiles;
@@ -19,7 +20,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,12 +41,17 @@ record DatasetDirectory(Path path, String lock) {
   /** The allocation unit of ext4 and XFS. */
   private static final int BLOCK_BYTES = 4096;
 
-  /** The directories of all datasets below a place: those in which the lock's file exists. */
+  /**
+   * The directories of all datasets below a place: those in which the lock's file exists. Those of
+   * other users, in a sticky place, are left out.
+   */
   static List<DatasetDirectory> below(Path place, String lock) throws IOException {
+    OwnPath.ofProcess().check(place);
     List<DatasetDirectory> found = new ArrayList<>();
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(place)) {
       for (Path entry : entries) {
-        if (Files.isRegularFile(entry.resolve(lock), LinkOption.NOFOLLOW_LINKS)) {
+        if (OwnPath.ofProcess().isOwnEntry(entry)
+            && Files.isRegularFile(entry.resolve(lock), LinkOption.NOFOLLOW_LINKS)) {
           found.add(new DatasetDirectory(entry, lock));
         }
       }
@@ -58,15 +63,28 @@ record DatasetDirectory(Path path, String lock) {
 
   /** Records the path of the source that the directory belongs to. */
   void label(String source) throws IOException {
-    Path file = path.resolve(SOURCE);
     if (!source.equals(source())) {
-      Files.writeString(file, source + "\n", UTF_8);
+      write(SOURCE, source + "\n");
     }
   }
 
+  private void write(String name, String text) throws IOException {
+    Files.writeString(
+        path.resolve(name),
+        text,
+        UTF_8,
+        CREATE,
+        WRITE,
+        TRUNCATE_EXISTING,
+        LinkOption.NOFOLLOW_LINKS);
+  }
+
   private @Nullable String source() {
+    Path file = path.resolve(SOURCE);
     try {
-      return Files.readString(path.resolve(SOURCE), UTF_8).strip();
+      return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+          ? Files.readString(file, UTF_8).strip()
+          : null;
     } catch (IOException e) {
       return null;
     }
@@ -108,7 +126,8 @@ record DatasetDirectory(Path path, String lock) {
   }
 
   private boolean isInUse() throws IOException {
-    try (FileChannel file = FileChannel.open(path.resolve(lock), WRITE)) {
+    try (FileChannel file =
+        FileChannel.open(path.resolve(lock), WRITE, LinkOption.NOFOLLOW_LINKS)) {
       return !tryLock(file);
     } catch (NoSuchFileException e) {
       return false;
@@ -132,10 +151,9 @@ record DatasetDirectory(Path path, String lock) {
   /** Marks the directory: from now on it may hold files that the source does not have. */
   void markUnsaved() throws IOException {
     if (!isUnsaved()) {
-      Files.writeString(
-          path.resolve(UNSAVED),
-          "This directory holds files that are not at the source yet. pmfs drain brings them there.\n",
-          UTF_8);
+      write(
+          UNSAVED,
+          "This directory holds files that are not at the source yet. pmfs drain brings them there.\n");
       try (FileChannel directory = FileChannel.open(path, READ)) {
         directory.force(true);
       }
@@ -148,14 +166,23 @@ record DatasetDirectory(Path path, String lock) {
   }
 
   /**
+   * Makes the directory if it is missing; else checks it and what is in it.
+   *
+   * @throws NotOwnException if it is, or was, another user's
+   */
+  Path make() throws IOException {
+    return OwnPath.ofProcess().filledDirectory(path);
+  }
+
+  /**
    * Makes the directory, and holds it until the result is closed.
    *
    * @return null if a mount holds it
    */
   @Nullable FileChannel hold() throws IOException {
-    Files.createDirectories(
-        path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-    FileChannel file = FileChannel.open(path.resolve(lock), CREATE, WRITE);
+    make();
+    FileChannel file =
+        FileChannel.open(path.resolve(lock), CREATE, WRITE, LinkOption.NOFOLLOW_LINKS);
     if (!tryLock(file)) {
       file.close();
       return null;
@@ -185,7 +212,9 @@ record DatasetDirectory(Path path, String lock) {
    * @throws UnsavedException if it holds files that are not at the source; nothing was removed then
    */
   boolean purge() throws IOException {
-    try (FileChannel file = FileChannel.open(path.resolve(lock), WRITE)) {
+    OwnPath.ofProcess().existing(path);
+    try (FileChannel file =
+        FileChannel.open(path.resolve(lock), WRITE, LinkOption.NOFOLLOW_LINKS)) {
       if (!tryLock(file)) {
         return false;
       }

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The tier when none is configured: the first of the usual places that is on a local disk. On
@@ -21,8 +22,14 @@ public final class DefaultTier {
   public static Choice choose(Surroundings surroundings, MountTable mounts) throws MountFailure {
     StringBuilder rejected = new StringBuilder();
     for (Map.Entry<String, Path> place : places(surroundings).entrySet()) {
-      Path path = surroundings.resolveLinks(place.getValue());
-      String objection = objection(path, surroundings, mounts);
+      Path path = place.getValue();
+      String objection;
+      try {
+        path = OwnPath.ofProcess().resolve(path);
+        objection = objection(path, mounts);
+      } catch (NotOwnException e) {
+        objection = ": " + Reason.of(e);
+      }
       if (objection.isEmpty()) {
         return new Choice(new TierSpec(TierKind.SSD, path, Capacity.WHOLE_DISK), place.getKey());
       }
@@ -35,8 +42,7 @@ public final class DefaultTier {
   /** The usual places that exist and belong to this user, whichever of them is chosen now. */
   static List<TierSpec> existing(Surroundings surroundings) {
     return places(surroundings).values().stream()
-        .map(surroundings::resolveLinks)
-        .filter(path -> Files.isDirectory(path) && isOwn(path, surroundings))
+        .flatMap(path -> ownDirectory(path).stream())
         .map(path -> new TierSpec(TierKind.SSD, path, Capacity.WHOLE_DISK))
         .toList();
   }
@@ -65,7 +71,7 @@ public final class DefaultTier {
     }
   }
 
-  private static String objection(Path path, Surroundings surroundings, MountTable mounts) {
+  private static String objection(Path path, MountTable mounts) {
     MountTable.Mount mount = mounts.holding(path);
     if (mount == null || !mount.isLocalDisk()) {
       return " is on " + (mount == null ? "an unknown file system" : mount.type());
@@ -77,18 +83,20 @@ public final class DefaultTier {
     if (!Files.isWritable(existing)) {
       return " cannot be written";
     }
-    if (existing.equals(path) && !surroundings.isRoot() && !isOwn(path, surroundings)) {
-      return " belongs to another user";
+    try {
+      OwnPath.ofProcess().check(path);
+      return "";
+    } catch (IOException e) {
+      return ": " + Reason.of(e);
     }
-    return "";
   }
 
-  private static boolean isOwn(Path path, Surroundings surroundings) {
+  private static Optional<Path> ownDirectory(Path path) {
     try {
-      Object owner = Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-      return owner instanceof Integer uid && uid.longValue() == surroundings.uid();
+      Path existing = OwnPath.ofProcess().check(path);
+      return Files.isDirectory(existing) ? Optional.of(existing) : Optional.empty();
     } catch (IOException e) {
-      return false;
+      return Optional.empty();
     }
   }
 

@@ -99,13 +99,14 @@ final class DirectoryPlace implements TierPlace {
 
   @Override
   public Tier open(Opening opening) throws IOException {
+    Path copies = copies(opening.dataset()).make();
     FileStore disk = Files.getFileStore(tier.path());
     long diskBytes = disk.getTotalSpace();
     TierSettings settings =
         new TierSettings(
             tier.name(),
             tier.kind().word(),
-            tier.path().resolve(opening.dataset()),
+            copies,
             tier.capacity().on(diskBytes),
             Math.max(
                 opening.keepFree().on(diskBytes), roomOfState(opening.state(), disk, diskBytes)));
@@ -131,7 +132,7 @@ final class DirectoryPlace implements TierPlace {
 
   @Override
   public void wipe(String dataset) throws IOException {
-    Path copies = tier.path().resolve(dataset);
+    Path copies = OwnPath.ofProcess().existing(tier.path().resolve(dataset));
     if (Files.exists(copies)) {
       copies(dataset).mustBeSaved();
       MoreFiles.deleteRecursively(copies, RecursiveDeleteOption.ALLOW_INSECURE);

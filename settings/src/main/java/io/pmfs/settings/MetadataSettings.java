@@ -13,6 +13,6 @@ import org.jspecify.annotations.Nullable;
 public record MetadataSettings(@Nullable Path stateDirectory, long memoryBytes) {
   static MetadataSettings of(OptionValues values) throws MountFailure {
     return new MetadataSettings(
-        values.findPlace(MountOption.STATE_DIR), values.get(MountOption.METADATA_MEMORY));
+        values.findOwnPlace(MountOption.STATE_DIR), values.get(MountOption.METADATA_MEMORY));
   }
 }

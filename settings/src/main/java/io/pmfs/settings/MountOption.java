@@ -171,7 +171,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       ofFiles(
               "cluster-secret-file",
               "FILE",
-              (text, world) -> ClusterSecret.ofFile(world.resolve(text)))
+              (text, world) -> ClusterParser.secretOfFile(world.resolve(text)))
           .in(Group.CLUSTER)
           .suchAs("~/.config/pmfs/secret")
           .means(

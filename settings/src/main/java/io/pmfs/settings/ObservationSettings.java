@@ -22,9 +22,9 @@ public record ObservationSettings(
   static ObservationSettings of(OptionValues values) throws MountFailure {
     return new ObservationSettings(
         values.find(MountOption.METRICS),
-        values.findPlace(MountOption.LOG_FILE),
+        values.findOwnPlace(MountOption.LOG_FILE),
         values.get(MountOption.LOG_LEVEL),
-        values.findPlace(MountOption.ACCESS_LOG),
+        values.findOwnPlace(MountOption.ACCESS_LOG),
         values.get(MountOption.SLOW_REQUESTS));
   }
 }

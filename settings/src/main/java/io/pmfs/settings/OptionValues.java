@@ -90,6 +90,28 @@ final class OptionValues {
     return has(option) ? get(option) : null;
   }
 
+  /** A path of pmfs's own without symbolic links; null if the option has no value. */
+  @Nullable Path findOwnPlace(MountOption<Path> option) throws MountFailure {
+    Path path = find(option);
+    return path == null ? null : ownPlaceOf(option, path);
+  }
+
+  /**
+   * A path of pmfs's own without symbolic links, which other users must not have made.
+   *
+   * @param option the option that named it
+   */
+  Path ownPlaceOf(MountOption<?> option, Path path) throws MountFailure {
+    try {
+      return isResumed ? path : OwnPath.ofProcess().resolve(path);
+    } catch (NotOwnException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: %s; choose another %s".formatted(path, Reason.of(e), option.commandLineName()),
+          e);
+    }
+  }
+
   /** A path without symbolic links; null if the option has no value. */
   @Nullable Path findPlace(MountOption<Path> option) throws MountFailure {
     Path path = find(option);

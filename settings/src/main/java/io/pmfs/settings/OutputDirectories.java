@@ -6,8 +6,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,9 +22,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class OutputDirectories implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(OutputDirectories.class);
-
-  private static final FileAttribute<?> MODE =
-      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
   /** RocksDB locks this file of a state itself. */
   private static final String STATE_LOCK = "LOCK";
@@ -86,7 +81,7 @@ public final class OutputDirectories implements AutoCloseable {
 
   private void makeState(Path source) throws MountFailure {
     try {
-      Files.createDirectories(state.path(), MODE);
+      state.make();
       state.label(source.toString());
     } catch (IOException e) {
       throw new MountFailure(
@@ -177,8 +172,8 @@ public final class OutputDirectories implements AutoCloseable {
 
   /** The settings of the mount that used this state last; null if they are not known. */
   public static @Nullable SessionSettings earlier(Path state) {
-    Path file = state.resolve(SETTINGS);
     try {
+      Path file = OwnPath.ofProcess().file(state.resolve(SETTINGS));
       return Files.exists(file) ? SessionSettings.load(file) : null;
     } catch (IOException e) {
       return null;

@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A directory that pmfs makes for itself.
+ * A directory that pmfs makes for itself. Others may make entries in it only if it is sticky: each
+ * dataset's directory in it is checked when it is used.
  *
  * @param what its purpose, as shown in messages
  */
@@ -21,11 +21,7 @@ public record OwnDirectory(Path path, String what) {
    */
   public void make(String remedy, @Nullable String user) throws MountFailure {
     try {
-      if (!Files.isDirectory(path)) {
-        Files.createDirectories(
-            path,
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-      }
+      OwnPath.ofProcess().sharedDirectory(path);
       // access(2) grants root access even if the file system is read-only or refuses: try it.
       Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
     } catch (IOException e) {
@@ -50,6 +46,7 @@ public record OwnDirectory(Path path, String what) {
   public TierPlace.Examined examine(Capacity keepFree) throws MountFailure {
     Path existing = DefaultTier.nearestExisting(path);
     try {
+      OwnPath.ofProcess().check(path);
       FileStore disk = Files.getFileStore(existing);
       long all = disk.getTotalSpace();
       long free = disk.getUsableSpace();

@@ -51,6 +51,11 @@ final class PoolPlace implements TierPlace {
   }
 
   private void check() throws MountFailure {
+    try {
+      OwnPath.ofProcess().file(path);
+    } catch (IOException e) {
+      throw usage(Reason.of(e), OTHER);
+    }
     if (!Files.exists(path)) {
       checkNew();
       return;
@@ -102,6 +107,7 @@ final class PoolPlace implements TierPlace {
   /** Creates the file if it is missing, and opens the memory. */
   @Override
   public Tier open(Opening opening) throws IOException, MountFailure {
+    OwnPath.ofProcess().file(path);
     try {
       if (!Files.exists(path)) {
         PoolFile.create(path, tier.capacity().bytes());
@@ -147,6 +153,7 @@ final class PoolPlace implements TierPlace {
 
   /** Makes the next open find an empty pool. */
   private void wipe() throws IOException {
+    OwnPath.ofProcess().file(path);
     if (Files.isRegularFile(path) && Files.size(path) == 0) {
       return;
     }

@@ -153,13 +153,11 @@ public final class Registry {
   public static Registry open(Surroundings surroundings) throws MountFailure {
     Path directory = directory(surroundings);
     try {
-      Files.createDirectories(
-          directory,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      OwnPath.of(surroundings).directory(directory);
       requirePrivate(directory, surroundings);
     } catch (IOException e) {
       throw new MountFailure(
-          ExitStatus.FAILED,
+          e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED,
           directory + ": runtime directory: " + Reason.of(e) + "; set PMFS_RUNTIME_DIR to another",
           e);
     }
@@ -175,14 +173,14 @@ public final class Registry {
     return Path.of(surroundings.isRoot() ? "/run/pmfs" : "/tmp/pmfs-" + surroundings.uid());
   }
 
-  /** In /tmp an attacker may have made the directory first, so that we talk to their socket. */
+  /** Not even root may own a user's: the user's processes write in it. */
   private static void requirePrivate(Path directory, Surroundings surroundings)
       throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
     int mode = (Integer) Files.getAttribute(directory, "unix:mode", LinkOption.NOFOLLOW_LINKS);
     if (owner != surroundings.uid() || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
       throw new MountFailure(
-          ExitStatus.FAILED,
+          ExitStatus.USAGE,
           directory
               + ": runtime directory: belongs to user "
               + Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).getName()

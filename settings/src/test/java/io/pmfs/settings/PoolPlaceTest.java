@@ -41,7 +41,6 @@ final class PoolPlaceTest {
   void check_newFile_needsADirectoryAndASize() throws Exception {
     Path path = temporary.resolve("new.pool");
     check(path, Capacity.ofBytes(1 << 30));
-    check(Path.of("/dev/null"), Capacity.WHOLE_DISK);
 
     assertThatThrownBy(() -> check(path, Capacity.ofPercent(50)))
         .isInstanceOf(MountFailure.class)
@@ -53,6 +52,13 @@ final class PoolPlaceTest {
     assertThatThrownBy(() -> check(empty, Capacity.WHOLE_DISK))
         .isInstanceOf(MountFailure.class)
         .hasMessageContaining("needs a size");
+  }
+
+  @Test
+  void check_deviceThatEverybodyCanWrite_isRefused() {
+    assertThatThrownBy(() -> check(Path.of("/dev/null"), Capacity.WHOLE_DISK))
+        .isInstanceOf(MountFailure.class)
+        .hasMessageContaining("everybody can write in /dev/null (mode 0666;");
   }
 
   @Test

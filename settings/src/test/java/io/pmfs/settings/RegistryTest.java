@@ -57,9 +57,20 @@ final class RegistryTest {
   }
 
   @Test
-  void open_tooOpenDirectory_isClosed() throws Exception {
+  void open_directoryThatOthersCanWriteIn_isRefused() throws Exception {
     Path directory = world.makeDirectory("run");
     Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxrwxrwx"));
+
+    assertThatThrownBy(world::registry)
+        .isInstanceOfSatisfying(
+            MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.USAGE))
+        .hasMessageContaining("everybody can write in " + directory);
+  }
+
+  @Test
+  void open_directoryThatOthersCanRead_isClosed() throws Exception {
+    Path directory = world.makeDirectory("run");
+    Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
 
     world.registry();
 

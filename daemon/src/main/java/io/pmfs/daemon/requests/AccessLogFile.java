@@ -44,6 +44,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   private static final Duration WARNING_INTERVAL = Duration.ofMinutes(1);
 
   private final Path file;
+  private final Place place;
   private final long maxBytes;
   private final int olderFiles;
   private final InstantSource clock;
@@ -56,14 +57,27 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   private long unwritten;
   private final LongAdder missing = new LongAdder();
 
+  /** Makes the directory of the file if it is missing. */
+  @FunctionalInterface
+  public interface Place {
+    /**
+     * The path at which the file is opened.
+     *
+     * @throws IOException if another user could replace the file
+     */
+    Path of(Path file) throws IOException;
+  }
+
   /**
    * A file that is not open yet.
    *
+   * @param place called each time before the file is opened
    * @param maxBytes the largest size; after that, a new file starts
    * @param olderFiles how many older files are kept
    */
-  public AccessLogFile(Path file, long maxBytes, int olderFiles, InstantSource clock) {
+  public AccessLogFile(Path file, Place place, long maxBytes, int olderFiles, InstantSource clock) {
     this.file = file;
+    this.place = place;
     this.maxBytes = maxBytes;
     this.olderFiles = olderFiles;
     this.clock = clock;
@@ -85,18 +99,13 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
    * @throws IOException if it cannot be written, is not a regular file, or another daemon writes it
    */
   public void open() throws IOException {
-    Path parent = file.getParent();
-    if (parent != null && !Files.isDirectory(parent)) {
-      Files.createDirectories(
-          parent,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-    }
-    if (Files.exists(file, NOFOLLOW_LINKS) && !Files.isRegularFile(file, NOFOLLOW_LINKS)) {
+    Path own = place.of(file);
+    if (Files.exists(own, NOFOLLOW_LINKS) && !Files.isRegularFile(own, NOFOLLOW_LINKS)) {
       throw new FileSystemException(file.toString(), null, "not a regular file"); // a FIFO blocks
     }
     FileChannel opened =
         FileChannel.open(
-            file,
+            own,
             Set.of(CREATE, WRITE, APPEND, NOFOLLOW_LINKS),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
     try {

@@ -3,6 +3,7 @@ package io.pmfs.daemon.requests;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.settings.OwnPath;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +21,8 @@ final class AccessLogFileTest {
   @TempDir private Path directory;
   private Path path = Path.of("unset");
   private Instant now = Lines.TIME;
-  private AccessLogFile file = new AccessLogFile(path, 0, 0, () -> now);
+  private AccessLogFile file =
+      new AccessLogFile(path, OwnPath.ofProcess()::replaceableFile, 0, 0, () -> now);
 
   @BeforeEach
   void makeFile() {
@@ -34,7 +36,7 @@ final class AccessLogFileTest {
   }
 
   private AccessLogFile another() {
-    return new AccessLogFile(path, MAX_BYTES, 2, () -> now);
+    return new AccessLogFile(path, OwnPath.ofProcess()::replaceableFile, MAX_BYTES, 2, () -> now);
   }
 
   private Path older(int number) {

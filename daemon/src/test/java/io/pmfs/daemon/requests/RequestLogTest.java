@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.settings.OwnPath;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -237,7 +238,8 @@ final class RequestLogTest {
   @Test
   void close_whatWaits_isWrittenToTheFile(@TempDir Path directory) throws Exception {
     Path path = directory.resolve("access");
-    AccessLogFile file = new AccessLogFile(path, 1 << 20, 2, CLOCK);
+    AccessLogFile file =
+        new AccessLogFile(path, OwnPath.ofProcess()::replaceableFile, 1 << 20, 2, CLOCK);
     file.open();
     RequestLog log = new RequestLog(names::get, least -> inProgress, file, slow, CLOCK).start();
     for (int i = 0; i < 5000; i++) {
