@@ -66,6 +66,39 @@ public final class FileName implements Comparable<FileName> {
     return new FileName(joined);
   }
 
+  /**
+   * Whether a directory can have an entry of this name: it is not empty, neither . nor .., and has
+   * no slash and no NUL. Names from other nodes may be anything.
+   */
+  public boolean isEntry() {
+    return isEntry(0, bytes.length);
+  }
+
+  /** Whether every component of this path {@link #isEntry is an entry}, or the path is empty. */
+  public boolean isBelow() {
+    int start = 0;
+    for (int at = 0; at < bytes.length; at++) {
+      if (bytes[at] == '/') {
+        if (!isEntry(start, at)) {
+          return false;
+        }
+        start = at + 1;
+      }
+    }
+    return bytes.length == 0 || isEntry(start, bytes.length);
+  }
+
+  private boolean isEntry(int start, int end) {
+    boolean isDots = true;
+    for (int at = start; at < end; at++) {
+      if (bytes[at] == '/' || bytes[at] == 0) {
+        return false;
+      }
+      isDots &= bytes[at] == '.';
+    }
+    return !isDots || end - start > 2;
+  }
+
   /** Each byte as one char: cheap, reversible, not for display. */
   public String toLatin1() {
     return new String(bytes, ISO_8859_1);

@@ -161,7 +161,7 @@ final class Extended {
   /** Access control lists are not among them: the mount could not apply them. */
   static void checkName(String name) throws FsException {
     for (String space : SPACES) {
-      if (name.equals(space)) {
+      if (name.equals(space) || name.indexOf('\0') >= 0) {
         throw new FsException(Errno.EINVAL, name);
       }
       if (name.startsWith(space)) {

@@ -154,6 +154,9 @@ final class Names {
     if (target.size() > TARGET_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
+    if (target.size() == 0 || target.toLatin1().indexOf('\0') >= 0) {
+      throw new FsException(Errno.EINVAL, name + ": not a target of a link");
+    }
     return make(number, name, SYMBOLIC_LINK | LINK_PERMISSIONS, 0, target, caller);
   }
 

@@ -29,13 +29,20 @@ public interface NodeData {
   record Id(long inode, long generation) {}
 
   /**
-   * A file at the source.
+   * An unfinished copy at the source, which the owner has made.
    *
    * @param directory its path below the source; empty for the source itself
    * @param inode its number at the source
    * @param uid who may write it
    */
-  record Target(FileName directory, FileName name, long inode, int uid, int gid) {}
+  record Target(FileName directory, FileName name, long inode, int uid, int gid) {
+    /** Throws IllegalArgumentException for any other file: any member can send this. */
+    public Target {
+      if (!directory.isBelow() || !name.isEntry() || !SourceTree.isTemporary(name)) {
+        throw new IllegalArgumentException("not an unfinished copy below the source");
+      }
+    }
+  }
 
   /**
    * Tells what a data file is now. It stays so until its node has asked the owner again ({@link

@@ -55,6 +55,10 @@ final class Nodes {
     if (name.size() > NAME_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
+    // A kernel passes none of these on, but another node may.
+    if (!name.isEntry()) {
+      throw new FsException(Errno.EINVAL, name + ": not a name");
+    }
   }
 
   /** Names of unfinished copies are not for others. */

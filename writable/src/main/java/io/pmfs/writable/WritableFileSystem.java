@@ -152,7 +152,14 @@ public interface WritableFileSystem extends AutoCloseable {
    * @param directory its path below the source; empty for the source itself
    * @param inode its number at the source
    */
-  record AtSource(FileName directory, FileName name, long inode) {}
+  record AtSource(FileName directory, FileName name, long inode) {
+    /** Throws IllegalArgumentException for a path that leads outside the source. */
+    public AtSource {
+      if (!directory.isBelow() || !name.isEntry()) {
+        throw new IllegalArgumentException("not a file below the source");
+      }
+    }
+  }
 
   /** Opens a regular file, and empties it if the flags have O_TRUNC. */
   Opened open(long inode, int flags, Caller caller) throws FsException;

@@ -25,6 +25,10 @@ final class FileUsers {
       };
 
   private static final int MAX_GROUPS = 65_536;
+
+  /** Users whose groups are remembered. */
+  private static final int MOST_KNOWN = 10_000;
+
   private static final long FRESH_NANOS = 60_000_000_000L;
   private static final OutputCalls.Acting SELF = () -> {};
 
@@ -86,6 +90,9 @@ final class FileUsers {
     long key = ((long) uid << 32) | (gid & 0xffffffffL);
     Groups found = known.get(key);
     if (found == null || !found.isFresh()) {
+      if (known.size() >= MOST_KNOWN) {
+        known.clear();
+      }
       found = new Groups(ask(uid, gid));
       known.put(key, found);
     }

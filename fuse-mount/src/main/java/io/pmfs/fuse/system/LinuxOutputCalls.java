@@ -128,10 +128,18 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   // ---- files
 
+  /** A single name: of a path, the system would follow symbolic links, and upwards. */
+  private static byte[] entry(FileName name) throws FsException {
+    if (!name.isEntry()) {
+      throw new FsException(Errno.EINVAL, name + ": not a name");
+    }
+    return Posix.terminated(name);
+  }
+
   @Override
   public int open(int directory, FileName name, int flags, int mode) throws FsException {
     int all = flags | Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
-    int file = FILES.openat(directory, Posix.terminated(name), all, mode);
+    int file = FILES.openat(directory, entry(name), all, mode);
     if (file < 0) {
       throw Posix.failure(name);
     }
@@ -151,7 +159,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public Stat status(int directory, FileName name) throws FsException {
     Pointer result = STATX.get();
-    byte[] path = name.size() == 0 ? EMPTY : Posix.terminated(name);
+    byte[] path = name.size() == 0 ? EMPTY : entry(name);
     int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.size() == 0 ? Posix.AT_EMPTY_PATH : 0);
     int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
     if (LIBC.statx(directory, path, flags, wanted, result) != 0) {
@@ -169,7 +177,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public FileName readSymbolicLink(int directory, FileName name) throws FsException {
     byte[] target = new byte[LINK_BYTES];
-    long size = LIBC.readlinkat(directory, Posix.terminated(name), target, target.length);
+    long size = LIBC.readlinkat(directory, entry(name), target, target.length);
     if (size < 0) {
       throw Posix.failure(name);
     }
@@ -274,44 +282,39 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void mkdir(int directory, FileName name, int mode) throws FsException {
-    check(FILES.mkdirat(directory, Posix.terminated(name), mode), name);
+    check(FILES.mkdirat(directory, entry(name), mode), name);
   }
 
   @Override
   public void mknod(int directory, FileName name, int mode, long device) throws FsException {
-    check(FILES.syscall(SYS_MKNODAT, directory, Posix.terminated(name), mode, device), name);
+    check(FILES.syscall(SYS_MKNODAT, directory, entry(name), mode, device), name);
   }
 
   @Override
   public void symlink(FileName target, int directory, FileName name) throws FsException {
-    check(FILES.symlinkat(Posix.terminated(target), directory, Posix.terminated(name)), name);
+    check(FILES.symlinkat(Posix.terminated(target), directory, entry(name)), name);
   }
 
   @Override
   public void link(int directory, FileName name, int toDirectory, FileName toName)
       throws FsException {
-    check(
-        FILES.linkat(directory, Posix.terminated(name), toDirectory, Posix.terminated(toName), 0),
-        toName);
+    check(FILES.linkat(directory, entry(name), toDirectory, entry(toName), 0), toName);
   }
 
   @Override
   public void unlink(int directory, FileName name) throws FsException {
-    check(FILES.unlinkat(directory, Posix.terminated(name), 0), name);
+    check(FILES.unlinkat(directory, entry(name), 0), name);
   }
 
   @Override
   public void rmdir(int directory, FileName name) throws FsException {
-    check(FILES.unlinkat(directory, Posix.terminated(name), AT_REMOVEDIR), name);
+    check(FILES.unlinkat(directory, entry(name), AT_REMOVEDIR), name);
   }
 
   @Override
   public void rename(int directory, FileName name, int toDirectory, FileName toName, int flags)
       throws FsException {
-    check(
-        FILES.renameat2(
-            directory, Posix.terminated(name), toDirectory, Posix.terminated(toName), flags),
-        toName);
+    check(FILES.renameat2(directory, entry(name), toDirectory, entry(toName), flags), toName);
   }
 
   // ---- attributes
@@ -319,8 +322,11 @@ public final class LinuxOutputCalls implements OutputCalls {
   /**
    * The name by which the kernel finds a file below an open directory; only its end may be a link.
    */
-  private static byte[] viaProc(int directory, FileName name) {
+  private static byte[] viaProc(int directory, FileName name) throws FsException {
     FileName below = FileName.of("/proc/self/fd/" + directory);
+    if (name.size() > 0 && !name.isEntry()) {
+      throw new FsException(Errno.EINVAL, name + ": not a name");
+    }
     return Posix.terminated(name.size() == 0 ? below : below.resolve(name));
   }
 
@@ -331,8 +337,7 @@ public final class LinuxOutputCalls implements OutputCalls {
       return;
     }
     int file =
-        LIBC.openat(
-            directory, Posix.terminated(name), Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+        LIBC.openat(directory, entry(name), Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
     if (file < 0) {
       throw Posix.failure(name);
     }
@@ -348,9 +353,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     if (name.size() == 0) {
       check(FILES.fchown(directory, uid, gid), name);
     } else {
-      check(
-          FILES.fchownat(directory, Posix.terminated(name), uid, gid, Posix.AT_SYMLINK_NOFOLLOW),
-          name);
+      check(FILES.fchownat(directory, entry(name), uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 
@@ -365,9 +368,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     if (name.size() == 0) {
       check(FILES.futimens(directory, times), name);
     } else {
-      check(
-          FILES.utimensat(directory, Posix.terminated(name), times, Posix.AT_SYMLINK_NOFOLLOW),
-          name);
+      check(FILES.utimensat(directory, entry(name), times, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 

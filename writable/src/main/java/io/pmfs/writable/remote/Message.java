@@ -19,6 +19,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -138,7 +139,16 @@ final class Message {
    * @param node the number of the node's session
    * @param mount the id of the owner's state
    */
-  record Joined(int node, String mount) {}
+  record Joined(int node, String mount) {
+    private static final Pattern MOUNT = Pattern.compile("[0-9a-zA-Z-]{1,64}");
+
+    /** The id becomes a part of a directory's name. */
+    Joined {
+      if (!MOUNT.matcher(mount).matches()) {
+        throw new IllegalArgumentException("not the id of a mount");
+      }
+    }
+  }
 
   /** The body of a request to join. */
   static byte[] join(UUID member, UUID session, String name) {

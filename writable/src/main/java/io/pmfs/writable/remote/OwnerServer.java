@@ -45,6 +45,14 @@ public final class OwnerServer {
   private static final Set<String> WAITS =
       Set.of("drain", "waiting", "drainStatus", "stateFailure", "fsync", "fsyncDirectory");
 
+  /** A request with a longer wait or copy is answered before it is done, and sent again. */
+  private static final long MOST_WAIT_MILLIS = 60_000;
+
+  private static final long MOST_COPIED = 256 << 20;
+
+  /** Nodes at the same time, many more than a cluster has. */
+  private static final int MOST_NODES = 4096;
+
   private static final int ANSWERS = 16_384;
   private static final Duration KEPT = Duration.ofMinutes(5);
 
@@ -138,6 +146,11 @@ public final class OwnerServer {
   // ---- who is here
 
   private byte[] join(UUID member, UUID session, String name, long era) {
+    synchronized (this) {
+      if (joined.size() >= MOST_NODES && !joined.containsKey(member)) {
+        return Message.failure(new FsException(Errno.EAGAIN, MOST_NODES + " nodes have joined"));
+      }
+    }
     try {
       int node = mount.join(session, member, name);
       Joined before;
@@ -207,6 +220,12 @@ public final class OwnerServer {
       throw new IllegalArgumentException(name + ": no such request");
     }
     @Nullable Object[] arguments = request.arguments(method);
+    switch (name) {
+      case "drain" -> arguments[0] = Math.min((long) arguments[0], MOST_WAIT_MILLIS);
+      case "copyRange" -> arguments[6] = Math.min((long) arguments[6], MOST_COPIED);
+      case "waiting" -> arguments[0] = Math.min((int) arguments[0], Message.LISTED);
+      default -> {}
+    }
     long unique = 0;
     for (int i = 0; i < arguments.length; i++) {
       if (arguments[i] instanceof Caller caller) {

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What this node saw of the mount, for a time in which the owner does not answer: names and
- * attributes from memory, content from the source if it has the version that was seen. Safe for use
- * by many threads.
+ * attributes from memory, content from the source if it has the version that was seen, and the same
+ * rights on the whole path. Safe for use by many threads.
  */
 final class Remembered {
   private static final int KEPT = 50_000;
@@ -183,7 +183,9 @@ final class Remembered {
     try {
       file = calls.open(directory, name.name(), OutputCalls.O_RDONLY, 0);
       Attributes there = calls.status(file, NO_NAME).attributes();
-      if (there.type() != FileType.REGULAR || !there.version().equals(wanted.version())) {
+      if (there.type() != FileType.REGULAR
+          || !there.version().equals(wanted.version())
+          || !SourceReads.hasSameAccess(there, wanted)) {
         throw failure;
       }
       return file;
@@ -198,25 +200,32 @@ final class Remembered {
   }
 
   private int openDirectory(long inode, FsException failure) throws FsException {
-    List<FileName> path = new ArrayList<>();
+    List<Seen> path = new ArrayList<>();
     long at = inode;
     while (at != WritableFileSystem.ROOT) {
       Name name = name(at, failure);
-      path.add(0, name.name());
+      path.add(0, seen(at, failure));
       at = name.directory();
       if (path.size() > MAX_DEPTH) {
         throw failure;
       }
     }
-    int root = calls.openRoot(source);
+    int open = calls.openRoot(source);
     try {
-      FileName joined = NO_NAME;
-      for (FileName name : path) {
-        joined = joined.resolve(name);
+      for (Seen directory : path) {
+        Name name = Objects.requireNonNull(directory.name());
+        int next = calls.openDirectory(open, name.name());
+        calls.close(open);
+        open = next;
+        Attributes there = calls.status(open, NO_NAME).attributes();
+        if (!SourceReads.hasSameAccess(there, directory.node().attributes())) {
+          throw failure;
+        }
       }
-      return calls.openDirectory(root, joined);
-    } finally {
-      calls.close(root);
+      return open;
+    } catch (FsException e) {
+      calls.close(open);
+      throw e;
     }
   }
 }

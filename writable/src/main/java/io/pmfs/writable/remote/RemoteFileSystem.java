@@ -145,13 +145,14 @@ public final class RemoteFileSystem implements InvocationHandler {
         return null;
       }
       case "create" -> {
-        return opened(ask(kept.hasRoom() ? "createHere" : "create", arguments), true, -1);
+        Object answer = ask(kept.hasRoom() ? "createHere" : "create", arguments);
+        return opened(answer, true, -1, (Caller) arguments[4]);
       }
       case "open" -> {
         boolean empties = ((int) arguments[1] & OutputCalls.O_TRUNC) != 0;
         String name = empties && !kept.hasRoom() ? "open" : "openHere";
         long changes = sourceReads.changesOf((long) arguments[0]);
-        return opened(ask(name, arguments), empties, changes);
+        return opened(ask(name, arguments), empties, changes, (Caller) arguments[2]);
       }
       case "flush" -> {
         return kept.isUntouched((long) arguments[1]) ? null : ask(method, arguments);
@@ -259,11 +260,12 @@ public final class RemoteFileSystem implements InvocationHandler {
 
   // ---- content that this node keeps
 
-  private Opened opened(@Nullable Object answer, boolean begins, long changes) throws FsException {
+  private Opened opened(@Nullable Object answer, boolean begins, long changes, Caller caller)
+      throws FsException {
     Opened opened = (Opened) Objects.requireNonNull(answer);
     try {
       kept.opened(opened, begins);
-      sourceReads.opened(opened, changes);
+      sourceReads.opened(opened, changes, caller);
       return opened;
     } catch (FsException e) {
       tellLater(new Closing(opened.node().inode(), opened.handle()));
@@ -309,7 +311,11 @@ public final class RemoteFileSystem implements InvocationHandler {
     int size = (int) arguments[3];
     ReadSink sink = (ReadSink) arguments[4];
     if (!kept.read(handle, offset, size, sink) && !sourceReads.read(handle, offset, size, sink)) {
-      pass((byte[]) Objects.requireNonNull(ask(method, arguments)), sink);
+      byte[] bytes = (byte[]) Objects.requireNonNull(ask(method, arguments));
+      if (bytes.length > size) {
+        throw new FsException(Errno.EIO, "the owner has sent more bytes than were asked for");
+      }
+      pass(bytes, sink);
     }
   }
 
@@ -335,6 +341,9 @@ public final class RemoteFileSystem implements InvocationHandler {
       List<?> entries = (List<?>) Objects.requireNonNull(answer);
       for (Object one : entries) {
         Entry entry = (Entry) one;
+        if (!entry.name().isEntry()) {
+          throw new FsException(Errno.EIO, "the owner has sent a name that is none");
+        }
         if (!consumer.accept(entry)) {
           return;
         }

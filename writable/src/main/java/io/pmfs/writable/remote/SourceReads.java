@@ -9,7 +9,10 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.OutputCalls.Acting;
+import io.pmfs.writable.Stat;
 import io.pmfs.writable.WritableFileSystem.AtSource;
+import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
@@ -17,6 +20,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -28,6 +32,10 @@ import org.slf4j.LoggerFactory;
  * Content that only the source has: this node reads it there, not by way of the owner. A file is
  * read so from an open that the owner has answered until an answer of the owner shows another
  * version, or a program of this node changes it. Safe for use by many threads.
+ *
+ * <p>The owner says which file that is, and who may read it: this node's own source decides. A file
+ * is opened there once for each user who reads it, as that user. If that fails, or the source shows
+ * other rights than the owner, the owner is asked for the content.
  */
 final class SourceReads {
   private static final Logger log = LoggerFactory.getLogger(SourceReads.class);
@@ -40,7 +48,7 @@ final class SourceReads {
   /** By inode; changed only while this object is locked. */
   private final Map<Long, SourceFile> files = new ConcurrentHashMap<>();
 
-  private final Map<Long, SourceFile> handles = new ConcurrentHashMap<>();
+  private final Map<Long, Reader> handles = new ConcurrentHashMap<>();
 
   /** How often this node's programs changed files, by some of their inodes' bits. */
   private final AtomicLongArray changes = new AtomicLongArray(COUNTERS);
@@ -50,11 +58,23 @@ final class SourceReads {
     this.source = source;
   }
 
+  /** A handle that reads a file, and on whose behalf. */
+  private record Reader(SourceFile file, int uid, int gid) {
+    long user() {
+      return (long) uid << Integer.SIZE | Integer.toUnsignedLong(gid);
+    }
+  }
+
   /** A version of a file, opened by its first reader. */
   private final class SourceFile {
     final long inode;
     final AtSource place;
     final SourceVersion version;
+    private final Attributes known;
+
+    /** Whether users may read it at the source. */
+    private final Map<Long, Boolean> admitted = new ConcurrentHashMap<>();
+
     private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
     private int file = -1; // GUARDED_BY(lock)
 
@@ -63,10 +83,11 @@ final class SourceReads {
 
     private volatile boolean isOver;
 
-    SourceFile(long inode, AtSource place, SourceVersion version) {
+    SourceFile(long inode, AtSource place, Attributes known) {
       this.inode = inode;
       this.place = place;
-      this.version = version;
+      this.known = known;
+      this.version = known.version();
     }
 
     boolean is(AtSource other, SourceVersion otherVersion) {
@@ -93,28 +114,44 @@ final class SourceReads {
     }
 
     /** Returns false if the owner has to be asked. */
-    boolean read(long offset, int size, ReadSink sink) throws FsException {
+    boolean read(Reader by, long offset, int size, ReadSink sink) throws FsException {
       lock.readLock().lock();
       try {
-        return !isOver && (file >= 0 || opens()) && readOpen(offset, size, sink);
+        return !isOver && admits(by) && readOpen(offset, size, sink);
       } finally {
         lock.readLock().unlock();
         closeUnread();
       }
     }
 
-    /** Opens the file, by the first of its readers. */
-    private boolean opens() {
+    private boolean admits(Reader by) {
+      Boolean isAdmitted = admitted.get(by.user());
+      return isAdmitted == null ? opens(by) : isAdmitted;
+    }
+
+    /** Opens the file, by the first reader of each user. */
+    private boolean opens(Reader by) {
       lock.readLock().unlock();
       lock.writeLock().lock();
       try {
-        if (file < 0 && !isOver) {
-          file = open();
+        if (isOver) {
+          return false;
         }
-        return file >= 0;
+        int opened = open(by);
+        if (file < 0) {
+          file = opened;
+        } else {
+          calls.close(opened);
+        }
+        admitted.put(by.user(), true);
+        return true;
       } catch (FsException e) {
         log.debug("inode {} is read by way of the owner: {}", inode, e.getMessage());
-        isOver = true;
+        if (e.errno() == Errno.EACCES) {
+          admitted.put(by.user(), false);
+        } else {
+          isOver = true;
+        }
         return false;
       } finally {
         lock.readLock().lock();
@@ -122,19 +159,21 @@ final class SourceReads {
       }
     }
 
-    private int open() throws FsException {
+    private int open(Reader by) throws FsException {
       int root = calls.openRoot(source);
       int directory = root;
-      try {
+      try (Acting acting = calls.actAs(by.uid(), by.gid())) {
+        Objects.requireNonNull(acting);
         if (place.directory().size() > 0) {
           directory = calls.openDirectory(root, place.directory());
         }
         int opened = calls.open(directory, place.name(), OutputCalls.O_RDONLY, 0);
-        Attributes there = calls.status(opened, NO_NAME).attributes();
+        Stat stat = calls.status(opened, NO_NAME);
         boolean isSame =
-            calls.status(opened, NO_NAME).inode() == place.inode()
-                && there.type() == FileType.REGULAR
-                && there.version().equals(version);
+            stat.inode() == place.inode()
+                && stat.attributes().type() == FileType.REGULAR
+                && stat.attributes().version().equals(version)
+                && hasSameAccess(stat.attributes(), known);
         if (!isSame) {
           calls.close(opened);
           throw new FsException(Errno.ESTALE, place.name() + " is another version here");
@@ -176,6 +215,11 @@ final class SourceReads {
     }
   }
 
+  /** Whether the same users may do the same with a file. */
+  static boolean hasSameAccess(Attributes one, Attributes other) {
+    return one.mode() == other.mode() && one.uid() == other.uid() && one.gid() == other.gid();
+  }
+
   /** What {@link #opened} is to be given after the owner was asked. */
   long changesOf(long inode) {
     return changes.get(counter(inode));
@@ -190,8 +234,9 @@ final class SourceReads {
    *
    * @param before what {@link #changesOf} said before the owner was asked: what it answered may be
    *     older than a change by this node
+   * @param caller who reads it
    */
-  void opened(Opened opened, long before) {
+  void opened(Opened opened, long before, Caller caller) {
     long inode = opened.node().inode();
     AtSource place = opened.source();
     SourceVersion version = opened.node().attributes().version();
@@ -200,15 +245,15 @@ final class SourceReads {
       former = files.get(inode);
       if (former != null && place != null && former.is(place, version) && !former.isOver) {
         former.users++;
-        handles.put(opened.handle(), former);
+        handles.put(opened.handle(), new Reader(former, caller.uid(), caller.gid()));
         return;
       }
       files.remove(inode);
       if (place != null && changesOf(inode) == before) {
-        SourceFile file = new SourceFile(inode, place, version);
+        SourceFile file = new SourceFile(inode, place, opened.node().attributes());
         file.users = 1;
         files.put(inode, file);
-        handles.put(opened.handle(), file);
+        handles.put(opened.handle(), new Reader(file, caller.uid(), caller.gid()));
       }
     }
     if (former != null) {
@@ -217,10 +262,11 @@ final class SourceReads {
   }
 
   void release(long handle) {
-    SourceFile file = handles.remove(handle);
-    if (file == null) {
+    Reader reader = handles.remove(handle);
+    if (reader == null) {
       return;
     }
+    SourceFile file = reader.file();
     synchronized (this) {
       file.users--;
       if (file.users > 0) {
@@ -233,8 +279,8 @@ final class SourceReads {
 
   /** Reads from the source; returns false if the owner has to be asked. */
   boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
-    SourceFile file = handles.get(handle);
-    return file != null && file.read(offset, size, sink);
+    Reader reader = handles.get(handle);
+    return reader != null && reader.file().read(reader, offset, size, sink);
   }
 
   /** An operation was made, or failed after it may have been made: then without a result. */

@@ -17,6 +17,7 @@ import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,8 +37,11 @@ import org.jspecify.annotations.Nullable;
  * only the types below are made of bytes.
  */
 final class Wire {
-  /** The longest text, name, list or content that is read. */
+  /** The longest text, name or content that is read. */
   private static final int MOST = 8 << 20;
+
+  /** The most elements of a list or map: far more than {@link Message#LISTED}. */
+  private static final int MOST_ELEMENTS = 1 << 16;
 
   private Wire() {}
 
@@ -198,7 +202,7 @@ final class Wire {
     } else if (plain == String.class) {
       return new String(getBytes(in), StandardCharsets.UTF_8);
     } else if (plain == Instant.class) {
-      return Instant.ofEpochSecond(in.readLong(), in.readInt());
+      return getInstant(in);
     } else if (plain == UUID.class) {
       return new UUID(in.readLong(), in.readLong());
     } else if (plain == FsException.class) {
@@ -210,16 +214,24 @@ final class Wire {
     return getRecord(in, plain);
   }
 
-  private static int count(DataInputStream in) throws IOException {
+  private static Instant getInstant(DataInputStream in) throws IOException {
+    try {
+      return Instant.ofEpochSecond(in.readLong(), in.readInt());
+    } catch (DateTimeException | ArithmeticException e) {
+      throw new IOException("a time that there is not", e);
+    }
+  }
+
+  private static int count(DataInputStream in, int most) throws IOException {
     int count = in.readInt();
-    if (count < 0 || count > MOST) {
+    if (count < 0 || count > most) {
       throw new IOException("a length of " + Integer.toUnsignedString(count));
     }
     return count;
   }
 
   private static byte[] getBytes(DataInputStream in) throws IOException {
-    int count = count(in);
+    int count = count(in, MOST);
     byte[] bytes = in.readNBytes(count);
     if (bytes.length < count) {
       throw new EOFException("the bytes end early");
@@ -238,7 +250,7 @@ final class Wire {
 
   private static List<@Nullable Object> getList(DataInputStream in, Type type) throws IOException {
     List<@Nullable Object> list = new ArrayList<>();
-    for (int left = count(in); left > 0; left--) {
+    for (int left = count(in, MOST_ELEMENTS); left > 0; left--) {
       list.add(get(in, argument(type, 0)));
     }
     return list;
@@ -247,7 +259,7 @@ final class Wire {
   private static Map<@Nullable Object, @Nullable Object> getMap(DataInputStream in, Type type)
       throws IOException {
     Map<@Nullable Object, @Nullable Object> map = new LinkedHashMap<>();
-    for (int left = count(in); left > 0; left--) {
+    for (int left = count(in, MOST_ELEMENTS); left > 0; left--) {
       map.put(get(in, argument(type, 0)), get(in, argument(type, 1)));
     }
     return map;
