@@ -190,7 +190,7 @@ public final class HttpPeerClient implements PeerClient {
 
   @Override
   public FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
-    return FileName.of(ByteBufUtil.getBytes(get(peer, "link", path)));
+    return decoded(peer, get(peer, "link", path), PeerFormat::target);
   }
 
   @Override

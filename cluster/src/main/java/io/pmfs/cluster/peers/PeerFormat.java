@@ -31,6 +31,12 @@ final class PeerFormat {
 
   private static final int NANOS_PER_SECOND = 1_000_000_000;
 
+  /** NAME_MAX and XATTR_NAME_MAX of Linux. */
+  private static final int NAME_MAX = 255;
+
+  /** PATH_MAX without its NUL: no symbolic link has a longer target. */
+  private static final int TARGET_MAX = 4095;
+
   /** The most attributes of a file; Linux bounds each by XATTR_NAME_MAX and XATTR_SIZE_MAX. */
   private static final int MAX_ATTRIBUTES = 65_536;
 
@@ -101,9 +107,7 @@ final class PeerFormat {
         in,
         bytes -> {
           FileName name = FileName.of(next(bytes, bytes.readUnsignedShort()));
-          String text = name.toLatin1();
-          boolean isName = !text.isEmpty() && !text.equals(".") && !text.equals("..");
-          if (!isName || text.indexOf('/') >= 0 || text.indexOf('\0') >= 0) {
+          if (!name.isEntry() || name.size() > NAME_MAX) {
             throw new IllegalArgumentException("a directory entry has an invalid name");
           }
           SourceStatus status = readStatus(bytes);
@@ -127,11 +131,27 @@ final class PeerFormat {
           int count = bounded(bytes.readInt(), MAX_ATTRIBUTES);
           Map<FileName, byte[]> attributes = new LinkedHashMap<>();
           for (int i = 0; i < count; i++) {
-            FileName name = FileName.of(next(bytes, bytes.readInt()));
+            FileName name = FileName.of(next(bytes, bounded(bytes.readInt(), NAME_MAX)));
+            if (name.size() == 0 || hasNul(name)) {
+              throw new IllegalArgumentException("an attribute has an invalid name");
+            }
             attributes.put(name, next(bytes, bytes.readInt()));
           }
           return attributes;
         });
+  }
+
+  /** The target of a symbolic link. */
+  static FileName target(ByteBuf in) {
+    FileName target = FileName.of(next(in, bounded(in.readableBytes(), TARGET_MAX)));
+    if (target.size() == 0 || hasNul(target)) {
+      throw new IllegalArgumentException("not a target of a link");
+    }
+    return target;
+  }
+
+  private static boolean hasNul(FileName name) {
+    return name.toLatin1().indexOf('\0') >= 0;
   }
 
   static void putBatch(ByteBuf out, List<BatchItem> items) {
