@@ -91,9 +91,14 @@ public final class Cluster implements Peers, AutoCloseable {
             settings.remoteCopies() == RemoteCopies.NEVER ? null : id);
   }
 
-  /** Wraps the source, so that this node asks the owners first. The caller closes the result. */
-  public BackingStore store(BackingStore source) {
-    PeerStore made = new PeerStore(source, owners, client, suspects, withoutSource);
+  /**
+   * Wraps the source, so that this node asks the owners first. The caller closes the result.
+   *
+   * @param isOpenToOthers whether users other than the daemon's enter the mount: then peers decide
+   *     nothing about their access
+   */
+  public BackingStore store(BackingStore source, boolean isOpenToOthers) {
+    PeerStore made = new PeerStore(source, owners, client, suspects, withoutSource, isOpenToOthers);
     store = made;
     return made;
   }

@@ -37,6 +37,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The owner of a directory's path owns the directory and the names in it; the owner of a file's
  * path owns the file's content. This node first asks the owners that precede it in the order; it
  * does not ask those that follow.
+ *
+ * <p>If users other than the daemon's enter the mount, peers decide nothing about their access:
+ * listings of peers are {@link SourceEntry#isVerified unverified}, and everything else about a name
+ * comes from this node's own source. The daemon's own user could read the same files without pmfs.
  */
 public final class PeerStore implements BackingStore {
   /** A large file is read in pieces of this size, in turn from each node that may have a copy. */
@@ -49,6 +53,9 @@ public final class PeerStore implements BackingStore {
   private final Owners owners;
   private final PeerClient client;
   private final PeerQuestions peers;
+
+  /** Whether only the source is believed about anything but names and contents. */
+  private final boolean verifies;
 
   /**
    * The paths whose names or attributes other nodes are being asked for, by threads that hold the
@@ -82,11 +89,13 @@ public final class PeerStore implements BackingStore {
       Owners owners,
       PeerClient client,
       Suspects suspects,
-      Suspects withoutSource) {
-    this(source, owners, client, suspects, withoutSource, SourceProbes.PATIENCE);
+      Suspects withoutSource,
+      boolean isOpenToOthers) {
+    this(source, owners, client, suspects, withoutSource, isOpenToOthers, SourceProbes.PATIENCE);
   }
 
   /**
+   * @param isOpenToOthers whether users other than the daemon's enter the mount
    * @param patience how long a peer may wait before this node asks the source the same question
    */
   PeerStore(
@@ -95,7 +104,9 @@ public final class PeerStore implements BackingStore {
       PeerClient client,
       Suspects suspects,
       Suspects withoutSource,
+      boolean isOpenToOthers,
       Duration patience) {
+    this.verifies = isOpenToOthers;
     this.source = source;
     this.owners = owners;
     this.client = client;
@@ -176,6 +187,9 @@ public final class PeerStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
+    if (verifies) {
+      return source.status(path);
+    }
     boolean isListed = listedElsewhere.remove(path);
     if (isListed || (path.size() > 0 && !isAskedHere(path))) {
       SourceStatus status =
@@ -194,16 +208,27 @@ public final class PeerStore implements BackingStore {
   @Override
   public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
-    Boolean isListed =
+    Boolean hasEntries =
         askLocked(
             directory,
             owners.of(directory),
             peer -> {
-              client.list(peer, directory, batches);
-              return true;
+              boolean[] any = {false};
+              client.list(
+                  peer,
+                  directory,
+                  entries -> {
+                    any[0] = true;
+                    batches.accept(verifies ? unverified(entries) : entries);
+                  });
+              return any[0];
             },
             () -> source.list(directory, names -> false));
-    if (isListed != null) {
+    if (verifies) {
+      // An empty listing has no entry that would be compared later: the source is asked at once.
+      return Boolean.TRUE.equals(hasEntries) || source.listWithStatus(directory, batches);
+    }
+    if (hasEntries != null) {
       listedElsewhere.add(directory);
       return true;
     }
@@ -211,9 +236,16 @@ public final class PeerStore implements BackingStore {
     return source.listWithStatus(directory, batches);
   }
 
+  private static List<SourceEntry> unverified(List<SourceEntry> entries) {
+    return entries.stream().map(SourceEntry::unverified).toList();
+  }
+
   /** A directory that another node owns comes in one answer. */
   @Override
   public boolean listsAtOnce(FileName directory) {
+    if (verifies) {
+      return false;
+    }
     List<Member> known = owners.of(directory);
     return !known.isEmpty() && !owners.isSelf(known.get(0)) && !isSuspected(known.get(0));
   }
@@ -226,17 +258,19 @@ public final class PeerStore implements BackingStore {
   @Override
   public FileName readSymbolicLink(FileName path) throws FsException {
     FileName target =
-        peers.ask(
-            owners.of(Paths.parent(path)),
-            peer -> client.readSymbolicLink(peer, path),
-            () -> source.readSymbolicLink(path));
+        verifies
+            ? null
+            : peers.ask(
+                owners.of(Paths.parent(path)),
+                peer -> client.readSymbolicLink(peer, path),
+                () -> source.readSymbolicLink(path));
     return target == null ? source.readSymbolicLink(path) : target;
   }
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     Map<FileName, byte[]> attributes =
-        path.size() == 0
+        verifies || path.size() == 0
             ? null
             : peers.ask(
                 owners.of(Paths.parent(path)),

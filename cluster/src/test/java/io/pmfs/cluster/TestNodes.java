@@ -82,6 +82,9 @@ final class TestNodes implements AutoCloseable {
   /** For nodes that are added from now on. */
   Duration patience = SourceProbes.PATIENCE;
 
+  /** For nodes that are added from now on: whether users other than the daemon's enter. */
+  boolean isOpenToOthers;
+
   TestNodes(Path directory, RemoteCopies remoteCopies, int replicas, long capacity) {
     this(directory, remoteCopies, replicas, capacity, direct -> direct);
   }
@@ -176,7 +179,15 @@ final class TestNodes implements AutoCloseable {
       Path place = directory.resolve("node" + index);
       member = new Member(new UUID(7, index * 0x9E3779B97F4A7C15L), index, "n" + index, "-", 0);
       owners = new Owners(member.id(), replicas);
-      peers = new PeerStore(source, owners, clients.apply(this), suspects, withoutSource, patience);
+      peers =
+          new PeerStore(
+              source,
+              owners,
+              clients.apply(this),
+              suspects,
+              withoutSource,
+              isOpenToOthers,
+              patience);
       namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
       Tier tier =
           new DirectoryTier(

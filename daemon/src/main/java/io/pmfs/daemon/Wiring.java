@@ -256,7 +256,8 @@ public final class Wiring implements MountOpener {
     Path index = namespace.failure() == null ? state : scratch(opened);
     BackingStore shown = origin.store(index, memory, notice);
     CountedBackingStore store =
-        new CountedBackingStore(cluster == null ? shown : cluster.store(shown));
+        new CountedBackingStore(
+            cluster == null ? shown : cluster.store(shown, settings.bridge().allowOther()));
     return new SourceAndState(
         dataset, origin, store, cluster, state, namespace, transientCopies, memory);
   }

@@ -22,6 +22,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -38,6 +39,10 @@ import org.slf4j.LoggerFactory;
  * in an earlier session is compared with the source once; if the source {@link
  * BackingStore#listsAtOnce lists at once}, all files of its directory are compared together. After
  * that the source is not asked again until the next session.
+ *
+ * <p>A store may list names that it does not {@link SourceEntry#isVerified vouch for}. Each such
+ * file is compared with the source at its first lookup, like one of an earlier session, and the
+ * next session lists the directory again.
  */
 final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
@@ -176,6 +181,19 @@ final class Importer {
     return known != null && known.checkedIn() == namespace.session()
         ? known
         : whole(() -> checkedNow(number));
+  }
+
+  /** The same; null if only another node has described the file so far. */
+  @Nullable Inode verified(long number) throws FsException {
+    Inode recent = namespace.recentInode(number);
+    Inode known =
+        recent == null
+            ? whole(() -> Optional.ofNullable(namespace.inode(number))).orElse(null)
+            : recent;
+    if (known != null && known.checkedIn() == namespace.session()) {
+      return known;
+    }
+    return known != null && known.checkedIn() == Inode.NEVER ? null : checked(number);
   }
 
   private Inode checkedNow(long number) throws FsException {
@@ -527,12 +545,19 @@ final class Importer {
     Attributes before = directory.attributes();
     for (int attempt = 1; ; attempt++) {
       Namespace.DirectoryImport listing = namespace.beginImport(directory.number());
-      by.list(path, hurries, entries -> add(listing, entries));
+      boolean[] isVerified = {true};
+      by.list(
+          path,
+          hurries,
+          entries -> {
+            isVerified[0] &= entries.stream().allMatch(SourceEntry::isVerified);
+            add(listing, entries);
+          });
       Attributes after = by.status(path, hurries).attributes();
       boolean settled = after.modificationTime().equals(before.modificationTime());
-      if (settled || attempt == LISTING_ATTEMPTS) {
-        Instant reliable =
-            settled && isPast(after.modificationTime()) ? after.modificationTime() : Instant.EPOCH;
+      if (settled || !isVerified[0] || attempt == LISTING_ATTEMPTS) {
+        boolean isReliable = settled && isVerified[0] && isPast(after.modificationTime());
+        Instant reliable = isReliable ? after.modificationTime() : Instant.EPOCH;
         List<DirectoryEntry> gone =
             listing.finish(after, new Listing(namespace.session(), reliable));
         gone.forEach(entry -> forgetting.remove(directory.number(), entry));

@@ -146,6 +146,14 @@ public final class PmfsFileSystem {
   }
 
   /**
+   * The same; null if only another node has described the file so far. Asking for the {@link
+   * #inode} then compares it.
+   */
+  public @Nullable Inode verifiedInode(long number) throws FsException {
+    return importer.verified(number);
+  }
+
+  /**
    * Passes the entries after a position, without . and .., in order, to the visitor until it
    * returns false. Never fails with ENOENT: readdir(3) takes that for the end of the directory, and
    * would hide its names.

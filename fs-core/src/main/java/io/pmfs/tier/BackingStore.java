@@ -28,7 +28,7 @@ public interface BackingStore extends AutoCloseable {
 
   /**
    * Passes names and the {@link #status} of each, in the same order, if the store gets both in one
-   * request.
+   * request. It marks entries whose attributes {@link #status} has yet to confirm.
    *
    * @return false, having passed nothing, if the store does not: call {@link #status} for each name
    */

@@ -157,7 +157,10 @@ final class KernelOperations implements RequestHandler {
 
   /** The inode as the kernel may see it. */
   private Inode inode(long number) throws FsException {
-    Inode inode = fileSystem.inode(number);
+    return shown(fileSystem.inode(number));
+  }
+
+  private Inode shown(Inode inode) throws FsException {
     return rule == AccessRule.MODES || negotiation.appliesAccessLists()
         ? inode
         : fileSystem.accessLists().withLeastRights(inode);
@@ -330,8 +333,13 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          Inode inode = inode(entry.inode());
-          KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
+          Inode inode = fileSystem.verifiedInode(entry.inode());
+          if (inode == null) {
+            // A lookup compares it: most readers of a directory want the attributes of few files.
+            KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
+          } else {
+            KernelProtocol.putEntry(out, KernelReply.BODY + size, shown(inode), validSeconds);
+          }
         } catch (FsException e) {
           // List the name nevertheless; a lookup of it gets the failure.
           KernelProtocol.zero(out, KernelReply.BODY + size, prefix);

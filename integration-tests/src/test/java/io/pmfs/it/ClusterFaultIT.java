@@ -2,9 +2,6 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -175,7 +172,10 @@ final class ClusterFaultIT {
 
   /** It answers in time, and with what nobody may believe. */
   @ParameterizedTest
-  @EnumSource(value = HostileMember.Mode.class, mode = EnumSource.Mode.EXCLUDE, names = "HONEST")
+  @EnumSource(
+      value = HostileMember.Mode.class,
+      mode = EnumSource.Mode.EXCLUDE,
+      names = {"HONEST", "OPEN_TO_ALL"})
   void member_thatSpoilsItsAnswers_costsNoReadAndIsAskedAgainLater(HostileMember.Mode mode)
       throws Exception {
     test += " " + mode;
@@ -183,7 +183,7 @@ final class ClusterFaultIT {
       bed.mount(node, OWNERS_ONLY.toArray(String[]::new));
     }
     bed.awaitMembers(3);
-    try (Hostile member = new Hostile()) {
+    try (HostileProcess member = new HostileProcess(bed, victim(), others().get(0))) {
       bed.awaitMembers(4);
       readOn(others());
       readMore();
@@ -214,51 +214,6 @@ final class ClusterFaultIT {
       }
     }
     return sum;
-  }
-
-  /** A {@link HostileMember} in the place of the victim. */
-  private final class Hostile implements AutoCloseable {
-    private final Process process;
-    private final BufferedReader answers;
-
-    Hostile() throws IOException {
-      Path dataset;
-      try (Stream<Path> tier = Files.list(others().get(0).pmfs().tier())) {
-        dataset = tier.filter(d -> !d.endsWith("state")).findFirst().orElseThrow();
-      }
-      process =
-          victim()
-              .startTalking(
-                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                  "-Xmx256m",
-                  "-cp",
-                  System.getProperty(
-                      "surefire.test.class.path", System.getProperty("java.class.path")),
-                  HostileMember.class.getName(),
-                  "job/" + dataset.getFileName(),
-                  bed.dataset().root().toString(),
-                  victim().address(),
-                  bed.addresses(),
-                  bed.secret().toString());
-      answers = process.inputReader();
-      String line;
-      while ((line = answers.readLine()) != null && !line.equals("joined")) {
-        System.out.println(line);
-      }
-      assertThat(line).isEqualTo("joined");
-    }
-
-    /** How many answers it had spoiled before. */
-    long become(HostileMember.Mode mode) throws IOException {
-      process.outputWriter().write(mode + "\n");
-      process.outputWriter().flush();
-      return Long.parseLong(answers.readLine());
-    }
-
-    @Override
-    public void close() {
-      process.destroyForcibly();
-    }
   }
 
   @Test

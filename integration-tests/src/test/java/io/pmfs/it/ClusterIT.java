@@ -108,6 +108,37 @@ final class ClusterIT {
     }
   }
 
+  /** Then each node compares each name with the source itself, once; contents are as before. */
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void firstEpoch_ofMountsThatOthersEnter_looksAtEachNameOnceOnEachNode() {
+    int nodes = 4;
+    try (ClusterBed bed = new ClusterBed(nodes, SIZES)) {
+      mountAll(bed, "--allow-other");
+      List<Long> daemons = bed.nodes().stream().map(node -> node.mounted().daemon()).toList();
+      SourceCalls calls = new SourceCalls(bed.scratch(), bed.dataset().root(), daemons);
+      try (calls) {
+        bed.epoch();
+        bed.awaitStagingIdle();
+      }
+      assertThat(calls.opens).isEqualTo(each(bed.names("-type", "f", "-size", "+0"), 1));
+      Map<String, Integer> lists = each(bed.names("-type", "d"), 1);
+      lists.put("empty", calls.lists.getOrDefault("empty", 0)); // no peer is believed that it is
+      assertThat(calls.lists).isEqualTo(lists);
+      assertThat(calls.lists.get("empty")).isBetween(1, nodes);
+      // A directory once more on each node, when it was listed; the root is no name.
+      List<String> directories = bed.names("-mindepth", "1", "-type", "d");
+      for (String name : bed.names("-mindepth", "1")) {
+        int most = directories.contains(name) ? 2 * nodes : nodes;
+        assertThat(calls.stats.get(name)).as(name).isBetween(nodes, most);
+      }
+      assertThat(bed.askedBy(bed::epoch)).isEqualTo(NOTHING);
+    }
+  }
+
   private static Map<String, Integer> each(List<String> names, int count) {
     Map<String, Integer> counts = new TreeMap<>();
     names.forEach(name -> counts.put(name, count));

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
  * @param identity the source file that it represents
  * @param parent the directory of one of its names; the root's parent is the root
  * @param name that name; empty for the root
- * @param checkedIn the session in which its attributes were last compared with the source
+ * @param checkedIn the session in which its attributes were last compared with the source; {@link
+ *     #NEVER} if another node reported them
  * @param listing set for an imported directory
  */
 public record Inode(
@@ -19,4 +20,8 @@ public record Inode(
     FileName name,
     int checkedIn,
     @Nullable Listing listing,
-    Attributes attributes) {}
+    Attributes attributes) {
+
+  /** No session: they begin at 1. */
+  public static final int NEVER = 0;
+}

@@ -188,8 +188,9 @@ public interface Namespace extends AutoCloseable {
      * Adds names in the order of the listing. A name that was there before with the same source
      * inode and file type keeps its number. A file with several hard links that is known under
      * another name gets that name's number, even if this name had another one. All other names get
-     * new numbers. Inodes are written with the given attributes, as checked in this session; an
-     * inode that keeps its number keeps its {@link Listing}.
+     * new numbers. Inodes are written with the given attributes, as checked in this session if the
+     * entry is verified, else as {@link Inode#NEVER} checked; an inode that keeps its number keeps
+     * its {@link Listing}. Unverified entries share no number, whatever identity they claim.
      *
      * <p>Returns the previous inodes of entries that kept their number, so that the caller can see
      * which versions changed.

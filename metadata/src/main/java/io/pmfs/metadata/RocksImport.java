@@ -136,7 +136,7 @@ final class RocksImport implements Namespace.DirectoryImport {
             entry.identity(),
             directory,
             name,
-            namespace.session(),
+            entry.isVerified() ? namespace.session() : Inode.NEVER,
             before == null ? null : before.listing(),
             attributes);
     batch.put(Family.INODES, Keys.number(number), Values.inode(inode));
@@ -160,10 +160,15 @@ final class RocksImport implements Namespace.DirectoryImport {
     return inode;
   }
 
-  /** Whether the file may have other names, which must get the same number. */
+  /**
+   * Whether the file may have other names, which must get the same number. An unverified identity
+   * never joins names: one of them could then be reached by the other's permissions.
+   */
   static boolean isLinked(SourceEntry entry) {
     Attributes attributes = entry.attributes();
-    return attributes.linkCount() > 1 && attributes.type() != FileType.DIRECTORY;
+    return entry.isVerified()
+        && attributes.linkCount() > 1
+        && attributes.type() != FileType.DIRECTORY;
   }
 
   @Override

@@ -7,11 +7,23 @@ import org.jspecify.annotations.Nullable;
  *
  * @param accessList the file's access-control list as {@code system.posix_acl_access} has it; empty
  *     if it has none; null if that is not known
+ * @param isVerified false if another node reported it: identity and attributes then describe the
+ *     file only until it is compared with this node's own source
  */
 public record SourceEntry(
-    FileName name, FileIdentity identity, Attributes attributes, @Nullable FileName accessList) {
-  /** Of a file whose access-control list is not known. */
+    FileName name,
+    FileIdentity identity,
+    Attributes attributes,
+    @Nullable FileName accessList,
+    boolean isVerified) {
+
+  /** An entry that this node's own source gave, without an access-control list. */
   public SourceEntry(FileName name, FileIdentity identity, Attributes attributes) {
-    this(name, identity, attributes, null);
+    this(name, identity, attributes, null, true);
+  }
+
+  /** The same as another node reports it: whatever it says of the list counts for nothing. */
+  public SourceEntry unverified() {
+    return new SourceEntry(name, identity, attributes, null, false);
   }
 }

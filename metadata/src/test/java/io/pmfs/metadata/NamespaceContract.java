@@ -360,6 +360,33 @@ public abstract class NamespaceContract {
   }
 
   @Test
+  void import_unverifiedEntries_areNotCheckedAndJoinNoFile() {
+    importAll(namespace, ROOT, link("a", 11), directory("d", 12));
+    long d = numberOf(namespace, ROOT, "d");
+    importAll(
+        namespace,
+        d,
+        link("b", 11).unverified(),
+        link("c", 11).unverified(),
+        directory("e", 13).unverified());
+    List<Long> numbers = list(namespace, d).stream().map(DirectoryEntry::inode).toList();
+    assertThat(numbers).doesNotContain(numberOf(namespace, ROOT, "a")).doesNotHaveDuplicates();
+    assertThat(numbers)
+        .allMatch(n -> requireNonNull(namespace.inode(n)).checkedIn() == Inode.NEVER);
+    assertThat(requireNonNull(namespace.inode(numberOf(namespace, ROOT, "a"))).checkedIn())
+        .isEqualTo(namespace.session());
+  }
+
+  @Test
+  void reimport_byUnverifiedEntries_keepsNumbersToBeCheckedAgain() {
+    importAll(namespace, ROOT, file("a", 11), link("b", 12), link("c", 12));
+    long a = numberOf(namespace, ROOT, "a");
+    importAll(namespace, ROOT, file("a", 11).unverified(), link("b", 12).unverified());
+    assertThat(numberOf(namespace, ROOT, "a")).isEqualTo(a);
+    assertThat(requireNonNull(namespace.inode(a)).checkedIn()).isEqualTo(Inode.NEVER);
+  }
+
+  @Test
   void import_interruptedThenDone_isAsIfDoneOnce() {
     importAll(namespace, ROOT, file("a", 11), file("gone", 12), file("b", 13));
     Namespace.DirectoryImport interrupted = namespace.beginImport(ROOT);
@@ -492,7 +519,8 @@ public abstract class NamespaceContract {
     SourceEntry entry = file("f", 11);
     Attributes attributes = entry.attributes();
     FileName list = FileName.of("list");
-    importAll(namespace, ROOT, new SourceEntry(entry.name(), entry.identity(), attributes, list));
+    importAll(
+        namespace, ROOT, new SourceEntry(entry.name(), entry.identity(), attributes, list, true));
     assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
     importAll(namespace, ROOT, entry);
     assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
