@@ -125,7 +125,7 @@ final class SourceLinksIT {
             "" + pmfs.directory("mnt"));
 
     refused.expect(2);
-    assertThat(refused.err()).contains("link is a symbolic link of user nobody");
+    assertThat(refused.err()).contains("belongs to user nobody");
     assertThat(refused.err()).contains("name the directory itself: " + outside);
   }
 

@@ -130,7 +130,18 @@ final class OptionValues {
   Path sourcePlace() throws MountFailure {
     Path path = get(MountOption.SOURCE);
     boolean isForOthers = surroundings.isRoot() || get(MountOption.ALLOW_OTHER);
-    return isResumed || !isForOthers ? placeOf(path) : surroundings.resolveOwnLinks(path);
+    if (isResumed || !isForOthers) {
+      return placeOf(path);
+    }
+    try {
+      return OwnPath.of(surroundings).resolve(path);
+    } catch (NotOwnException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: source: %s, who may change where a symbolic link leads; name the directory itself: %s"
+              .formatted(path, Reason.of(e), placeOf(path)),
+          e);
+    }
   }
 
   /** Runs an action that depends on an option's value; an error names the option. */

@@ -4,10 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -107,53 +104,6 @@ public record Surroundings(
       }
     }
     return path;
-  }
-
-  /**
-   * The same, but refuses links that another user than root and this one made: their owner could
-   * show a directory that only this user can reach to all who may enter the mount.
-   */
-  Path resolveOwnLinks(Path path) throws MountFailure {
-    Path top = path.getRoot();
-    Path at = top;
-    int links = 0;
-    Deque<Path> names = new ArrayDeque<>();
-    path.forEach(names::add);
-    while (!names.isEmpty()) {
-      Path name = names.remove();
-      // No component of "at" is a link, so its parent is what ".." means there.
-      Path parent = at.getParent();
-      Path next = !name.toString().equals("..") ? at.resolve(name) : parent == null ? top : parent;
-      Path target = links < MAX_LINKS ? targetOf(next) : null;
-      if (target == null) {
-        at = next;
-      } else {
-        requireOwnLink(path, next, target);
-        links++;
-        at = top;
-        for (int i = target.getNameCount() - 1; i >= 0; i--) {
-          names.addFirst(target.getName(i));
-        }
-      }
-    }
-    return at;
-  }
-
-  private void requireOwnLink(Path path, Path link, Path target) throws MountFailure {
-    try {
-      int owner = (Integer) Files.getAttribute(link, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-      if (owner != 0 && Integer.toUnsignedLong(owner) != uid) {
-        throw MountFailure.usage(
-            "%s: %s is a symbolic link of user %s, who could lead others to files of yours; name the directory itself: %s"
-                .formatted(
-                    path,
-                    link,
-                    Files.getOwner(link, LinkOption.NOFOLLOW_LINKS).getName(),
-                    target.normalize()));
-      }
-    } catch (IOException e) {
-      // It has just been removed or replaced: opening the resolved path will tell.
-    }
   }
 
   /** Where a link leads that {@code toRealPath} cannot follow; null if the path is not a link. */

@@ -308,7 +308,7 @@ final class ConfigurationTest {
       assertThat(values.sourcePlace()).isEqualTo(below);
     } else {
       assertThatThrownBy(values::sourcePlace)
-          .hasMessageContaining(link + " is a symbolic link of user 1234")
+          .hasMessageContaining(link + " belongs to user 1234")
           .hasMessageContaining("name the directory itself: " + world.directory.resolve("data"));
     }
   }
