@@ -7,6 +7,7 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -52,6 +53,14 @@ final class WritableOperationsTest {
   /** How much a read asks of the sink before it says how much there is; 0 for a short answer. */
   private int asked;
 
+  /** All rights for the owner, the owning group and the others. */
+  private static final byte[] ACCESS_LIST = {
+    2, 0, 0, 0,
+    1, 0, 7, 0, -1, -1, -1, -1,
+    4, 0, 7, 0, -1, -1, -1, -1,
+    0x20, 0, 7, 0, -1, -1, -1, -1
+  };
+
   private WritableOperations operations;
   private KernelSession session;
 
@@ -90,7 +99,8 @@ final class WritableOperationsTest {
       case "readSymbolicLink" -> FileName.of("target");
       case "extendedAttribute" ->
           arguments[1].toString().equals("user.a") ? new byte[] {1, 2} : null;
-      case "extendedAttributes" -> Map.of(FileName.of("user.a"), new byte[] {1, 2});
+      case "extendedAttributes" ->
+          Map.of(FileName.of("user.a"), new byte[] {1, 2}, PosixAcl.ACCESS, ACCESS_LIST);
       case "statistics" -> new StoreStatistics(4096, 4096, 10, 5, 4, 3, 2, 255);
       case "write" -> ((ByteBuffer) arguments[3]).remaining();
       case "copyRange" -> 70_000L;
@@ -374,6 +384,17 @@ final class WritableOperationsTest {
     mode = 0102745;
     assertThat(ask(Opcode.SETATTR, FILE, nothing).errno()).isNull();
     assertThat(calls).hasSize(1);
+  }
+
+  @Test
+  void accessList_isTheSourcesWithTheModeOfNow() {
+    mode = 0100640;
+    byte[] expected = ACCESS_LIST.clone();
+    expected[6] = 6;
+    expected[14] = 4;
+    expected[22] = 0;
+    assertThat(ask(Opcode.GETXATTR, FILE, KernelMessages.xattr(100, "system.posix_acl_access")).bytes())
+        .containsExactly(expected);
   }
 
   @Test
