@@ -122,7 +122,7 @@ final class DirectoryReader {
     SourceAccess access = source.access(path);
     SourceStatus status = access.status();
     FileName list = access.keepsLists() ? access.list() : null;
-    return new SourceEntry(name, status.identity(), status.attributes(), list, true);
+    return new SourceEntry(name, status.identity(), status.attributes(), list);
   }
 
   private List<SourceEntry> look(FileName directory, List<FileName> names, BooleanSupplier hurries)

@@ -160,6 +160,12 @@ final class KernelOperations implements RequestHandler {
     return shown(fileSystem.inode(number));
   }
 
+  /** The same; null if only another node has described the file so far. */
+  private @Nullable Inode verifiedInode(long number) throws FsException {
+    Inode inode = fileSystem.verifiedInode(number);
+    return inode == null ? null : shown(inode);
+  }
+
   private Inode shown(Inode inode) throws FsException {
     return rule == AccessRule.MODES || negotiation.appliesAccessLists()
         ? inode
@@ -333,12 +339,12 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          Inode inode = fileSystem.verifiedInode(entry.inode());
+          Inode inode = verifiedInode(entry.inode());
           if (inode == null) {
             // A lookup compares it: most readers of a directory want the attributes of few files.
             KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
           } else {
-            KernelProtocol.putEntry(out, KernelReply.BODY + size, shown(inode), validSeconds);
+            KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
           }
         } catch (FsException e) {
           // List the name nevertheless; a lookup of it gets the failure.

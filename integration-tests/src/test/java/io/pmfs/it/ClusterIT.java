@@ -118,23 +118,17 @@ final class ClusterIT {
     int nodes = 4;
     try (ClusterBed bed = new ClusterBed(nodes, SIZES)) {
       mountAll(bed, "--allow-other");
-      List<Long> daemons = bed.nodes().stream().map(node -> node.mounted().daemon()).toList();
-      SourceCalls calls = new SourceCalls(bed.scratch(), bed.dataset().root(), daemons);
-      try (calls) {
-        bed.epoch();
-        bed.awaitStagingIdle();
-      }
-      assertThat(calls.opens).isEqualTo(each(bed.names("-type", "f", "-size", "+0"), 1));
-      Map<String, Integer> lists = each(bed.names("-type", "d"), 1);
-      lists.put("empty", calls.lists.getOrDefault("empty", 0)); // no peer is believed that it is
-      assertThat(calls.lists).isEqualTo(lists);
-      assertThat(calls.lists.get("empty")).isBetween(1, nodes);
-      // A directory once more on each node, when it was listed; the root is no name.
-      List<String> directories = bed.names("-mindepth", "1", "-type", "d");
-      for (String name : bed.names("-mindepth", "1")) {
-        int most = directories.contains(name) ? 2 * nodes : nodes;
-        assertThat(calls.stats.get(name)).as(name).isBetween(nodes, most);
-      }
+      Asked first = bed.askedBy(bed::epoch);
+      long names = bed.names("-mindepth", "1").size();
+      long files = bed.names("-type", "f", "-size", "+0").size();
+      assertThat(first.bytes()).isEqualTo(bed.bytes());
+      assertThat(first.count("opens")).isEqualTo(files);
+      // No peer is believed that a directory is empty.
+      assertThat(first.lists()).isBetween(bed.directories(), bed.directories() + nodes - 1);
+      // A directory once more on each node, when it was listed; a file when it was read, and one of
+      // several blocks twice.
+      assertThat(first.count("stats"))
+          .isBetween(nodes * names, nodes * (names + bed.directories()) + 2 * files);
       assertThat(bed.askedBy(bed::epoch)).isEqualTo(NOTHING);
     }
   }

@@ -17,12 +17,18 @@ public record SourceEntry(
     @Nullable FileName accessList,
     boolean isVerified) {
 
-  /** An entry that this node's own source gave, without an access-control list. */
+  /** An entry of this node's own source; its access-control list is not known. */
   public SourceEntry(FileName name, FileIdentity identity, Attributes attributes) {
-    this(name, identity, attributes, null, true);
+    this(name, identity, attributes, null);
   }
 
-  /** The same as another node reports it: whatever it says of the list counts for nothing. */
+  /** An entry of this node's own source. */
+  public SourceEntry(
+      FileName name, FileIdentity identity, Attributes attributes, @Nullable FileName accessList) {
+    this(name, identity, attributes, accessList, true);
+  }
+
+  /** The same entry as another node may report it. */
   public SourceEntry unverified() {
     return new SourceEntry(name, identity, attributes, null, false);
   }

@@ -519,8 +519,7 @@ public abstract class NamespaceContract {
     SourceEntry entry = file("f", 11);
     Attributes attributes = entry.attributes();
     FileName list = FileName.of("list");
-    importAll(
-        namespace, ROOT, new SourceEntry(entry.name(), entry.identity(), attributes, list, true));
+    importAll(namespace, ROOT, new SourceEntry(entry.name(), entry.identity(), attributes, list));
     assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
     importAll(namespace, ROOT, entry);
     assertThat(namespace.accessList(2, attributes.changeTime())).isEqualTo(list);
