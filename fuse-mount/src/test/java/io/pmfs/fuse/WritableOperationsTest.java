@@ -7,8 +7,8 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.PosixAcl;
 import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
@@ -55,10 +55,8 @@ final class WritableOperationsTest {
 
   /** All rights for the owner, the owning group and the others. */
   private static final byte[] ACCESS_LIST = {
-    2, 0, 0, 0,
-    1, 0, 7, 0, -1, -1, -1, -1,
-    4, 0, 7, 0, -1, -1, -1, -1,
-    0x20, 0, 7, 0, -1, -1, -1, -1
+    2, 0, 0, 0, 1, 0, 7, 0, -1, -1, -1, -1, 4, 0, 7, 0, -1, -1, -1, -1, 0x20, 0, 7, 0, -1, -1, -1,
+    -1
   };
 
   private WritableOperations operations;
@@ -393,7 +391,9 @@ final class WritableOperationsTest {
     expected[6] = 6;
     expected[14] = 4;
     expected[22] = 0;
-    assertThat(ask(Opcode.GETXATTR, FILE, KernelMessages.xattr(100, "system.posix_acl_access")).bytes())
+    assertThat(
+            ask(Opcode.GETXATTR, FILE, KernelMessages.xattr(100, "system.posix_acl_access"))
+                .bytes())
         .containsExactly(expected);
   }
 
