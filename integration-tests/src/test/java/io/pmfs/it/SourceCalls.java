@@ -39,6 +39,9 @@ final class SourceCalls implements AutoCloseable {
   final Map<String, Integer> openStats = new TreeMap<>();
   final Map<String, Integer> links = new TreeMap<>();
 
+  /** Files that were opened as places (O_PATH) and not asked for anything yet. */
+  private final Map<String, Integer> places = new TreeMap<>();
+
   /** Begins to listen. */
   SourceCalls(Scratch scratch, Path source, List<Long> daemons) {
     Machine.requireCommand("strace");
@@ -105,15 +108,24 @@ final class SourceCalls implements AutoCloseable {
     }
     String relative = source.relativize(path).toString();
     String rest = call.group(4) == null ? "" : call.group(4);
+    boolean isOpen = name.isEmpty() && !relative.isEmpty();
     Map<String, Integer> counts =
         switch (call.group(1)) {
           case "open", "openat", "openat2" ->
-              rest.contains("O_PATH") ? null : rest.contains("O_DIRECTORY") ? lists : opens;
-          case "readlink", "readlinkat" -> links;
-          default -> name.isEmpty() && !relative.isEmpty() ? openStats : stats;
+              rest.contains("O_PATH") ? places : rest.contains("O_DIRECTORY") ? lists : opens;
+          case "readlink", "readlinkat" -> {
+            leavesPlace(relative);
+            yield links;
+          }
+          default -> isOpen && !leavesPlace(relative) ? openStats : stats;
         };
-    if (counts != null) {
-      counts.merge(relative, 1, Integer::sum);
-    }
+    counts.merge(relative, 1, Integer::sum);
+  }
+
+  /** Whether a path was opened as a place in order to be asked about by its name. */
+  private boolean leavesPlace(String relative) {
+    Integer left = places.computeIfPresent(relative, (path, count) -> count - 1);
+    places.remove(relative, 0);
+    return left != null;
   }
 }
