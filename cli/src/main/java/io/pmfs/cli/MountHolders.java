@@ -2,8 +2,8 @@ package io.pmfs.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.cli.bugreport.Limited;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.Limited;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

@@ -6,7 +6,6 @@ import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.bugreport.LeftLogs;
-import io.pmfs.cli.bugreport.Limited;
 import io.pmfs.cli.bugreport.MachinePieces;
 import io.pmfs.cli.bugreport.MountPieces;
 import io.pmfs.cli.bugreport.Piece;
@@ -15,6 +14,7 @@ import io.pmfs.cli.bugreport.Redaction;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.DaemonLog;
 import io.pmfs.settings.Configuration;
+import io.pmfs.settings.Limited;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountTable;
@@ -25,6 +25,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -38,7 +39,9 @@ import org.jspecify.annotations.Nullable;
 final class ReportedMounts {
   private static final Duration LIMIT = Duration.ofSeconds(5);
   private static final int HTTP_OK = 200;
+  private static final Duration KNOWN_LIMIT = Duration.ofSeconds(10);
   private static final int MOST_MOUNTS = 64;
+  private static final int MOST_OF_A_STRANGER = 8;
 
   /** Variables of pmfs that are not options; none of them is a secret. */
   private static final Set<String> VARIABLES =
@@ -78,8 +81,9 @@ final class ReportedMounts {
 
   /** All pieces of a report about the wanted mounts, or about all mounts if none is wanted. */
   List<Piece> pieces(List<String> wanted) {
-    List<Registry> registries = registries();
-    List<Registry.Known> known = registries.stream().flatMap(this::known).toList();
+    Registries opened = registries();
+    List<Registry> registries = opened == null ? List.of() : opened.all();
+    List<Registry.Known> known = opened == null ? List.of() : known(opened);
     List<Registry.Known> reported = wanted.isEmpty() ? known : wanted(wanted, known, registries);
     Set<String> variables =
         Stream.concat(VARIABLES.stream(), MountOption.options().stream().map(MountOption::variable))
@@ -99,21 +103,28 @@ final class ReportedMounts {
     return pieces;
   }
 
-  private List<Registry> registries() {
+  private @Nullable Registries registries() {
     try {
-      return Limited.call(LIMIT, () -> Registries.open(surroundings)).all();
+      return Limited.call(LIMIT, () -> Registries.open(surroundings, problem));
     } catch (IOException e) {
       problem.accept("mounts: " + e.getMessage());
-      return List.of();
+      return null;
     }
   }
 
-  private Stream<Registry.Known> known(Registry registry) {
+  /** At most some of each stranger, so that none takes the room of others. */
+  private List<Registry.Known> known(Registries registries) {
     try {
-      return Limited.call(LIMIT, registry::known).stream();
+      Map<Long, Integer> counts = new HashMap<>();
+      return Limited.call(KNOWN_LIMIT, registries::known).stream()
+          .filter(
+              one ->
+                  one.owner() < 0
+                      || counts.merge(one.owner(), 1, Integer::sum) <= MOST_OF_A_STRANGER)
+          .toList();
     } catch (IOException e) {
-      problem.accept("mounts: " + registry.directory() + ": " + e.getMessage());
-      return Stream.of();
+      problem.accept("mounts: " + e.getMessage());
+      return List.of();
     }
   }
 

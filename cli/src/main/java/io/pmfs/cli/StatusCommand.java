@@ -232,11 +232,13 @@ final class StatusCommand implements Callable<Integer> {
     MountTable mounts = invocation.surroundings().mounts();
     List<Path> places = mounts.placesOfAny(mount.devices());
     boolean isKept = places.stream().allMatch(Registry::isKept);
-    return asked.with(
-        places.stream()
-            .filter(place -> isKept || !Registry.isKept(place))
-            .map(place -> holder(place, mounts, registries))
-            .toList());
+    List<StatusReport.Holder> holders = new ArrayList<>();
+    for (Path place : places) {
+      if (isKept || !Registry.isKept(place)) {
+        holders.add(holder(place, mounts, registries));
+      }
+    }
+    return asked.with(holders);
   }
 
   /** Also counts what is open in a detached mount. */
@@ -253,9 +255,10 @@ final class StatusCommand implements Callable<Integer> {
             ProcessHandle.current().pid()));
   }
 
-  private static StatusReport.Holder holder(Path place, MountTable mounts, Registries registries) {
+  private static StatusReport.Holder holder(Path place, MountTable mounts, Registries registries)
+      throws MountFailure {
     MountTable.Mount mount = mounts.at(place);
-    Holder known = mount == null ? null : registries.holder(place, mount.device());
+    Holder known = mount == null ? null : registries.holder(mount);
     return known == null
         ? new StatusReport.Holder(place.toString(), null, null, null, null)
         : new StatusReport.Holder(

@@ -379,18 +379,14 @@ final class UmountCommand implements Callable<Integer> {
   /** Whether the target's daemon has ended that session, and goes on with others. */
   private boolean servesOthers(Registry.Entry entry) throws MountFailure {
     MountTable.Mount ended = target;
-    for (Registry registry : Registries.open(invocation.surroundings()).all()) {
-      for (Registry.Known known : registry.known()) {
-        if (ended != null
-            && known.running()
-            && known.entry().pid() == entry.pid()
-            && !known.entry().isOf(ended)
-            && entry.isOf(ended)) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return ended != null
+        && entry.isOf(ended)
+        && Registries.open(invocation.surroundings()).known().stream()
+            .anyMatch(
+                known ->
+                    known.running()
+                        && known.entry().pid() == entry.pid()
+                        && !known.entry().isOf(ended));
   }
 
   private void unmountWithoutDaemon(Path mountpoint, Duration timeout) throws MountFailure {

@@ -272,6 +272,11 @@ final class BugreportCommandTest {
       Files.setAttribute(Files.createFile(registration.socket()), "unix:uid", 4711);
       registration.publish(
           new Registry.Entry(mountpoint.toString(), "/src", 1, "/x", ofRoot.toString()));
+      String socket = registration.socket().toString();
+      for (String ending : List.of(".json", ".lock")) {
+        Path file = Path.of(socket.replace(".sock", ending));
+        Files.setAttribute(file, "unix:uid", 4711);
+      }
 
       Map<String, String> files = report();
 

@@ -31,4 +31,14 @@ public record Holder(
         SchedulerJob.calling(surroundings),
         now.truncatedTo(ChronoUnit.SECONDS).toString());
   }
+
+  /** Whether each field has a value that pmfs writes; a file may have any. */
+  boolean isSound() {
+    return RecordFields.isPath(mountpoint)
+        && RecordFields.isDevice(device)
+        && RecordFields.isWord(user)
+        && (pid == 0 || RecordFields.isProcess(pid))
+        && (job == null || RecordFields.isWord(job))
+        && RecordFields.isWord(since);
+  }
 }

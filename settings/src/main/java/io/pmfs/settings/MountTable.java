@@ -80,6 +80,16 @@ public final class MountTable {
       return !isNetwork() && !MEMORY.contains(type);
     }
 
+    /** The user whose daemon serves a FUSE mount, as the kernel knows it; -1 if there is none. */
+    public long userId() {
+      for (String option : options.split(",", -1)) {
+        if (option.matches("user_id=\\d{1,10}")) {
+          return Long.parseLong(option.substring(option.indexOf('=') + 1));
+        }
+      }
+      return -1;
+    }
+
     public boolean hasOption(String option) {
       return Arrays.asList(options.split(",", -1)).contains(option);
     }

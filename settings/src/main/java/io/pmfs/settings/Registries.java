@@ -2,6 +2,7 @@ package io.pmfs.settings;
 
 import static java.util.stream.Collectors.toSet;
 
+import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -10,9 +11,17 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -33,10 +42,22 @@ public final class Registries {
 
   private static final long POLL_MS = 100;
 
+  /** How long all registries of other users may take together for one question. */
+  private static final Duration STRANGERS_LIMIT = Duration.ofSeconds(5);
+
+  /** How long a list of all mounts waits for the successors of other users' daemons. */
+  private static final Duration STRANGERS_PATIENCE = Duration.ofSeconds(5);
+
+  /** More mounts of one stranger without a daemon are not looked at. */
+  private static final int MOST_WITHOUT_DAEMON = 16;
+
   private final List<Registry> all;
   private final Surroundings surroundings;
   private final Consumer<String> notice;
   private final Duration patience;
+
+  /** What was said already about registries of others. */
+  private final Set<String> said = ConcurrentHashMap.newKeySet();
 
   private Registries(
       List<Registry> all, Surroundings surroundings, Consumer<String> notice, Duration patience) {
@@ -103,24 +124,110 @@ public final class Registries {
     }
   }
 
+  /** A question to a registry. */
+  private interface Question<T> {
+    T ask(Registry registry) throws MountFailure;
+  }
+
+  /** An answer of a registry. */
+  private record Answer<T>(Registry registry, T value) {}
+
+  /**
+   * Asks registries: those of strangers all at once and with a limit. A stranger's that cannot be
+   * read costs a line, and is left out.
+   */
+  private <T> List<Answer<T>> ask(List<Registry> asked, Question<T> question) throws MountFailure {
+    List<FutureTask<T>> tasks = new ArrayList<>();
+    for (Registry registry : asked) {
+      FutureTask<T> task = new FutureTask<>(() -> question.ask(registry));
+      tasks.add(task);
+      if (registry.stranger() >= 0) {
+        // It may hang in the kernel: then the thread must not keep the process alive.
+        DaemonThread.start("strangers", task);
+      }
+    }
+    long deadline = System.nanoTime() + STRANGERS_LIMIT.toNanos();
+    List<Answer<T>> answers = new ArrayList<>();
+    for (int i = 0; i < tasks.size(); i++) {
+      Registry registry = asked.get(i);
+      if (registry.stranger() < 0) {
+        answers.add(new Answer<>(registry, question.ask(registry)));
+        continue;
+      }
+      try {
+        long left = Math.max(0, deadline - System.nanoTime());
+        answers.add(new Answer<>(registry, tasks.get(i).get(left, TimeUnit.NANOSECONDS)));
+      } catch (TimeoutException e) {
+        tasks.get(i).cancel(true);
+        say(
+            "%s: user %d: cannot be read within %s"
+                .formatted(
+                    registry.directory(), registry.stranger(), TimeSpan.format(STRANGERS_LIMIT)));
+      } catch (ExecutionException e) {
+        say(
+            e.getCause() instanceof MountFailure failure
+                ? failure.line()
+                : "%s: user %d: %s"
+                    .formatted(registry.directory(), registry.stranger(), e.getCause()));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+      }
+    }
+    return answers;
+  }
+
+  /** Says each line once. */
+  private void say(String line) {
+    if (said.add(line)) {
+      notice.accept(line);
+    }
+  }
+
+  /** The registries of which a daemon can serve a mount: a stranger's only that stranger's own. */
+  private List<Registry> of(MountTable.@Nullable Mount mount) {
+    return mount == null ? all : all.stream().filter(one -> isOf(mount, one)).toList();
+  }
+
+  private static boolean isOf(MountTable.Mount mount, Registry registry) {
+    return registry.stranger() < 0 || registry.stranger() == mount.userId();
+  }
+
   /**
    * The daemon that serves a mount point, or null. A daemon whose detached mount still has open
    * files does not serve a later mount at the same place.
    */
   public Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
-    MountTable.Mount mount = null;
-    boolean isMountKnown = false;
-    for (Registry registry : all) {
-      Registry.Entry entry = registry.find(mountpoint);
-      if (entry != null && !isMountKnown) {
-        mount = surroundings.mounts().at(mountpoint);
-        isMountKnown = true;
-      }
-      if (entry != null && (mount == null || entry.isOf(mount))) {
-        return entry;
+    List<Answer<Optional<Registry.Entry>>> found =
+        ask(
+            of(surroundings.mounts().at(mountpoint)),
+            registry -> Optional.ofNullable(registry.find(mountpoint)));
+    // The table is read after the daemons: they publish what they have mounted.
+    MountTable mounts = surroundings.mounts();
+    MountTable.Mount mount = mounts.at(mountpoint);
+    for (Answer<Optional<Registry.Entry>> answer : found) {
+      Registry.Entry entry = answer.value().orElse(null);
+      if (entry != null
+          && (mount == null || (isOf(mount, answer.registry()) && entry.isOf(mount)))) {
+        return vetted(entry, answer.registry(), mounts);
       }
     }
-    return ofMount(isMountKnown ? mount : surroundings.mounts().at(mountpoint));
+    return ofMount(mount);
+  }
+
+  /** Without the mounts of others that a stranger's record claims. */
+  private static Registry.Entry vetted(Registry.Entry entry, Registry registry, MountTable mounts) {
+    if (registry.stranger() < 0) {
+      return entry;
+    }
+    return entry.with(
+        entry.devices().stream()
+            .filter(
+                device -> {
+                  MountTable.Mount mount = mounts.of(device);
+                  return mount == null || isOf(mount, registry);
+                })
+            .toList());
   }
 
   /** The daemon of a session that is mounted there and at other places; null if there is none. */
@@ -130,10 +237,15 @@ public final class Registries {
   }
 
   private Registry.@Nullable Known last(MountTable.Mount mount) throws MountFailure {
-    for (Registry registry : mount.isPmfs() ? all : List.<Registry>of()) {
-      Registry.Known known = registry.ofDevice(mount.device());
-      if (known != null) {
-        return known;
+    if (!mount.isPmfs()) {
+      return null;
+    }
+    MountTable mounts = surroundings.mounts();
+    for (Answer<Optional<Registry.Known>> answer :
+        ask(of(mount), registry -> Optional.ofNullable(registry.ofDevice(mount.device())))) {
+      if (answer.value().isPresent()) {
+        Registry.Known known = answer.value().get();
+        return known.of(vetted(known.entry(), answer.registry(), mounts));
       }
     }
     return null;
@@ -141,7 +253,11 @@ public final class Registries {
 
   /** The same, but waits for the next daemon if one died and its supervisor starts another. */
   public Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
-    Wait wait = new Wait(mountpoint);
+    return await(mountpoint, patience);
+  }
+
+  private Registry.@Nullable Entry await(Path mountpoint, Duration limit) throws MountFailure {
+    Wait wait = new Wait(mountpoint, limit);
     Registry.Entry entry = find(mountpoint);
     while (entry == null && isBeingReplaced(mountpoint) && wait.pause()) {
       entry = find(mountpoint);
@@ -156,7 +272,7 @@ public final class Registries {
    */
   public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
     Path mountpoint = Path.of(silent.mountpoint());
-    Wait wait = new Wait(mountpoint);
+    Wait wait = new Wait(mountpoint, patience);
     while (true) {
       Registry.Entry entry = await(mountpoint);
       if (entry == null
@@ -176,9 +292,14 @@ public final class Registries {
     if (mount == null || !mount.isPmfs()) {
       return false;
     }
-    for (Registry registry : all) {
-      Registry.Entry last = registry.last(mountpoint);
-      if (last == null ? registry.isRunning(mountpoint) : last.isOf(mount)) {
+    for (Answer<Boolean> isKnown :
+        ask(
+            of(mount),
+            registry -> {
+              Registry.Entry last = registry.last(mountpoint);
+              return last == null ? registry.isRunning(mountpoint) : last.isOf(mount);
+            })) {
+      if (isKnown.value()) {
         // Without a supervisor the mount died with its daemon.
         return MountProbe.of(mountpoint) != MountProbe.STALE;
       }
@@ -189,17 +310,19 @@ public final class Registries {
   /** A wait for the next daemon. */
   private final class Wait {
     private final Path mountpoint;
+    private final Duration limit;
     private final long start = System.nanoTime();
     private boolean isTold;
 
-    Wait(Path mountpoint) {
+    Wait(Path mountpoint, Duration limit) {
       this.mountpoint = mountpoint;
+      this.limit = limit;
     }
 
     /** Sleeps for a moment; false if the time is up. */
     boolean pause() {
       long waited = System.nanoTime() - start;
-      if (waited > patience.toNanos()) {
+      if (waited > limit.toNanos()) {
         return false;
       }
       if (waited > UNTOLD.toNanos() && !isTold) {
@@ -235,22 +358,44 @@ public final class Registries {
 
   /** All running daemons at their mount points, sorted by those. */
   public List<Registry.Entry> running() throws MountFailure {
-    List<Registry.Entry> running = new ArrayList<>();
-    for (Registry registry : all) {
-      running.addAll(registry.running());
-    }
-    running.sort(Comparator.comparing(Registry.Entry::mountpoint));
-    return running;
+    return living(false);
   }
 
   /** All daemons that serve the open files of detached mounts, sorted by their mount points. */
   public List<Registry.Entry> detached() throws MountFailure {
-    List<Registry.Entry> detached = new ArrayList<>();
-    for (Registry registry : all) {
-      detached.addAll(registry.detached());
+    return living(true);
+  }
+
+  private List<Registry.Entry> living(boolean isDetached) throws MountFailure {
+    List<Registry.Entry> living = new ArrayList<>();
+    List<Answer<List<Registry.Entry>>> answers = ask(all, registry -> registry.living(this::say));
+    MountTable mounts = surroundings.mounts();
+    for (Answer<List<Registry.Entry>> answer : answers) {
+      for (Registry.Entry entry : answer.value()) {
+        if (entry.detached() == isDetached) {
+          living.add(vetted(entry, answer.registry(), mounts));
+        }
+      }
     }
-    detached.sort(Comparator.comparing(Registry.Entry::mountpoint));
-    return detached;
+    living.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return living;
+  }
+
+  /** The user whose daemon it is, if root sees another user's; else -1. */
+  public long owner(Registry.Entry entry) {
+    Path directory = Path.of(entry.socket()).getParent();
+    return all.stream()
+        .filter(registry -> registry.directory().equals(directory))
+        .mapToLong(Registry::stranger)
+        .findFirst()
+        .orElse(-1);
+  }
+
+  /** All daemons, with those of this user that died. */
+  public List<Registry.Known> known() throws MountFailure {
+    return ask(all, registry -> registry.known(this::say)).stream()
+        .flatMap(answer -> answer.value().stream())
+        .toList();
   }
 
   /** All running daemons, once for each of their mount points, and for those where they began. */
@@ -270,14 +415,14 @@ public final class Registries {
   }
 
   /** Who mounted a session at a mount point; null if that is not recorded. */
-  public @Nullable Holder holder(Path mountpoint, String device) {
-    for (Registry registry : all) {
-      Holder holder = registry.holder(mountpoint, device);
-      if (holder != null) {
-        return holder;
-      }
-    }
-    return null;
+  public @Nullable Holder holder(MountTable.Mount mount) throws MountFailure {
+    return ask(
+            of(mount),
+            registry -> Optional.ofNullable(registry.holder(mount.mountpoint(), mount.device())))
+        .stream()
+        .flatMap(answer -> answer.value().stream())
+        .findFirst()
+        .orElse(null);
   }
 
   /**
@@ -316,20 +461,79 @@ public final class Registries {
         Stream.concat(serving.stream(), detached().stream())
             .flatMap(entry -> entry.devices().stream())
             .collect(toSet());
+    Map<Long, Integer> counts = new HashMap<>();
+    List<MountTable.Mount> ofStrangers = new ArrayList<>();
     for (MountTable.Mount mount : surroundings.mounts().all()) {
       boolean isKnown = !mount.isPmfs() || sessions.contains(mount.device());
-      if (!isKnown && known.add(mount.mountpoint().toString())) {
-        Registry.Entry entry = await(mount.mountpoint());
-        if (entry != null) {
-          serving.add(entry);
-          sessions.addAll(entry.devices());
-        } else if (isBeingReplaced(mount.mountpoint())) {
-          missed.accept(absence(mount.mountpoint()));
+      if (isKnown || !known.add(mount.mountpoint().toString())) {
+        continue;
+      }
+      if (of(mount).stream().anyMatch(registry -> registry.stranger() >= 0)) {
+        if (counts.merge(mount.userId(), 1, Integer::sum) <= MOST_WITHOUT_DAEMON) {
+          ofStrangers.add(mount);
+        } else {
+          say("user %d: too many mounts without a daemon to show all".formatted(mount.userId()));
         }
+        continue;
+      }
+      Registry.Entry entry = await(mount.mountpoint(), patience);
+      if (entry != null) {
+        serving.add(entry);
+        sessions.addAll(entry.devices());
+      } else if (isBeingReplaced(mount.mountpoint())) {
+        missed.accept(absence(mount.mountpoint()));
+      }
+    }
+    for (Registry.Entry entry : awaitStrangers(ofStrangers, missed)) {
+      if (serving.stream().noneMatch(one -> one.socket().equals(entry.socket()))) {
+        serving.add(entry);
       }
     }
     serving.sort(Comparator.comparing(Registry.Entry::mountpoint));
     return serving;
+  }
+
+  /** The daemons of mounts by other users, for all of which it waits at once. */
+  private List<Registry.Entry> awaitStrangers(
+      List<MountTable.Mount> mounts, Consumer<MountFailure> missed) throws MountFailure {
+    List<FutureTask<Optional<Registry.Entry>>> waits = new ArrayList<>();
+    for (MountTable.Mount mount : mounts) {
+      FutureTask<Optional<Registry.Entry>> wait =
+          new FutureTask<>(
+              () -> {
+                Path mountpoint = mount.mountpoint();
+                Registry.Entry entry = await(mountpoint, STRANGERS_PATIENCE);
+                if (entry == null && isBeingReplaced(mountpoint)) {
+                  throw absence(mountpoint);
+                }
+                return Optional.ofNullable(entry);
+              });
+      waits.add(wait);
+      DaemonThread.start("strangers", wait);
+    }
+    long deadline = System.nanoTime() + STRANGERS_PATIENCE.multipliedBy(3).toNanos();
+    List<Registry.Entry> found = new ArrayList<>();
+    for (int i = 0; i < waits.size(); i++) {
+      try {
+        long left = Math.max(0, deadline - System.nanoTime());
+        waits.get(i).get(left, TimeUnit.NANOSECONDS).ifPresent(found::add);
+      } catch (ExecutionException e) {
+        Path mountpoint = mounts.get(i).mountpoint();
+        missed.accept(
+            e.getCause() instanceof MountFailure failure
+                ? failure
+                : new MountFailure(ExitStatus.FAILED, mountpoint + ": " + e.getCause(), e));
+      } catch (TimeoutException e) {
+        waits.get(i).cancel(true);
+        missed.accept(
+            new MountFailure(
+                ExitStatus.FAILED, mounts.get(i).mountpoint() + ": does not answer", e));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+      }
+    }
+    return found;
   }
 
   /** All registries, the user's own first. */
@@ -351,11 +555,15 @@ public final class Registries {
               + ": mounted by another user, or with another PMFS_RUNTIME_DIR; run this command in"
               + " the same way");
     }
-    String log = "";
-    for (Registry registry : all) {
-      Registry.Entry last = registry.last(mountpoint);
-      log = log.isEmpty() && last != null ? "; see " + last.logFile() : log;
-    }
+    String log =
+        ask(
+                of(surroundings.mounts().at(mountpoint)),
+                registry -> Optional.ofNullable(registry.last(mountpoint)))
+            .stream()
+            .flatMap(answer -> answer.value().stream())
+            .findFirst()
+            .map(last -> "; see " + last.logFile())
+            .orElse("");
     return new MountFailure(
         ExitStatus.FAILED,
         mountpoint + ": its daemon died, and the next one is not ready yet" + log);

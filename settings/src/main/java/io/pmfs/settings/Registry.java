@@ -3,7 +3,6 @@ package io.pmfs.settings;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.gson.Gson;
-import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -21,7 +20,10 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -34,8 +36,11 @@ public final class Registry {
   /** The longest path that fits sockaddr_un, unix(7). */
   private static final int MAX_SOCKET_PATH = 107;
 
-  private static final long MAX_ENTRY_BYTES = 64 << 10;
-  private static final String ENTRY = ".json";
+  static final int MAX_ENTRY_BYTES = 64 << 10;
+  static final String ENTRY = ".json";
+  static final String LOCK = ".lock";
+  static final String SOCKET = ".sock";
+  private static final int MOST_SESSIONS = 1024;
   private static final String HOLDER = ".holder";
   private static final String KEPT = ".kept";
 
@@ -105,8 +110,21 @@ public final class Registry {
       return device == null ? List.of() : List.of(device);
     }
 
+    /** Whether each field has a value that a daemon writes; a file may have any. */
+    boolean isSound() {
+      return RecordFields.isPath(mountpoint)
+          && RecordFields.isSource(source)
+          && RecordFields.isProcess(pid)
+          && RecordFields.isPath(socket)
+          && RecordFields.isPath(logFile)
+          && (device == null || RecordFields.isDevice(device))
+          && (sessions == null
+              || (sessions.size() <= MOST_SESSIONS
+                  && sessions.stream().allMatch(RecordFields::isDevice)));
+    }
+
     /** The name of its files in the registry. */
-    private String name() {
+    String name() {
       return detached ? nameOf(Path.of(mountpoint), device) : nameOf(Path.of(mountpoint));
     }
 
@@ -122,7 +140,12 @@ public final class Registry {
    * @param running false if it died and its files are still there
    * @param owner the owner of the registry, if root reads another user's; else -1
    */
-  public record Known(Entry entry, boolean running, Path directory, long owner) {}
+  public record Known(Entry entry, boolean running, Path directory, long owner) {
+    /** The same daemon with another record. */
+    Known of(Entry other) {
+      return new Known(other, running, directory, owner);
+    }
+  }
 
   private static final long OWN = -1;
 
@@ -134,9 +157,12 @@ public final class Registry {
    */
   private final long stranger;
 
+  private final @Nullable StrangersRecords strangers;
+
   private Registry(Path directory, long stranger) {
     this.directory = directory;
     this.stranger = stranger;
+    this.strangers = stranger == OWN ? null : new StrangersRecords(directory, stranger);
   }
 
   /** An existing directory that belongs to this process's user. */
@@ -221,7 +247,7 @@ public final class Registry {
   }
 
   private Path socketOf(String name) throws MountFailure {
-    Path socket = directory.resolve(name + ".sock");
+    Path socket = directory.resolve(name + SOCKET);
     if (socket.toString().getBytes(UTF_8).length > MAX_SOCKET_PATH) {
       throw MountFailure.usage(
           directory + ": too long for a socket's path; set PMFS_RUNTIME_DIR to a shorter one");
@@ -285,7 +311,7 @@ public final class Registry {
    * again, because closing any descriptor of a file drops all the process's locks on it, fcntl(2).
    */
   private Path lockFile(String name) {
-    return directory.resolve(name + ".lock");
+    return directory.resolve(name + LOCK);
   }
 
   private static FileChannel openLock(Path lockFile) throws IOException {
@@ -308,8 +334,12 @@ public final class Registry {
   }
 
   private static String nameIn(Path entryFile) {
-    String file = String.valueOf(entryFile.getFileName());
-    return file.substring(0, file.length() - ENTRY.length());
+    return Objects.requireNonNull(nameIn(String.valueOf(entryFile.getFileName())));
+  }
+
+  /** The name of a daemon's files; null if this is not that of its record. */
+  static @Nullable String nameIn(String file) {
+    return file.endsWith(ENTRY) ? file.substring(0, file.length() - ENTRY.length()) : null;
   }
 
   /** The daemon that serves a mount point, or null. */
@@ -318,6 +348,9 @@ public final class Registry {
   }
 
   private @Nullable Entry find(String name) throws MountFailure {
+    if (strangers != null) {
+      return strange(strangers, records -> Optional.ofNullable(records.find(name))).orElse(null);
+    }
     Entry entry = last(name);
     return entry != null && isRunning(name) ? entry : null;
   }
@@ -328,29 +361,27 @@ public final class Registry {
   }
 
   private @Nullable Entry last(String name) throws MountFailure {
-    return stranger == OWN ? load(entryFile(name)) : lastOfStranger(name);
+    return strangers == null
+        ? load(entryFile(name))
+        : strange(strangers, records -> Optional.ofNullable(records.last(name))).orElse(null);
   }
 
-  private @Nullable Entry lastOfStranger(String name) throws MountFailure {
-    Path socket = socketOf(name);
-    if (!isPlain(entryFile(name)) || !isTheirs(socket)) {
-      return null;
+  /** A question to a stranger's records. */
+  private interface Question<T> {
+    T ask(StrangersRecords records) throws IOException;
+  }
+
+  private <T> T strange(StrangersRecords records, Question<T> question) throws MountFailure {
+    try {
+      return question.ask(records);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "%s: user %d: %s".formatted(directory, stranger, Reason.of(e)), e);
     }
-    Entry entry = load(entryFile(name));
-    return entry != null && entry.name().equals(name) ? entry.at(socket, entry.detached()) : null;
   }
 
   private static boolean isPlain(Path file) {
     return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
-  }
-
-  private boolean isTheirs(Path socket) {
-    try {
-      int owner = (Integer) Files.getAttribute(socket, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-      return Integer.toUnsignedLong(owner) == stranger && !Files.isSymbolicLink(socket);
-    } catch (IOException e) {
-      return false;
-    }
   }
 
   /** Whether a living process has the mount point: starting, serving or stopping. */
@@ -359,11 +390,10 @@ public final class Registry {
   }
 
   private boolean isRunning(String name) throws MountFailure {
-    Path lockFile = lockFile(name);
-    // Opening a file of another type could block, or have effects that only root can cause.
-    if (stranger != OWN && !isPlain(lockFile)) {
-      return false;
+    if (strangers != null) {
+      return strange(strangers, records -> records.isRunning(name));
     }
+    Path lockFile = lockFile(name);
     try (FileChannel channel =
         FileChannel.open(lockFile, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
       return tryLock(channel) == null;
@@ -376,7 +406,8 @@ public final class Registry {
 
   /** Removes the files of a dead daemon whose mount is gone for good. */
   void forget(Path mountpoint) throws MountFailure {
-    Registration taken = stranger == OWN && last(mountpoint) != null ? register(mountpoint) : null;
+    Registration taken =
+        strangers == null && last(mountpoint) != null ? register(mountpoint) : null;
     if (taken != null) {
       taken.close();
     }
@@ -394,9 +425,8 @@ public final class Registry {
 
   private List<Entry> running(boolean isDetached) throws MountFailure {
     List<Entry> running = new ArrayList<>();
-    for (Path file : entryFiles()) {
-      Entry entry = find(nameIn(file));
-      if (entry != null && entry.detached() == isDetached) {
+    for (Entry entry : living(problem -> {})) {
+      if (entry.detached() == isDetached) {
         running.add(entry);
       }
     }
@@ -404,14 +434,49 @@ public final class Registry {
     return running;
   }
 
+  /**
+   * All running daemons.
+   *
+   * @param problem gets at most one line, about records of a stranger that cannot be used
+   */
+  List<Entry> living(Consumer<String> problem) throws MountFailure {
+    if (strangers != null) {
+      StrangersRecords.Living living = strange(strangers, StrangersRecords::living);
+      if (living.problem() != null) {
+        problem.accept("%s: user %d: %s".formatted(directory, stranger, living.problem()));
+      }
+      return living.entries();
+    }
+    List<Entry> living = new ArrayList<>();
+    for (Path file : entryFiles()) {
+      Entry entry = find(nameIn(file));
+      if (entry != null) {
+        living.add(entry);
+      }
+    }
+    return living;
+  }
+
   /** The same with those that died, unchanged; from another user's registry only the living. */
   public List<Known> known() throws MountFailure {
+    return known(problem -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param problem as for {@link #living}
+   */
+  List<Known> known(Consumer<String> problem) throws MountFailure {
     List<Known> known = new ArrayList<>();
+    if (strangers != null) {
+      living(problem).forEach(entry -> known.add(new Known(entry, true, directory, stranger)));
+      return known;
+    }
     for (Path file : entryFiles()) {
-      Entry entry = stranger == OWN ? load(file) : find(nameIn(file));
+      Entry entry = load(file);
       if (entry != null) {
-        boolean running = stranger != OWN || isRunning(nameIn(file));
-        known.add(new Known(entry, running, directory, stranger));
+        known.add(new Known(entry, isRunning(nameIn(file)), directory, stranger));
       }
     }
     return known;
@@ -447,9 +512,13 @@ public final class Registry {
   }
 
   /** Who mounted the session with this device number at a mount point; null if not recorded. */
-  public @Nullable Holder holder(Path mountpoint, String device) {
+  @Nullable Holder holder(Path mountpoint, String device) throws MountFailure {
     Path file = holderFile(mountpoint);
-    Holder holder = isPlain(file) ? load(file, Holder.class) : null;
+    String name = String.valueOf(file.getFileName());
+    Holder holder =
+        strangers == null
+            ? isPlain(file) ? sound(load(file, Holder.class)) : null
+            : strange(strangers, records -> Optional.ofNullable(records.holder(name))).orElse(null);
     return holder != null && device.equals(holder.device()) ? holder : null;
   }
 
@@ -481,11 +550,8 @@ public final class Registry {
     List<Path> files = files(HOLDER);
     MountTable mounts = surroundings.mounts();
     for (Path file : files) {
-      Holder holder = load(file, Holder.class);
-      MountTable.Mount mount =
-          holder == null || holder.mountpoint() == null
-              ? null
-              : mounts.at(Path.of(holder.mountpoint()));
+      Holder holder = sound(load(file, Holder.class));
+      MountTable.Mount mount = holder == null ? null : mounts.at(Path.of(holder.mountpoint()));
       if (mount == null || holder == null || !mount.device().equals(holder.device())) {
         try {
           Files.deleteIfExists(file);
@@ -530,18 +596,29 @@ public final class Registry {
     }
   }
 
+  private static @Nullable Holder sound(@Nullable Holder holder) {
+    return holder != null && holder.isSound() ? holder : null;
+  }
+
   private static @Nullable Entry load(Path file) {
     Entry entry = load(file, Entry.class);
-    return entry == null || entry.mountpoint() == null || entry.socket() == null ? null : entry;
+    return entry != null && entry.isSound() ? entry : null;
   }
 
   private static <T> @Nullable T load(Path file, Class<T> type) {
     try {
-      return Files.size(file) > MAX_ENTRY_BYTES
-          ? null
-          : new Gson().fromJson(Files.readString(file, UTF_8), type);
-    } catch (IOException | JsonSyntaxException e) {
+      return Files.size(file) > MAX_ENTRY_BYTES ? null : parse(Files.readString(file, UTF_8), type);
+    } catch (IOException e) {
       return null;
+    }
+  }
+
+  /** A record with any values in its fields; null if the text is malformed. */
+  static <T> @Nullable T parse(String text, Class<T> type) {
+    try {
+      return new Gson().fromJson(text, type);
+    } catch (RuntimeException e) {
+      return null; // not JSON, or not of these types
     }
   }
 }

@@ -10,10 +10,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The files of two users, which needs root, and a daemon that gets a successor. */
 final class RegistriesTest {
@@ -34,7 +37,11 @@ final class RegistriesTest {
   }
 
   private static void give(Path path) throws IOException {
-    Files.setAttribute(path, "unix:uid", ADA, java.nio.file.LinkOption.NOFOLLOW_LINKS);
+    give(path, ADA);
+  }
+
+  private static void give(Path path, int uid) throws IOException {
+    Files.setAttribute(path, "unix:uid", uid, java.nio.file.LinkOption.NOFOLLOW_LINKS);
   }
 
   /** As a daemon of Ada would; its files belong to her. */
@@ -43,7 +50,21 @@ final class RegistriesTest {
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
     give(Files.createFile(registration.socket()));
     registration.publish(new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, socket, "/log"));
+    giveAll(directory);
     return registration;
+  }
+
+  private static void giveAll(Path directory) throws IOException {
+    giveAll(directory, ADA);
+  }
+
+  private static void giveAll(Path directory, int uid) throws IOException {
+    give(directory, uid);
+    try (Stream<Path> files = Files.list(directory)) {
+      for (Path file : files.toList()) {
+        give(file, uid);
+      }
+    }
   }
 
   private Registry.@Nullable Entry find() throws MountFailure {
@@ -130,6 +151,7 @@ final class RegistriesTest {
       registration.publish(
           new Registry.Entry(
               MOUNTPOINT.toString(), "/source", 7, "/run/of-root.sock", "/log", "0:40", true));
+      giveAll(ofAda);
       Registries registries = Registries.open(world.surroundings());
 
       assertThat(registries.detached())
@@ -170,6 +192,10 @@ final class RegistriesTest {
     }
   }
 
+  private static MountTable.Mount mount(String device) {
+    return new MountTable.Mount(SECOND, "fuse.pmfs", "/source", "ro", device, true);
+  }
+
   @Test
   void holder_isKnownWhileItsMountIsThere() throws Exception {
     Registry own = Registry.own(world.makeDirectory("run"));
@@ -179,12 +205,12 @@ final class RegistriesTest {
     Registries registries = Registries.open(world.surroundings());
 
     registries.sweepHolders();
-    assertThat(registries.holder(SECOND, "0:30")).isEqualTo(holder);
-    assertThat(registries.holder(SECOND, "0:31")).isNull();
+    assertThat(registries.holder(mount("0:30"))).isEqualTo(holder);
+    assertThat(registries.holder(mount("0:31"))).isNull();
 
     world.mountinfo();
     Registries.open(world.surroundings()).sweepHolders();
-    assertThat(registries.holder(SECOND, "0:30")).isNull();
+    assertThat(registries.holder(mount("0:30"))).isNull();
   }
 
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
@@ -234,5 +260,153 @@ final class RegistriesTest {
 
     assertThat(notices)
         .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
+  }
+
+  /** What a user can write in place of a record; the name of its files is right. */
+  static List<String> hostileRecords() {
+    String other = "\"source\":\"/s\",\"socket\":\"/x\",\"logFile\":\"/l\",\"pid\":7";
+    String place = "\"mountpoint\":\"" + MOUNTPOINT + "\"";
+    String whole = place + "," + other;
+    return List.of(
+        "",
+        "null",
+        "7",
+        "\"text\"",
+        "[]",
+        "{}",
+        "{\"mountpoint\":null," + other + "}",
+        "{\"mountpoint\":{}," + other + "}",
+        "{\"mountpoint\":\"\\u0000\"," + other + "}",
+        "{\"mountpoint\":\"relative\"," + other + "}",
+        "{\"mountpoint\":\"/" + "x".repeat(5000) + "\"," + other + "}",
+        "{" + place + "}",
+        "{" + whole.replace("\"/s\"", "null") + "}",
+        "{" + whole.replace("\"/l\"", "null") + "}",
+        "{" + whole.replace("\"/l\"", "\"relative\"") + "}",
+        "{" + whole.replace(":7", ":null") + "}",
+        "{" + whole.replace(":7", ":0") + "}",
+        "{" + whole.replace(":7", ":-1") + "}",
+        "{" + whole.replace(":7", ":1e99999") + "}",
+        "{" + whole.replace(":7", ":9223372036854775807") + "}",
+        "{" + whole.replace(":7", ":" + "9".repeat(30_000)) + "}",
+        "{" + whole + ",\"device\":\"x\"}",
+        "{" + whole + ",\"device\":[\"0:1\"]}",
+        "{" + whole + ",\"sessions\":[null]}",
+        "{" + whole + ",\"sessions\":[\"0:1\",\"/\"]}",
+        "{" + whole + ",\"sessions\":7}",
+        "{" + whole + ",\"sessions\":[" + "\"0:1\",".repeat(5000) + "\"0:1\"]}",
+        "{" + whole + ",\"x\":" + "[".repeat(30_000),
+        "{" + whole + ",\"sessions\":" + "{\"a\":".repeat(5000),
+        "{" + whole + ",\"x\":\"" + "x".repeat(70_000) + "\"}");
+  }
+
+  @ParameterizedTest
+  @MethodSource("hostileRecords")
+  void running_byRoot_hostileRecord_isOneLineAndOthersAreShown(String text) throws Exception {
+    Path ofEve = world.makeDirectory("run-4712");
+    List<String> lines = new ArrayList<>();
+    try (Registration bad = serve(ofEve, "/x");
+        Registration good = serve(ofAda, "/x")) {
+      Path record = Path.of(bad.socket().toString().replace(".sock", ".json"));
+      Files.writeString(record, text);
+      giveAll(ofEve, 4712);
+
+      assertThat(Registries.open(world.surroundings(), lines::add).running())
+          .extracting(Registry.Entry::socket)
+          .containsExactly(good.socket().toString());
+      assertThat(lines)
+          .singleElement()
+          .asString()
+          .startsWith(ofEve + ": user 4712: " + record.getFileName() + ": ");
+    }
+  }
+
+  @Test
+  void running_byRoot_noPlainFile_isOneLineAndOthersAreShown() throws Exception {
+    Path ofEve = world.makeDirectory("run-4712");
+    Path secret = Files.writeString(world.root.resolve("secret"), "{}");
+    for (List<String> command :
+        List.of(
+            List.of("mkfifo"),
+            List.of("ln", "-s", secret.toString()),
+            List.of("ln", secret.toString()),
+            List.of("mkdir"),
+            List.of("cp", "-a", "/dev/zero"))) {
+      List<String> lines = new ArrayList<>();
+      try (Registration bad = serve(ofEve, "/x");
+          Registration good = serve(ofAda, "/x")) {
+        Path record = Path.of(bad.socket().toString().replace(".sock", ".json"));
+        Files.delete(record);
+        List<String> words = new ArrayList<>(command);
+        words.add(record.toString());
+        assertThat(new ProcessBuilder(words).inheritIO().start().waitFor()).isZero();
+        giveAll(ofEve, 4712);
+
+        assertThat(Registries.open(world.surroundings(), lines::add).running())
+            .extracting(Registry.Entry::socket)
+            .containsExactly(good.socket().toString());
+        assertThat(lines).as("%s", command).hasSize(1);
+        Files.setAttribute(secret, "unix:uid", 0);
+      }
+    }
+  }
+
+  @Test
+  void running_byRoot_thousandRecordsOfOneUser_showsSomeAndALine() throws Exception {
+    List<Registration> many = new ArrayList<>();
+    List<String> lines = new ArrayList<>();
+    Path ofEve = world.makeDirectory("run-4712");
+    try (Registration good = serve(ofEve, "/x")) {
+      give(ofEve, 4712);
+      giveAll(ofEve, 4712);
+      for (int i = 0; i < 1000; i++) {
+        Path place = Path.of("/mnt/" + i);
+        Registration one = Objects.requireNonNull(Registry.own(ofAda).register(place));
+        many.add(one);
+        Files.createFile(one.socket());
+        one.publish(new Registry.Entry(place.toString(), "/source", 1, "/x", "/log"));
+      }
+      giveAll(ofAda);
+      List<Registry.Entry> running = Registries.open(world.surroundings(), lines::add).running();
+
+      assertThat(running)
+          .hasSize(StrangersRecords.MOST_MOUNTS + 1)
+          .anyMatch(entry -> entry.socket().equals(good.socket().toString()));
+      assertThat(lines).singleElement().asString().startsWith(ofAda + ": user 4711: more than 64");
+    } finally {
+      many.forEach(Registration::close);
+    }
+  }
+
+  @Test
+  void find_byRoot_strangersRecordOfAnothersMount_isNotBelieved() throws Exception {
+    world.mountinfo(
+        TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4712"));
+    try (Registration forged = serve(ofAda, "/x")) {
+      assertThat(find()).isNull();
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4711"));
+      assertThat(Objects.requireNonNull(find()).socket()).isEqualTo(forged.socket().toString());
+    }
+  }
+
+  @Test
+  void holder_byRoot_hostileRecord_isNone() throws Exception {
+    world.mountinfo(
+        TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4711"));
+    MountTable.Mount mount = Objects.requireNonNull(world.surroundings().mounts().at(MOUNTPOINT));
+    Path record = ofAda.resolve(Registry.nameOf(MOUNTPOINT) + ".holder");
+    String whole =
+        "{\"mountpoint\":\"%s\",\"device\":\"0:30\",\"user\":\"ada\",\"pid\":7,\"since\":\"x\"}"
+            .formatted(MOUNTPOINT);
+    for (String text :
+        List.of("{}", "null", whole.replace("\"ada\"", "null"), whole.replace("7", "-7"))) {
+      Files.writeString(record, text);
+      give(record);
+      assertThat(Registries.open(world.surroundings()).holder(mount)).as(text).isNull();
+    }
+    Files.writeString(record, whole);
+    give(record);
+    assertThat(Registries.open(world.surroundings()).holder(mount)).isNotNull();
   }
 }

@@ -9,11 +9,15 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,13 +33,6 @@ import jnr.ffi.Pointer;
  * <p>A call can still take long if the user's disk does: set a limit.
  */
 public final class StrangersDirectory implements AutoCloseable {
-  private static final int F_GETLK = 5;
-  private static final short F_WRLCK = 1;
-  private static final short F_UNLCK = 2;
-
-  /** At least the size of struct flock, fcntl(2), on 64-bit systems. */
-  private static final int FLOCK_BYTES = 32;
-
   private static final byte[] EMPTY_PATH = {0};
   private static final LibC LIBC = LibC.INSTANCE;
 
@@ -245,14 +242,15 @@ public final class StrangersDirectory implements AutoCloseable {
       return bytes;
     }
 
-    /** Whether a process has a lock on it as by fcntl(2). Takes none itself. */
+    /** Whether a process has a lock on it as by fcntl(2), also this one. */
     public boolean isLocked() throws IOException {
-      Pointer flock = Memory.allocateDirect(Posix.RUNTIME, FLOCK_BYTES, true);
-      flock.putShort(0, F_WRLCK);
-      if (LIBC.fcntl(descriptor, F_GETLK, flock.address()) < 0) {
-        throw failure(path);
+      // Opens the file that was checked, whatever its name leads to now.
+      try (FileChannel channel = FileChannel.open(link(descriptor), StandardOpenOption.WRITE);
+          FileLock lock = channel.tryLock()) {
+        return lock == null;
+      } catch (OverlappingFileLockException heldInThisProcess) {
+        return true;
       }
-      return flock.getShort(0) != F_UNLCK;
     }
 
     @Override

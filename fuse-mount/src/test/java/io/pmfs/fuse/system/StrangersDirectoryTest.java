@@ -171,7 +171,7 @@ final class StrangersDirectoryTest {
   }
 
   @Test
-  void isLocked_lockOfAnotherProcess_isSeenAndNotTaken() throws Exception {
+  void isLocked_lockOfAnotherProcess_isSeen() throws Exception {
     give(Files.createFile(ofAda.resolve("lock")));
     assertThat(isLocked("lock")).isFalse();
     Process holder =
@@ -190,9 +190,6 @@ final class StrangersDirectoryTest {
       holder.waitFor();
     }
     assertThat(isLocked("lock")).isFalse();
-    try (FileChannel file = FileChannel.open(ofAda.resolve("lock"), StandardOpenOption.WRITE)) {
-      assertThat(file.tryLock()).isNotNull();
-    }
   }
 
   @Test

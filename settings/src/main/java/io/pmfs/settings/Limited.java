@@ -1,4 +1,4 @@
-package io.pmfs.cli.bugreport;
+package io.pmfs.settings;
 
 import java.io.IOException;
 import java.time.Duration;
@@ -22,7 +22,7 @@ public final class Limited {
   public static <T extends @Nullable Object> T call(Duration limit, Callable<T> action)
       throws IOException {
     FutureTask<T> task = new FutureTask<>(action);
-    Thread thread = new Thread(task, "bugreport");
+    Thread thread = new Thread(task, "limited");
     thread.setDaemon(true);
     thread.start();
     try {
