@@ -1,0 +1,231 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What {@code scripts/slurm/pmfs-job} does as root with what a user has made: links, marks and
+ * processes. Without Slurm and without a mount: programs of the test stand for both.
+ */
+final class JobScriptIT {
+  private static final Duration LONG = Duration.ofSeconds(60);
+
+  private Scratch scratch;
+  private Account user;
+  private Path site;
+  private Path ofUser;
+  private Path tier;
+  private Path base;
+  private Path calls;
+  private final List<Process> processes = new ArrayList<>();
+
+  @BeforeEach
+  void make() throws IOException {
+    Machine.requireRoot();
+    Machine.requireCommand("useradd");
+    scratch = new Scratch(Path.of("/var/tmp"));
+    user = new Account(scratch.directory("home").toString());
+    site = scratch.directory("lustre");
+    ofUser = Files.createDirectory(site.resolve("me"));
+    user.own(ofUser.toString());
+    tier = scratch.directory("tier");
+    base = scratch.root().resolve("base");
+    calls = scratch.root().resolve("calls");
+    program("pmfs", "printf '%s\\n' \"$*\" >>" + calls);
+    program("scontrol", "echo JobId=1 JobState=COMPLETED X");
+    Files.write(
+        scratch.root().resolve("job.conf"),
+        List.of(
+            "BASE=" + base,
+            "RUNTIME=" + scratch.root().resolve("run"),
+            "PMFS=" + scratch.root().resolve("bin/pmfs"),
+            "TIERS=(ssd:" + tier + ":80%)",
+            "SOURCES=(" + site + ")",
+            "PATH=" + scratch.root().resolve("bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"));
+  }
+
+  @AfterEach
+  void end() throws Exception {
+    for (Process process : processes) {
+      process.destroyForcibly().waitFor();
+    }
+    if (user != null) {
+      user.close();
+    }
+    if (scratch != null) {
+      String settings = "rm -f /run/pmfs-job-$(printf %s \"$1\" | sha256sum | cut -c 1-16)";
+      Command.run("sh", "-c", settings, "-", scratch.root().resolve("job.conf").toString());
+      scratch.close();
+    }
+  }
+
+  private void program(String name, String line) throws IOException {
+    Path bin = Files.createDirectories(scratch.root().resolve("bin"));
+    Path program = Files.writeString(bin.resolve(name), "#!/bin/bash\n" + line + "\n");
+    Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private void job(String number, String when, String comment) {
+    Map<String, String> environment = new HashMap<>();
+    environment.put("PMFS_JOB_CONF", scratch.root().resolve("job.conf").toString());
+    environment.put("SLURM_JOB_ID", number);
+    environment.put("SLURM_JOB_UID", Integer.toString(user.uid()));
+    environment.put("SLURM_JOB_COMMENT", comment);
+    String script = Installation.launcherOfCheckout().resolveSibling("slurm/pmfs-job").toString();
+    Command.run(environment, LONG, List.of(script, when)).expect(0);
+  }
+
+  private String calls() throws IOException {
+    return Files.exists(calls) ? Files.readString(calls) : "";
+  }
+
+  private String problem(String number) throws IOException {
+    return Files.readString(base.resolve("jobs").resolve(number).resolve("problem"));
+  }
+
+  @Test
+  void source_linkBelowAPermittedPlace_isWhereItLeads() throws IOException {
+    Path outside = scratch.directory("outside");
+    Path inside = Files.createDirectory(ofUser.resolve("real"));
+    Files.createSymbolicLink(ofUser.resolve("out"), outside);
+    Files.createSymbolicLink(ofUser.resolve("in"), inside);
+
+    for (String path : List.of("out", "absent", "out/../in")) {
+      job("1", "prolog", "pmfs:source=" + ofUser.resolve(path));
+      assertThat(problem("1")).isNotEmpty();
+    }
+    assertThat(calls()).isEmpty();
+
+    job("2", "prolog", "pmfs:source=" + ofUser.resolve("in"));
+    assertThat(calls()).contains(" -- " + inside + " ");
+  }
+
+  @Test
+  void source_swappedWhileItIsMounted_isUnmounted() throws IOException {
+    Path swapped = Files.createDirectory(ofUser.resolve("swapped"));
+    Path outside = scratch.directory("outside");
+    program(
+        "pmfs",
+        "printf '%%s\\n' \"$*\" >>%s; [ $1 != mount ] || { rmdir %s; ln -s %s %s; }"
+            .formatted(calls, swapped, outside, swapped));
+
+    job("1", "prolog", "pmfs:source=" + swapped);
+
+    assertThat(problem("1")).contains("changed while it was mounted");
+    assertThat(names(base.resolve("keys"))).isEmpty();
+  }
+
+  /** Copies that were kept ten days ago, with a mark of the user's that they are unsaved. */
+  private Path kept(String name) throws IOException {
+    Path copies = Files.createDirectories(tier.resolve(user.uid() + "-" + name));
+    Path mark = Files.createFile(copies.resolve("not-at-the-source"));
+    user.own(copies.toString());
+    user.own(mark.toString());
+    Path kept = Files.createFile(tier.resolve(copies.getFileName() + ".kept"));
+    Files.setLastModifiedTime(kept, FileTime.from(Instant.now().minus(Duration.ofDays(10))));
+    return copies;
+  }
+
+  @Test
+  void mark_ofAUser_countsOnlyIfRootKnowsOfAWritableMount() throws IOException {
+    Files.createFile(tier.resolve(".outputs-known"));
+    Path planted = kept("aa");
+    Path written = kept("bb");
+    Files.createFile(tier.resolve(written.getFileName() + ".writable"));
+
+    job("1", "epilog", "");
+    assertThat(planted).as("no directory of jobs yet").exists();
+    Files.createDirectory(base);
+    job("1", "prolog", "");
+
+    assertThat(planted).doesNotExist();
+    assertThat(written).exists();
+    Files.delete(written.resolve("not-at-the-source"));
+    job("1", "epilog", "");
+    assertThat(written).doesNotExist();
+    assertThat(names(tier)).containsExactly(".outputs-known");
+  }
+
+  @Test
+  void mark_ofAnOlderVersion_countsOnce() throws IOException {
+    Path written = kept("aa");
+    job("1", "prolog", "");
+    assertThat(written).exists();
+    Path planted = kept("bb");
+    job("1", "epilog", "");
+    assertThat(planted).doesNotExist();
+    assertThat(written).exists();
+  }
+
+  /** A job that has ended without its epilogue. */
+  private Path lost() throws IOException {
+    Path record = Files.createDirectories(base.resolve("keys/" + user.uid() + "-ee")).resolve("77");
+    Files.createDirectories(base.resolve("jobs/77"));
+    Files.createDirectories(base.resolve("mnt/" + user.uid() + "-ee"));
+    Files.createDirectories(base.resolve("locks"));
+    return Files.writeString(record, "slurm 77\n");
+  }
+
+  private void run(int uid, String command) throws IOException {
+    Process process =
+        new ProcessBuilder(
+                "setpriv",
+                "--reuid=" + uid,
+                "--clear-groups",
+                "env",
+                "-i",
+                "PATH=/usr/bin:/bin",
+                "SLURM_JOB_ID=77",
+                "bash",
+                "-c",
+                "echo ready; " + command)
+            .start();
+    processes.add(process);
+    assertThat(process.inputReader().readLine()).isEqualTo("ready");
+  }
+
+  @Test
+  void process_ofAnotherUserWithTheJobsNumber_keepsNothing() throws IOException {
+    Path record = lost();
+    int other = user.uid() + 1;
+    run(other, "read");
+    run(other, "exec -a 'slurmstepd: [77.0]' sleep 300");
+
+    job("1", "epilog", "");
+
+    assertThat(record).doesNotExist();
+  }
+
+  @Test
+  void process_ofTheJob_keepsItsMount() throws IOException {
+    Path record = lost();
+    run(user.uid(), "read");
+
+    job("1", "epilog", "");
+    assertThat(record).exists();
+    processes.get(0).destroyForcibly().onExit().join();
+    job("1", "epilog", "");
+    assertThat(record).doesNotExist();
+  }
+
+  private static List<String> names(Path directory) throws IOException {
+    try (Stream<Path> list = Files.list(directory)) {
+      return list.map(path -> String.valueOf(path.getFileName())).toList();
+    }
+  }
+}
