@@ -123,7 +123,11 @@ final class CacheCommand implements Callable<Integer> {
     if (purge) {
       return purge(contents, datasets);
     }
-    invocation.out().println(json ? GSON.toJson(toJson(datasets)) : toText(datasets));
+    if (json) {
+      invocation.showJson(GSON.toJson(toJson(datasets)));
+    } else {
+      invocation.show(toText(datasets));
+    }
     return ExitStatus.DONE;
   }
 

@@ -84,7 +84,11 @@ final class ConfigCommand implements Callable<Integer> {
                 MountOptions.given(spec.commandLine().getParseResult()), config, null, mountpoint),
             surroundings);
     configuration.validate(surroundings);
-    invocation.out().println(json ? GSON.toJson(configuration.toJson()) : toText(configuration));
+    if (json) {
+      invocation.showJson(GSON.toJson(configuration.toJson()));
+    } else {
+      invocation.show(toText(configuration));
+    }
     return ExitStatus.DONE;
   }
 

@@ -111,7 +111,7 @@ final class DrainCommand implements Callable<Integer> {
       return ExitStatus.DONE;
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
-        .forEach(invocation.out()::println);
+        .forEach(invocation::show);
     invocation.warn(mountpoint + ": " + summary(outcome.last().outputs()));
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
@@ -126,7 +126,7 @@ final class DrainCommand implements Callable<Integer> {
     if (told == null) {
       throw readOnly(place);
     }
-    DrainProgress.lines(told, List.of()).forEach(invocation.out()::println);
+    DrainProgress.lines(told, List.of()).forEach(invocation::show);
     invocation.say(
         "%s: acknowledged %s and %s"
             .formatted(
@@ -181,7 +181,7 @@ final class DrainCommand implements Callable<Integer> {
         invocation.say(source + ": all is at the source");
         return ExitStatus.DONE;
       }
-      lines.forEach(invocation.out()::println);
+      lines.forEach(invocation::show);
       invocation.warn(source + ": " + summary(report));
       return interrupted.get() != 0 ? interrupted.get() : ExitStatus.PARTLY;
     } catch (InterruptedException e) {

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.io.PrintStream;
@@ -46,7 +47,7 @@ final class DrainProgress implements AutoCloseable {
 
   private void paint(String text, int width) {
     PrintStream terminal = invocation.err();
-    String line = text.replaceAll("\\p{Cntrl}", "?");
+    String line = PathText.printable(text);
     String cut = line.length() > width ? line.substring(0, width) : line;
     terminal.print("\r" + cut + " ".repeat(width - cut.length()));
     terminal.flush();
@@ -87,7 +88,7 @@ final class DrainProgress implements AutoCloseable {
     waiting.stream()
         .filter(path -> outputs.failures().stream().noneMatch(f -> f.path().equals(path)))
         .forEach(path -> lines.add(path + ": not at the source yet"));
-    return lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+    return lines.stream().map(line -> PathText.printable(line)).toList();
   }
 
   @Override

@@ -73,7 +73,7 @@ final class FindingsReport implements AutoCloseable {
     FileName path = PathText.decode(finding.path());
     if (count < SHOWN) {
       String shown = (path.size() == 0 ? "." : path) + ": " + finding.reason();
-      screen.accept(shown.replaceAll("\\p{Cntrl}", "?"));
+      screen.accept(PathText.printable(shown));
     }
     count++;
     if (file != null) {

@@ -6,6 +6,7 @@ import io.pmfs.daemon.Wiring;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.system.Priority;
 import io.pmfs.fuse.system.StandardStreams;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.NativeText;
 import io.pmfs.settings.Surroundings;
@@ -56,7 +57,7 @@ public final class Main {
             supervision,
             kernelFlags(surroundings),
             line -> {
-              err.println("pmfs: " + line);
+              err.println("pmfs: " + PathText.printable(line));
               err.flush();
             }),
         supervision,

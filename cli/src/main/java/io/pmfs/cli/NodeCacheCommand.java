@@ -206,7 +206,7 @@ final class NodeCacheCommand implements Callable<Integer> {
           ExitStatus.FAILED, at + ": no cache answers: " + e.errno() + "; is it running?", e);
     }
     if (json) {
-      invocation.out().println(report.toJson());
+      invocation.showJson(report.toJson());
       return;
     }
     CacheReport.Room room = report.room();
@@ -238,6 +238,6 @@ final class NodeCacheCommand implements Callable<Integer> {
   }
 
   private void say(String format, Object... values) {
-    invocation.out().println(String.format(Locale.ROOT, format, values));
+    invocation.show(String.format(Locale.ROOT, format, values));
   }
 }

@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,8 +35,7 @@ final class NodesTable {
               : line(name, counts));
     }
     lines.add(line("sum", report.sum()));
-    return String.join(
-        "\n", lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList());
+    return String.join("\n", lines.stream().map(line -> PathText.printable(line)).toList());
   }
 
   private static String line(String name, NodesReport.Counts counts) {

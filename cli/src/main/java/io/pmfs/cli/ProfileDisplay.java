@@ -31,7 +31,7 @@ final class ProfileDisplay implements AutoCloseable {
     if (!isJson) {
       return screen.show(block(head, report));
     }
-    invocation.out().println(GSON.toJson(report));
+    invocation.showJson(GSON.toJson(report));
     return !invocation.out().checkError();
   }
 
@@ -39,12 +39,12 @@ final class ProfileDisplay implements AutoCloseable {
   void last(List<String> head, Profile.Report report) {
     close();
     if (isJson) {
-      invocation.out().println(GSON.toJson(report));
+      invocation.showJson(GSON.toJson(report));
     } else {
       if (hasShown) {
         invocation.out().println();
       }
-      block(head, report).forEach(invocation.out()::println);
+      block(head, report).forEach(invocation::show);
     }
     invocation.out().flush();
   }

@@ -7,6 +7,7 @@ import io.pmfs.daemon.requests.LogLine;
 import io.pmfs.daemon.requests.Profile;
 import io.pmfs.daemon.requests.ProfileKey;
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Registry;
@@ -116,7 +117,7 @@ final class ProfileWatch {
   private static List<String> head(StatusReport status) {
     String what = status.source() + " on " + status.mountpoint() + ", " + status.readMode();
     return List.of(
-        what.replaceAll("\\p{Cntrl}", "?"),
+        PathText.printable(what),
         status.readMode().equals(ReadMode.PAGE_CACHE.word())
             ? "not counted: reads from the kernel's page cache"
             : "not counted: reads from the kernel's page cache, and reads of copies by the kernel"

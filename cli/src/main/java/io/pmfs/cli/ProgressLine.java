@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import java.text.NumberFormat;
 import java.util.Locale;
@@ -26,15 +27,16 @@ final class ProgressLine {
     this.columns = columns;
     this.head =
         report.totalsAreFinal()
-            ? "%s %d%%".formatted(report.activity(), (int) (report.fraction() * 100))
-            : report.activity();
+            ? "%s %d%%"
+                .formatted(PathText.printable(report.activity()), (int) (report.fraction() * 100))
+            : PathText.printable(report.activity());
   }
 
   /** The line, filled with blanks to the given width. */
   static String of(TaskReport report, int columns) {
     String line = new ProgressLine(report, columns).text();
     // The daemon may be another user's.
-    return line.replaceAll("\\p{Cntrl}", "?") + " ".repeat(Math.max(0, columns - length(line)));
+    return PathText.printable(line) + " ".repeat(Math.max(0, columns - length(line)));
   }
 
   private String text() {
@@ -95,7 +97,7 @@ final class ProgressLine {
   }
 
   private String directory(int room) {
-    String name = report.directory();
+    String name = PathText.printable(report.directory());
     int limit = room - ", in ".length();
     if (name.isEmpty() || limit < LEAST_DIRECTORY) {
       return "";

@@ -5,6 +5,7 @@ import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -47,7 +48,7 @@ final class StatusHeadline {
 
   /** Root also sees the reports of users' daemons. */
   private List<String> printable() {
-    return lines.stream().map(line -> line.replaceAll("\\p{Cntrl}", "?")).toList();
+    return lines.stream().map(line -> PathText.printable(line)).toList();
   }
 
   private void outputs(StatusReport report, OutputsReport outputs) {

@@ -8,6 +8,7 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
 import io.pmfs.daemon.report.TierReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -430,7 +431,7 @@ final class StatusTable {
   private void add(String name, @Nullable String value) {
     if (value != null) {
       // Root also sees the reports of users' daemons.
-      String printable = value.replaceAll("\\p{Cntrl}", "?");
+      String printable = PathText.printable(value);
       lines.add(String.format(Locale.ROOT, "  %-12s %s", name, printable));
     }
   }

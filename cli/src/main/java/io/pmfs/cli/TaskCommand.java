@@ -184,7 +184,7 @@ abstract class TaskCommand implements Callable<Integer> {
     findings.conclude(last);
     TaskSummary summary = TaskSummary.of(last);
     if (json) {
-      invocation.out().println(GSON.toJson(last));
+      invocation.showJson(GSON.toJson(last));
     } else {
       invocation.say(target.dataset().mount().mountpoint() + ": " + summary.text());
     }

@@ -171,7 +171,7 @@ final class UmountCommand implements Callable<Integer> {
     }
     abandons = noDrain;
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
-        .forEach(invocation.out()::println);
+        .forEach(invocation::show);
     String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
     invocation.warn(
         noDrain
@@ -183,7 +183,7 @@ final class UmountCommand implements Callable<Integer> {
   /** Conflicts, and what the source refused for good: unmounting loses none of it. */
   private void sayWhatDiffers(Path mountpoint, Drains.Report last) {
     if (!last.outputs().isWhole()) {
-      DrainProgress.lines(last.outputs(), last.waiting()).forEach(invocation.out()::println);
+      DrainProgress.lines(last.outputs(), last.waiting()).forEach(invocation::show);
       invocation.warn(mountpoint + ": " + DrainCommand.summary(last.outputs()));
     }
   }

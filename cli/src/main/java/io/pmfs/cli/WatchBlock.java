@@ -7,6 +7,7 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
 import io.pmfs.daemon.report.TierReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ByteSize;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
@@ -55,9 +56,7 @@ final class WatchBlock {
       block.background();
     }
     // Root also sees the reports of users' daemons.
-    return block.lines.stream()
-        .map(line -> line.replaceAll("\\p{Cntrl}", "?").stripTrailing())
-        .toList();
+    return block.lines.stream().map(line -> PathText.printable(line).stripTrailing()).toList();
   }
 
   private void head() {

@@ -164,7 +164,7 @@ final class StatusHeadlineTest {
     json.add("engagement", none);
     json.addProperty("source", "/s\u001b[2J\n");
 
-    assertThat(headline()).containsExactly("/s?[2J? on /m");
+    assertThat(headline()).containsExactly("/s%1B[2J%0A on /m");
   }
 
   @Test

@@ -376,7 +376,7 @@ final class TaskCommandTest {
 
     assertThat(world.errors().lines())
         .hasSize(11)
-        .startsWith("pmfs: a\ufffd\"?: why", "pmfs: f0: why")
+        .startsWith("pmfs: a\ufffd\"%0A: why", "pmfs: f0: why")
         .endsWith("pmfs: and 2,491 more, all in the report");
     List<String> lines = Files.readAllLines(world.directory.resolve("r"));
     assertThat(lines).hasSize(2501);

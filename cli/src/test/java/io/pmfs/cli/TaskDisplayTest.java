@@ -88,7 +88,7 @@ final class TaskDisplayTest {
 
     String drawn = terminal.toString(UTF_8);
     assertThat(drawn)
-        .contains("staging", "100%", "8.0 MiB of 8.0 MiB", "1,000 of 4,000 files", "in z?[2J");
+        .contains("staging", "100%", "8.0 MiB of 8.0 MiB", "1,000 of 4,000 files", "in z%1B[2J");
     assertThat(drawn).doesNotContain("\033[2J").endsWith("\n").containsOnlyOnce("\n");
   }
 

@@ -4,11 +4,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.LoggerContext;
-import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.OutputStreamAppender;
+import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
 import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
 import ch.qos.logback.core.rolling.RollingFileAppender;
 import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
@@ -30,9 +30,6 @@ import org.slf4j.LoggerFactory;
  * The daemon's log: a file of at most 10 MiB and five older ones. Commands use {@link SilentLog}.
  */
 public final class DaemonLog {
-  private static final String PATTERN =
-      "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level [%thread] %msg%n";
-
   /** Special characters of logback's patterns for file names, and control characters. */
   private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
 
@@ -149,10 +146,13 @@ public final class DaemonLog {
   }
 
   private static void start(OutputStreamAppender<ILoggingEvent> appender, LoggerContext context) {
-    PatternLayoutEncoder encoder = new PatternLayoutEncoder();
+    LogText layout = new LogText();
+    layout.setContext(context);
+    layout.start();
+    LayoutWrappingEncoder<ILoggingEvent> encoder = new LayoutWrappingEncoder<>();
     encoder.setContext(context);
     encoder.setCharset(UTF_8);
-    encoder.setPattern(PATTERN);
+    encoder.setLayout(layout);
     encoder.start();
     appender.setContext(context);
     appender.setEncoder(encoder);

@@ -1,5 +1,6 @@
 package io.pmfs.daemon;
 
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.Surroundings;
 import java.io.InputStream;
 import java.io.PrintStream;
@@ -34,13 +35,25 @@ public record Invocation(
     Consumer<IntConsumer> atInterrupt,
     IntConsumer halt) {
 
+  /** Prints a line for the user; as all of these, nothing in it can control a terminal. */
   public void say(String line) {
-    out.println("pmfs: " + line);
+    out.println("pmfs: " + PathText.printable(line));
     out.flush();
   }
 
+  /** Prints a line on standard error. */
   public void warn(String line) {
-    err.println("pmfs: " + line);
+    err.println("pmfs: " + PathText.printable(line));
     err.flush();
+  }
+
+  /** Prints lines that a command was asked for. */
+  public void show(String lines) {
+    out.println(PathText.printableLines(lines));
+  }
+
+  /** Prints JSON. */
+  public void showJson(String json) {
+    out.println(PathText.printableJson(json));
   }
 }

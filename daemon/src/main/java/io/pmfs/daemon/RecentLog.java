@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
+import io.pmfs.metadata.PathText;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -24,7 +25,7 @@ final class RecentLog extends AppenderBase<ILoggingEvent> {
     if (!event.getLevel().isGreaterOrEqual(Level.WARN)) {
       return;
     }
-    String message = String.valueOf(event.getFormattedMessage());
+    String message = PathText.printable(String.valueOf(event.getFormattedMessage()));
     String time = Instant.ofEpochMilli(event.getTimeStamp()).toString();
     Line line =
         new Line(

@@ -33,6 +33,31 @@ final class DaemonLogTest {
   }
 
   @Test
+  void start_hostileNames_areOneLineEach() throws Exception {
+    Path file = directory.resolve("x.log");
+    String name = "a\n2026-01-01 ERROR forged\u001b[2J\u202e\u2066\u200b\ufeff\u2028";
+    DaemonLog.start(file, "info", false);
+    log.info("{}: left out", name);
+    log.warn(
+        "failed", new IllegalStateException(name, new java.io.IOException("cause " + name, null)));
+    DaemonLog.stop();
+
+    String text = Files.readString(file, UTF_8);
+    assertThat(text.codePoints())
+        .noneMatch(c -> c != '\n' && c != '\t' && Character.isISOControl(c))
+        .noneMatch(c -> Character.getType(c) == Character.FORMAT || c == 0x2028);
+    assertThat(text.lines())
+        .noneMatch(line -> line.startsWith("2026-01-01 ERROR forged"))
+        .anyMatch(
+            line ->
+                line.endsWith(
+                    "a%0A2026-01-01 ERROR forged%1B[2J%E2%80%AE%E2%81%A6%E2%80%8B%EF%BB%BF%E2%80%A8: left out"))
+        .anyMatch(line -> line.startsWith("Caused by: java.io.IOException: cause a%0A2026"))
+        .filteredOn(line -> !line.startsWith("\t"))
+        .hasSize(4);
+  }
+
+  @Test
   void start_muchLogged_keepsFiveOlderFiles() throws Exception {
     Path file = directory.resolve("much.log");
     DaemonLog.start(file, "info", false);

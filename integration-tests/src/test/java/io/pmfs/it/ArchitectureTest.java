@@ -52,10 +52,10 @@ final class ArchitectureTest {
       benchmarks      -> fuse.system tier compression
       cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings cache pack fuse fuse.system fs tier metadata
       cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
-      cli.bugreport   -> pack
+      cli.bugreport   -> pack settings fuse.system metadata
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
       daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings cache shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable fs stage tier metadata
-      daemon.metrics  -> daemon.report daemon.http
+      daemon.metrics  -> daemon.report daemon.http metadata
       daemon.report   -> daemon.requests settings cache cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
       daemon.requests -> fuse.protocol tier metadata
       daemon.http     -> nothing
@@ -65,7 +65,7 @@ final class ArchitectureTest {
       shards          -> tier metadata compression
       cluster         -> cluster.peers cluster.members fs stage tier metadata
       cluster.peers   -> cluster.members stage tier metadata
-      cluster.members -> nothing
+      cluster.members -> metadata
       fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata

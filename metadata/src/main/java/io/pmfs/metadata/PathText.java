@@ -12,14 +12,94 @@ import java.nio.charset.CodingErrorAction;
 import java.util.HexFormat;
 
 /**
- * Encodes paths for JSON on the control socket and in the access log: as UTF-8 text, with {@code
- * %XX} for each byte that is not valid UTF-8, for control characters and for the percent sign. So
- * every byte survives.
+ * How text of other parties is shown, everywhere: names in a dataset, paths, answers of other nodes
+ * and users. {@code %XX} stands for each byte of a character that has no glyph of its own, such as
+ * a line feed, an escape, or one that reorders the line ({@link #printable}).
+ *
+ * <p>{@link #encode} does the same with paths for JSON on the control socket and in the access log,
+ * and also escapes bytes that are not valid UTF-8 and the percent sign. So every byte survives.
  */
 public final class PathText {
   private static final HexFormat HEX = HexFormat.of().withUpperCase();
 
+  /** The lone surrogates from here on stand for bytes from 0x80 on that are not valid UTF-8. */
+  private static final int UNDECODED = 0xdc80;
+
   private PathText() {}
+
+  /** The text as a line that controls no terminal and reads in its own order. */
+  public static String printable(String text) {
+    return escaped(text, false, false);
+  }
+
+  /** The same of text whose line feeds end lines. */
+  public static String printableLines(String text) {
+    return escaped(text, true, false);
+  }
+
+  /** The same JSON, with {@code \\uXXXX} for such characters. */
+  public static String printableJson(String json) {
+    return escaped(json, true, true);
+  }
+
+  private static String escaped(String text, boolean hasLines, boolean isJson) {
+    StringBuilder escaped = null;
+    for (int i = 0; i < text.length(); ) {
+      int c = text.codePointAt(i);
+      boolean isShown = isShown(c) || (hasLines && c == '\n');
+      if (!isShown && escaped == null) {
+        escaped = new StringBuilder(text.length() + 16).append(text, 0, i);
+      }
+      if (escaped != null) {
+        if (isShown) {
+          escaped.appendCodePoint(c);
+        } else if (isJson) {
+          for (char unit : Character.toChars(c)) {
+            escaped.append("\\u").append(HexFormat.of().toHexDigits(unit));
+          }
+        } else {
+          escape(c, escaped);
+        }
+      }
+      i += Character.charCount(c);
+    }
+    return escaped == null ? text : escaped.toString();
+  }
+
+  /** Whether a character is visible, or a space, and moves nothing else. */
+  private static boolean isShown(int c) {
+    if (c < 0x80) {
+      return c >= ' ' && c != 0x7f;
+    }
+    return switch (Character.getType(c)) {
+      case Character.CONTROL,
+          Character.FORMAT,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR,
+          Character.SURROGATE ->
+          false;
+      default -> true;
+    };
+  }
+
+  private static void escape(int c, StringBuilder text) {
+    if (c >= UNDECODED && c < UNDECODED + 0x80) {
+      escape((byte) c, text);
+      return;
+    }
+    // A lone surrogate has no UTF-8 form: its number is written as if it had one.
+    byte[] bytes =
+        Character.getType(c) == Character.SURROGATE
+            ? new byte[] {
+              (byte) (0xe0 | (c >> 12)),
+              (byte) (0x80 | ((c >> 6) & 0x3f)),
+              (byte) (0x80 | (c & 0x3f))
+            }
+            : Character.toString(c).getBytes(UTF_8);
+    for (byte b : bytes) {
+      escape(b, text);
+    }
+  }
 
   /** Encodes a path. */
   public static String encode(FileName path) {
@@ -59,14 +139,7 @@ public final class PathText {
   }
 
   private static void append(CharBuffer chars, StringBuilder text) {
-    while (chars.hasRemaining()) {
-      char c = chars.get();
-      if (c == '%' || c < ' ' || c == 0x7f) {
-        escape((byte) c, text);
-      } else {
-        text.append(c);
-      }
-    }
+    text.append(printable(chars.toString().replace("%", "%25")));
   }
 
   private static void escape(byte b, StringBuilder text) {
@@ -86,7 +159,7 @@ public final class PathText {
     for (int i = 0; i < text.length(); ) {
       int c = text.codePointAt(i);
       if (c == '%') {
-        bytes.write(escaped(text, i));
+        bytes.write(byteAt(text, i));
         i += 3;
       } else if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
         throw new IllegalArgumentException("path: unpaired surrogate at " + i);
@@ -98,7 +171,7 @@ public final class PathText {
     return FileName.of(bytes.toByteArray());
   }
 
-  private static int escaped(String text, int percent) {
+  private static int byteAt(String text, int percent) {
     if (text.length() - percent < 3
         || !HexFormat.isHexDigit(text.charAt(percent + 1))
         || !HexFormat.isHexDigit(text.charAt(percent + 2))) {

@@ -22,6 +22,47 @@ final class PathTextTest {
     assertThat(PathText.decode(text)).isEqualTo(FileName.of(path));
   }
 
+  /** Names that forge lines, control terminals or reorder what is beside them. */
+  @ParameterizedTest
+  @CsvSource({
+    "97 10 98, a%0Ab",
+    "13 9 0, %0D%09%00",
+    "27 91 50 74, %1B[2J",
+    "127 155 49, %7F%C2%9B1",
+    "8238 97, %E2%80%AEa",
+    "8294 97 8297, %E2%81%A6a%E2%81%A9",
+    "97 8203 98, a%E2%80%8Bb",
+    "65279 97, %EF%BB%BFa",
+    "8232 8233, %E2%80%A8%E2%80%A9",
+    "917569 97, %F3%A0%81%81a",
+    "55296 97, %ED%A0%80a",
+    "56575 97, %FFa",
+    "228 26085 128512 37, ä日😀%",
+  })
+  void printable_text_isOneLineWithoutControl(String characters, String shown) {
+    StringBuilder text = new StringBuilder();
+    for (String number : characters.split(" ", -1)) {
+      text.appendCodePoint(Integer.parseInt(number));
+    }
+    assertThat(PathText.printable(text.toString())).isEqualTo(shown);
+    assertThat(PathText.printable(shown)).isEqualTo(shown);
+  }
+
+  @Test
+  void printableLinesAndJson_keepLinesAndValues() {
+    assertThat(PathText.printableLines("a\nb\u001b\u202ec")).isEqualTo("a\nb%1B%E2%80%AEc");
+    assertThat(PathText.printableJson("{\n\"a\u202e\u009b\": \"\udb40\udc41\"}"))
+        .isEqualTo("{\n\"a\\u202e\\u009b\": \"\\udb40\\udc41\"}");
+  }
+
+  @Test
+  void encode_formatCharacters_areEscapedAndSurvive() {
+    FileName path = FileName.of("a\u202eb\u2066\u200b\ufeff\u2028");
+
+    assertThat(PathText.encode(path)).isEqualTo("a%E2%80%AEb%E2%81%A6%E2%80%8B%EF%BB%BF%E2%80%A8");
+    assertThat(PathText.decode(PathText.encode(path))).isEqualTo(path);
+  }
+
   @Test
   void encode_bytesThatAreNoUtf8_escapesThem() {
     FileName path = FileName.ofLatin1("a\u00ff/\u00c3\u00a4\u00e6\u0097");

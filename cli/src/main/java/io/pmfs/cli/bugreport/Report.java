@@ -2,6 +2,7 @@ package io.pmfs.cli.bugreport;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.metadata.PathText;
 import io.pmfs.pack.GzippedTar;
 import io.pmfs.settings.Limited;
 import java.io.IOException;
@@ -52,7 +53,7 @@ public final class Report {
 
   /** Records a problem: something that is missing, and why. */
   public void problem(String line) {
-    problems.add(redaction.of(line).replaceAll("\\p{Cntrl}", "?"));
+    problems.add(PathText.printable(redaction.of(line)));
   }
 
   /** The number of problems. */

@@ -13,6 +13,7 @@ import io.pmfs.daemon.report.TaskJson;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.fs.PathFile;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountTable;
@@ -244,6 +245,6 @@ public final class TaskClient {
   }
 
   private static String clean(String text) {
-    return text.replaceAll("\\p{Cntrl}", "?");
+    return PathText.printable(text);
   }
 }

@@ -76,10 +76,10 @@ public final class DoctorCommand implements Callable<Integer> {
       verdict = Verdict.ofMount(place, mounted, findings);
     }
     if (json) {
-      invocation.out().println(GSON.toJson(new Report(verdict.sentence(), findings)));
+      invocation.showJson(GSON.toJson(new Report(verdict.sentence(), findings)));
     } else {
-      findings.forEach(f -> invocation.out().println(line(f)));
-      invocation.out().println(verdict.sentence());
+      findings.forEach(f -> invocation.show(line(f)));
+      invocation.show(verdict.sentence());
     }
     return verdict.isGood() ? ExitStatus.DONE : ExitStatus.CANNOT;
   }

@@ -1,6 +1,7 @@
 package io.pmfs.cluster.members;
 
 import com.google.common.net.InetAddresses;
+import io.pmfs.metadata.PathText;
 import java.util.Optional;
 import java.util.UUID;
 
@@ -20,7 +21,7 @@ final class Announcement {
         member.host(),
         Integer.toString(member.port()),
         // The name is for people; control characters in it must not break the format.
-        member.name().replaceAll("\\p{Cntrl}", "?"));
+        PathText.printable(member.name()));
   }
 
   /** Parses an announcement; empty if it is malformed, and then its sender is not a member. */

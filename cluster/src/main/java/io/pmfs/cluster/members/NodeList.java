@@ -2,6 +2,7 @@ package io.pmfs.cluster.members;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -191,7 +192,7 @@ public final class NodeList {
     if (host.length() > 255 || !host.matches("[A-Za-z0-9_.:%-]+") || host.startsWith("-")) {
       String shown = host.length() > 60 ? host.substring(0, 60) + "..." : host;
       throw new IllegalArgumentException(
-          where + ": '" + shown.replaceAll("\\p{Cntrl}", "?") + "' is not a host name or address");
+          where + ": '" + PathText.printable(shown) + "' is not a host name or address");
     }
     hosts.add(host);
     if (hosts.size() > MAX_NODES) {

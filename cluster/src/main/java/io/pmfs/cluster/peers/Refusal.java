@@ -1,6 +1,7 @@
 package io.pmfs.cluster.peers;
 
 import io.netty.handler.codec.http.HttpResponseStatus;
+import io.pmfs.metadata.PathText;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import org.jspecify.annotations.Nullable;
@@ -53,7 +54,7 @@ final class Refusal extends Exception {
 
   /** The reason, for people: one line of bounded size. */
   String line() {
-    String text = String.valueOf(getMessage()).replaceAll("[\\p{Cntrl}]", "?");
+    String text = PathText.printable(String.valueOf(getMessage()));
     return text.length() > 500 ? text.substring(0, 500) : text;
   }
 }

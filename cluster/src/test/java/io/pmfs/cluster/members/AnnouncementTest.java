@@ -18,9 +18,9 @@ final class AnnouncementTest {
   }
 
   @Test
-  void of_nameWithControlCharacters_losesThem() {
+  void of_nameWithControlCharacters_isInOneLine() {
     Member member = new Member(ID, 1, "a\tb\nc", "127.0.0.1", 1);
-    assertThat(Announcement.parse(Announcement.of(member)).map(Member::name)).contains("a?b?c");
+    assertThat(Announcement.parse(Announcement.of(member)).map(Member::name)).contains("a%09b%0Ac");
   }
 
   @ParameterizedTest

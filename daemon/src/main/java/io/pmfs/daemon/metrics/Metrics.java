@@ -19,6 +19,7 @@ import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TierReport;
+import io.pmfs.metadata.PathText;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Locale;
@@ -56,7 +57,13 @@ public final class Metrics implements AutoCloseable {
     this.counts = counts;
     snapshot = counts.get();
     StatusReport first = snapshot.status();
-    registry.config().commonTags("dataset", first.source(), "mountpoint", first.mountpoint());
+    registry
+        .config()
+        .commonTags(
+            "dataset",
+            PathText.printable(first.source()),
+            "mountpoint",
+            PathText.printable(first.mountpoint()));
     meter(
         "pmfs_info",
         "always 1; the labels are the version of pmfs, its commit and the bridge",
@@ -86,7 +93,7 @@ public final class Metrics implements AutoCloseable {
       int index = i;
       figures(
           TierReport.class,
-          Tags.of("tier", first.tiers().get(i).name()),
+          Tags.of("tier", PathText.printable(first.tiers().get(i).name())),
           now -> now.status().tiers().get(index));
     }
     registry.getPrometheusRegistry().register(new RequestDurations(() -> snapshot.status()));

@@ -2,6 +2,7 @@ package io.pmfs.daemon.metrics;
 
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.metadata.PathText;
 import io.prometheus.metrics.model.registry.Collector;
 import io.prometheus.metrics.model.snapshots.ClassicHistogramBuckets;
 import io.prometheus.metrics.model.snapshots.HistogramSnapshot;
@@ -47,8 +48,8 @@ final class RequestDurations implements Collector {
           HistogramDataPointSnapshot.builder()
               .labels(
                   Labels.of(
-                      "dataset", now.source(),
-                      "mountpoint", now.mountpoint(),
+                      "dataset", PathText.printable(now.source()),
+                      "mountpoint", PathText.printable(now.mountpoint()),
                       "operation", operation.operation()))
               .classicHistogramBuckets(ClassicHistogramBuckets.of(bounds, counts))
               .sum(operation.sumSeconds())

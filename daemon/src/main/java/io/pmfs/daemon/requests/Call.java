@@ -2,7 +2,6 @@ package io.pmfs.daemon.requests;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,36 +81,8 @@ public record Call(
     }
   }
 
-  /** Also escapes quotes, line separators and characters that reorder text. */
+  /** Also escapes quotes, which end a name in the line. */
   private static String readable(FileName name) {
-    String text = PathText.encode(name);
-    StringBuilder safe = null;
-    for (int i = 0; i < text.length(); ) {
-      int c = text.codePointAt(i);
-      if (isUnsafe(c)) {
-        safe = safe == null ? new StringBuilder(text.substring(0, i)) : safe;
-        for (byte b : FileName.of(Character.toString(c)).bytes()) {
-          safe.append(String.format(Locale.ROOT, "%%%02X", b & 0xff));
-        }
-      } else if (safe != null) {
-        safe.appendCodePoint(c);
-      }
-      i += Character.charCount(c);
-    }
-    return safe == null ? text : safe.toString();
-  }
-
-  private static boolean isUnsafe(int c) {
-    if (c < 0x80) {
-      return c == '"';
-    }
-    return switch (Character.getType(c)) {
-      case Character.CONTROL,
-          Character.FORMAT,
-          Character.LINE_SEPARATOR,
-          Character.PARAGRAPH_SEPARATOR ->
-          true;
-      default -> false;
-    };
+    return PathText.encode(name).replace("\"", "%22");
   }
 }

@@ -101,7 +101,7 @@ final class MetricsTest {
   @Test
   void text_labels_areEscaped() {
     assertThat(metrics.text())
-        .contains("dataset=\"/lustre/\\\"quoted\\\"\\n\",mountpoint=\"/mnt/dataset\"")
+        .contains("dataset=\"/lustre/\\\"quoted\\\"%0A\",mountpoint=\"/mnt/dataset\"")
         .doesNotContain("quoted\"\n");
   }
 
