@@ -86,7 +86,7 @@ public final class ControlServer implements AutoCloseable {
 
   private final Path socket;
   private final ControlRequests requests;
-  private final HttpSocket http = new HttpSocket("control", WORKERS, Integer.MAX_VALUE);
+  private final HttpSocket http = new HttpSocket("control", WORKERS, Integer.MAX_VALUE, false);
   private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
 
   /** Writes lists to their files. The disk may hang, so no other request uses this thread. */

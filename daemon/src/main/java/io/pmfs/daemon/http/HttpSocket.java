@@ -11,7 +11,11 @@ import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -30,20 +34,27 @@ public final class HttpSocket implements AutoCloseable {
   private static final int CLOSE_SECONDS = 2;
 
   private final int mostConnections;
+  private final boolean evicts;
   private final EventLoopGroup loop;
   private final ThreadPoolExecutor workers;
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private volatile @Nullable Channel listener;
+
+  /** The open connections, oldest first; true for those whose request has come. The loop's own. */
+  private final Map<Channel, Boolean> inOrder = new LinkedHashMap<>();
 
   /**
    * Does not listen yet.
    *
    * @param name the name of its threads
    * @param threads the number of workers
-   * @param mostConnections further connections are closed at once
+   * @param mostConnections further connections are closed at once, or take the place of another
+   * @param evicts whether they take the place of another: of one that has sent no request yet, if
+   *     there is such a one, of the address that has the most, and of those the oldest
    */
-  public HttpSocket(String name, int threads, int mostConnections) {
+  public HttpSocket(String name, int threads, int mostConnections, boolean evicts) {
     this.mostConnections = mostConnections;
+    this.evicts = evicts;
     loop =
         new MultiThreadIoEventLoopGroup(
             1, new DefaultThreadFactory(name + "-io", true), NioIoHandler.newFactory());
@@ -87,12 +98,51 @@ public final class HttpSocket implements AutoCloseable {
   }
 
   private void accept(Channel channel, Consumer<Channel> handlers) {
-    if (connections.size() >= mostConnections) {
-      channel.close();
+    Channel victim = connections.size() < mostConnections ? null : evicts ? victim() : channel;
+    if (victim != null) {
+      inOrder.remove(victim);
+      victim.close();
+    }
+    if (victim == channel) {
       return;
     }
+    inOrder.put(channel, false);
+    channel.closeFuture().addListener(closed -> inOrder.remove(channel));
     connections.add(channel);
     handlers.accept(channel);
+  }
+
+  /** Idle connections make way first, so that many of them keep no request from its answer. */
+  private @Nullable Channel victim() {
+    boolean hasIdle = inOrder.containsValue(false);
+    Map<String, Integer> counts = new HashMap<>();
+    inOrder.forEach(
+        (open, isAsked) -> {
+          if (!hasIdle || !isAsked) {
+            counts.merge(host(open), 1, Integer::sum);
+          }
+        });
+    Channel found = null;
+    int most = 0;
+    for (Map.Entry<Channel, Boolean> open : inOrder.entrySet()) {
+      int count = counts.getOrDefault(host(open.getKey()), 0);
+      if ((!hasIdle || !open.getValue()) && count > most) {
+        most = count;
+        found = open.getKey();
+      }
+    }
+    return found;
+  }
+
+  private static String host(Channel channel) {
+    return channel.remoteAddress() instanceof InetSocketAddress address
+        ? String.valueOf(address.getAddress())
+        : "";
+  }
+
+  /** Says that the request of a connection has come. Call it in its event loop. */
+  public void requested(Channel channel) {
+    inOrder.replace(channel, true);
   }
 
   /** The address, with the port that was chosen; null if it does not listen. */

@@ -20,6 +20,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import io.pmfs.daemon.http.HttpReply;
 import io.pmfs.daemon.http.HttpSocket;
+import io.pmfs.metadata.PathText;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -41,13 +42,17 @@ public final class HttpServer implements AutoCloseable {
   private static final int MAX_LINE_BYTES = 2048;
   private static final int MAX_HEAD_BYTES = 8192;
   private static final int MAX_CONNECTIONS = 64;
+
+  /** How long a connection may take to send the head of its request. */
+  private static final Duration HEAD_LIMIT = Duration.ofSeconds(2);
+
   private static final String TEXT = "text/plain; charset=utf-8";
 
   private final Map<String, HttpContent> contents;
   private final Duration limit;
 
   /** With one worker, so that clients take one processor at most. */
-  private final HttpSocket socket = new HttpSocket("metrics", 1, MAX_CONNECTIONS);
+  private final HttpSocket socket = new HttpSocket("metrics", 1, MAX_CONNECTIONS, true);
 
   private final boolean isLocal;
 
@@ -79,7 +84,25 @@ public final class HttpServer implements AutoCloseable {
 
   private void addHandlers(Channel channel) {
     var end = channel.eventLoop().schedule(() -> channel.close(), limit.toMillis(), MILLISECONDS);
-    channel.closeFuture().addListener(closed -> end.cancel(false));
+    RequestHandler handler = new RequestHandler();
+    var head =
+        channel
+            .eventLoop()
+            .schedule(
+                () -> {
+                  if (!handler.isAsked) {
+                    channel.close();
+                  }
+                },
+                HEAD_LIMIT.toMillis(),
+                MILLISECONDS);
+    channel
+        .closeFuture()
+        .addListener(
+            closed -> {
+              end.cancel(false);
+              head.cancel(false);
+            });
     channel
         .pipeline()
         .addLast(
@@ -88,7 +111,7 @@ public final class HttpServer implements AutoCloseable {
                     .setMaxInitialLineLength(MAX_LINE_BYTES)
                     .setMaxHeaderSize(MAX_HEAD_BYTES)))
         .addLast(new HttpResponseEncoder())
-        .addLast(new RequestHandler());
+        .addLast(handler);
   }
 
   private final class RequestHandler extends SimpleChannelInboundHandler<HttpObject> {
@@ -100,6 +123,7 @@ public final class HttpServer implements AutoCloseable {
         return; // the answer to the first head closes the connection, without waiting for a body
       }
       isAsked = true;
+      socket.requested(context.channel());
       boolean withBody = !request.method().equals(HttpMethod.HEAD);
       if (request.decoderResult().isFailure()) {
         error(HttpResponseStatus.BAD_REQUEST, "not an HTTP request").send(context, withBody);
@@ -166,7 +190,7 @@ public final class HttpServer implements AutoCloseable {
     } catch (IllegalArgumentException e) {
       return error(HttpResponseStatus.BAD_REQUEST, "not a path");
     } catch (Exception e) {
-      log.error("metrics: {}", uri.replaceAll("\\p{Cntrl}", "?"), e);
+      log.error("metrics: {}", PathText.printable(uri), e);
       return error(HttpResponseStatus.INTERNAL_SERVER_ERROR, "see the log");
     }
   }

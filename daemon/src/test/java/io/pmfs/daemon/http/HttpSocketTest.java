@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 /** Promise: a connection that was accepted gets its answer, also while the socket ends. */
 @Timeout(30)
 final class HttpSocketTest {
-  private final HttpSocket http = new HttpSocket("test", 1, 10);
+  private final HttpSocket http = new HttpSocket("test", 1, 10, false);
   private final CountDownLatch accepted = new CountDownLatch(1);
 
   @BeforeEach
