@@ -25,8 +25,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -56,6 +60,12 @@ import picocli.CommandLine.Parameters;
     })
 final class StatusCommand implements Callable<Integer> {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+  /** For all daemons of another user, of which root asks many. */
+  private static final Duration STRANGER_LIMIT = Duration.ofSeconds(5);
+
+  /** For all answers of another user's daemons. */
+  private static final int STRANGER_BYTES = 512 << 10;
 
   /** The daemon itself waits 20 s for the other nodes. */
   private static final Duration ALL_NODES_LIMIT = Duration.ofSeconds(30);
@@ -176,8 +186,10 @@ final class StatusCommand implements Callable<Integer> {
     }
 
     @Override
-    public StatusReport ask(Registry.Entry mount) throws MountFailure {
-      return placed(StatusCommand.ask(mount), mount, Registries.open(invocation.surroundings()));
+    public List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) throws MountFailure {
+      Registries registries = Registries.open(invocation.surroundings());
+      return replies(
+          mounts, registries, mount -> placed(StatusCommand.ask(mount), mount, registries));
     }
   }
 
@@ -189,7 +201,11 @@ final class StatusCommand implements Callable<Integer> {
     } else if (wanted != null) {
       Registry.Entry mount = find(wanted, registries);
       StatusReport report = counted(ask(mount, registries), mount, registries);
-      invocation.out().println(json ? GSON.toJson(report) : StatusTable.of(report));
+      if (json) {
+        invocation.showJson(GSON.toJson(report));
+      } else {
+        invocation.show(StatusTable.of(report));
+      }
       invocation.out().flush();
       return exitStatus(List.of(report));
     } else {
@@ -202,25 +218,82 @@ final class StatusCommand implements Callable<Integer> {
   private int exitStatus(List<StatusReport> reports) {
     int status = ExitStatus.DONE;
     for (StatusReport report : reports) {
-      Engagement engagement = report.engagement();
-      if (engagement != null && engagement.isSourceOnly()) {
-        String line = report.mountpoint() + ": all reads go to the source: " + engagement.reason();
-        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
-        status = ExitStatus.PARTLY;
-      }
-      OutputsReport outputs = report.outputs();
-      if (outputs != null && outputs.refused() > 0) {
-        String line = report.mountpoint() + ": " + DrainCommand.summary(outputs);
-        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
-        status = ExitStatus.PARTLY;
-      }
-      if (report.stateFailure() != null) {
-        String line = report.mountpoint() + ": the state is not recorded: " + report.stateFailure();
-        invocation.warn(line.replaceAll("\\p{Cntrl}", "?"));
+      for (String warning : warnings(report)) {
+        invocation.warn(warning);
         status = ExitStatus.PARTLY;
       }
     }
     return status;
+  }
+
+  private static List<String> warnings(StatusReport report) {
+    List<String> warnings = new ArrayList<>();
+    Engagement engagement = report.engagement();
+    if (engagement != null && engagement.isSourceOnly()) {
+      warnings.add(report.mountpoint() + ": all reads go to the source: " + engagement.reason());
+    }
+    OutputsReport outputs = report.outputs();
+    if (outputs != null && outputs.refused() > 0) {
+      warnings.add(report.mountpoint() + ": " + DrainCommand.summary(outputs));
+    }
+    if (report.stateFailure() != null) {
+      warnings.add(report.mountpoint() + ": the state is not recorded: " + report.stateFailure());
+    }
+    return warnings;
+  }
+
+  /**
+   * Asks all daemons.
+   *
+   * @param own asks a daemon of this user
+   */
+  private List<Replies.Reply<StatusReport>> replies(
+      List<Registry.Entry> mounts, Registries registries, Replies.Asker<StatusReport> own) {
+    Map<Long, AtomicInteger> left = new ConcurrentHashMap<>();
+    return Replies.of(
+        mounts,
+        registries::owner,
+        own,
+        mount -> {
+          ControlClient.Answer answer = get(mount, "/status", STRANGER_LIMIT);
+          takeRoom(mount, answer, left, registries);
+          StatusReport asked = parse(mount, answer, StatusReport.class);
+          StatusReport report =
+              mount.detached()
+                  ? counted(asked, mount, registries)
+                  : placed(asked, mount, registries);
+          requireShowable(report);
+          return report;
+        },
+        STRANGER_LIMIT.multipliedBy(2));
+  }
+
+  /** Limits what the answers of one stranger take in memory. */
+  private static void takeRoom(
+      Registry.Entry mount,
+      ControlClient.Answer answer,
+      Map<Long, AtomicInteger> left,
+      Registries registries)
+      throws MountFailure {
+    AtomicInteger room =
+        left.computeIfAbsent(registries.owner(mount), user -> new AtomicInteger(STRANGER_BYTES));
+    if (room.addAndGet(-answer.body().length()) < 0) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mount.mountpoint() + ": the answers of its user are too long");
+    }
+  }
+
+  /** Throws anything if a field has a value that cannot be shown, in any form. */
+  private static void requireShowable(StatusReport report) {
+    int characters =
+        StatusTable.of(report).length()
+            + StatusTable.of(List.of(report, report)).length()
+            + WatchBlock.of(report, null, 0).size()
+            + warnings(report).size()
+            + GSON.toJson(report).length();
+    if (characters == 0 || report.mountpoint() == null) {
+      throw new IllegalArgumentException("not a report");
+    }
   }
 
   /** Adds the mount points and their holders. */
@@ -272,30 +345,30 @@ final class StatusCommand implements Callable<Integer> {
   private int showAll(Registries registries) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     List<MountFailure> silent = new ArrayList<>();
-    for (Registry.Entry entry : registries.awaitAll(silent::add)) {
-      try {
-        reports.add(counted(ask(entry, registries), entry, registries));
-      } catch (MountFailure e) {
-        silent.add(e);
-      }
-    }
-    for (Registry.Entry entry : registries.detached()) {
-      try {
-        reports.add(counted(ask(entry), entry, registries));
-      } catch (MountFailure e) {
-        // Its last file may just have been closed.
-        if (registries.detached().contains(entry)) {
-          silent.add(e);
-        }
+    List<Registry.Entry> mounts = new ArrayList<>(registries.awaitAll(silent::add));
+    mounts.addAll(registries.detached());
+    for (Replies.Reply<StatusReport> reply :
+        replies(
+            mounts,
+            registries,
+            mount ->
+                counted(
+                    mount.detached() ? ask(mount) : ask(mount, registries), mount, registries))) {
+      StatusReport report = reply.value();
+      MountFailure failure = reply.failure();
+      if (report != null) {
+        reports.add(report);
+      } else if (failure != null && !isGone(reply.mount(), registries)) {
+        silent.add(failure);
       }
     }
     silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
-      invocation.out().println(GSON.toJson(reports));
+      invocation.showJson(GSON.toJson(reports));
     } else if (reports.isEmpty() && silent.isEmpty()) {
-      invocation.out().println("No mounts.");
+      invocation.show("No mounts.");
     } else {
-      invocation.out().println(StatusTable.of(reports));
+      invocation.show(StatusTable.of(reports));
     }
     invocation.out().flush();
     int status = exitStatus(reports);
@@ -303,6 +376,13 @@ final class StatusCommand implements Callable<Integer> {
       throw new MountFailure(ExitStatus.FAILED, "not all mounts answered; see the lines above");
     }
     return status;
+  }
+
+  /** Whether the last file of a detached mount of this user has just been closed. */
+  private static boolean isGone(Registry.Entry mount, Registries registries) throws MountFailure {
+    return mount.detached()
+        && registries.owner(mount) < 0
+        && !registries.detached().contains(mount);
   }
 
   private void showNodes(@Nullable String wanted, Registries registries) throws MountFailure {
@@ -320,29 +400,34 @@ final class StatusCommand implements Callable<Integer> {
   private void showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
       throws MountFailure {
     List<NodesReport> reports = new ArrayList<>();
-    for (Registry.Entry mount : mounts) {
-      try {
-        NodesReport report = askForNodes(mount);
-        if (report != null) {
-          reports.add(report);
-        } else if (mountpointText != null) {
-          throw new MountFailure(
-              ExitStatus.FAILED, mount.mountpoint() + ": " + ControlServer.NO_CLUSTER);
-        }
-      } catch (MountFailure e) {
-        if (mountpointText != null) {
-          throw e;
-        }
-        silent.add(e);
+    Registries registries = Registries.open(invocation.surroundings());
+    for (Replies.Reply<Optional<NodesReport>> reply :
+        Replies.of(
+            mounts,
+            registries::owner,
+            StatusCommand::askForNodes,
+            StatusCommand::askStrangerForNodes,
+            ALL_NODES_LIMIT)) {
+      MountFailure failure = reply.failure();
+      Optional<NodesReport> report = reply.value();
+      if (report != null && report.isPresent()) {
+        reports.add(report.get());
+      } else if (report != null && mountpointText != null) {
+        throw new MountFailure(
+            ExitStatus.FAILED, reply.mount().mountpoint() + ": " + ControlServer.NO_CLUSTER);
+      } else if (failure != null && mountpointText != null) {
+        throw failure;
+      } else if (failure != null) {
+        silent.add(failure);
       }
     }
     silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
-      invocation.out().println(GSON.toJson(mountpointText == null ? reports : reports.get(0)));
+      invocation.showJson(GSON.toJson(mountpointText == null ? reports : reports.get(0)));
     } else if (reports.isEmpty() && silent.isEmpty()) {
-      invocation.out().println("No mount is in a cluster.");
+      invocation.show("No mount is in a cluster.");
     } else {
-      invocation.out().println(String.join("\n\n", reports.stream().map(NodesTable::of).toList()));
+      invocation.show(String.join("\n\n", reports.stream().map(NodesTable::of).toList()));
     }
     invocation.out().flush();
     if (!silent.isEmpty() || !reports.stream().allMatch(NodesReport::isWhole)) {
@@ -350,11 +435,22 @@ final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  /** Null if the mount is in no cluster. */
-  private static @Nullable NodesReport askForNodes(Registry.Entry mount) throws MountFailure {
+  /** Throws anything if the answer cannot be shown. */
+  private static Optional<NodesReport> askStrangerForNodes(Registry.Entry mount)
+      throws MountFailure {
+    Optional<NodesReport> report = askForNodes(mount);
+    if (report.isPresent()
+        && NodesTable.of(report.get()).length() + GSON.toJson(report.get()).length() == 0) {
+      throw new IllegalArgumentException("not a report");
+    }
+    return report;
+  }
+
+  /** Empty if the mount is in no cluster. */
+  private static Optional<NodesReport> askForNodes(Registry.Entry mount) throws MountFailure {
     ControlClient.Answer answer = get(mount, "/status?all-nodes=true", ALL_NODES_LIMIT);
     if (answer.status() == HTTP_NOT_FOUND) {
-      return null;
+      return Optional.empty();
     }
     NodesReport report = parse(mount, answer, NodesReport.class);
     if (report.nodes() == null || report.sum() == null) {
@@ -362,7 +458,7 @@ final class StatusCommand implements Callable<Integer> {
           ExitStatus.FAILED,
           mount.mountpoint() + ": its daemon is older than this command: pmfs upgrade");
     }
-    return report;
+    return Optional.of(report);
   }
 
   /** The mount at a path, or that of the dataset that has the path. */

@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Registry;
 import java.time.Duration;
@@ -27,7 +28,7 @@ final class StatusWatch {
     /** Null when the watched mount is gone. */
     @Nullable List<Registry.Entry> mounts() throws MountFailure;
 
-    StatusReport ask(Registry.Entry mount) throws MountFailure;
+    List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) throws MountFailure;
   }
 
   private record Asked(StatusReport report, long nanos) {}
@@ -50,15 +51,17 @@ final class StatusWatch {
     return repeat(
         mounts -> {
           List<StatusReport> reports = new ArrayList<>();
-          for (Registry.Entry mount : mounts) {
-            try {
-              reports.add(asker.ask(mount));
-            } catch (MountFailure e) {
-              invocation.warn(e.line());
+          for (Replies.Reply<StatusReport> reply : asker.ask(mounts)) {
+            StatusReport report = reply.value();
+            MountFailure failure = reply.failure();
+            if (report != null) {
+              reports.add(report);
+            } else if (failure != null) {
+              invocation.warn(failure.line());
             }
           }
           if (!reports.isEmpty() || mounts.isEmpty()) {
-            invocation.out().println(text.apply(reports));
+            invocation.showJson(text.apply(reports));
           }
           return !invocation.out().checkError();
         });
@@ -89,26 +92,29 @@ final class StatusWatch {
     return true;
   }
 
-  private List<String> block(List<Registry.Entry> mounts) {
+  private List<String> block(List<Registry.Entry> mounts) throws MountFailure {
     List<String> lines = new ArrayList<>();
     Map<String, Asked> asked = new HashMap<>();
-    for (Registry.Entry mount : mounts) {
+    for (Replies.Reply<StatusReport> reply : asker.ask(mounts)) {
       if (!lines.isEmpty()) {
         lines.add("");
       }
-      try {
-        Asked now = new Asked(asker.ask(mount), System.nanoTime());
+      StatusReport report = reply.value();
+      MountFailure failure = reply.failure();
+      if (report != null) {
+        Asked now = new Asked(report, System.nanoTime());
         // A detached mount may have been at the same mount point.
-        Asked before = last.get(mount.socket());
-        asked.put(mount.socket(), now);
+        String socket = reply.mount().socket();
+        Asked before = last.get(socket);
+        asked.put(socket, now);
         lines.addAll(
             before == null
                 ? WatchBlock.of(now.report(), null, 0)
                 : WatchBlock.of(
                     now.report(), before.report(), (now.nanos() - before.nanos()) / 1e9));
-      } catch (MountFailure e) {
+      } else if (failure != null) {
         // Another daemon may be starting.
-        lines.add(e.line().replaceAll("\\p{Cntrl}", "?"));
+        lines.add(PathText.printable(failure.line()));
       }
     }
     last = asked;

@@ -127,7 +127,7 @@ final class WatchTest {
     List<String> lines = WatchBlock.of(old, old, 1);
 
     assertThat(String.join("", lines)).doesNotContain("\u001b", "\u0007", "\n");
-    assertThat(lines.get(0)).isEqualTo("/src? on /mnt/?[2J?");
+    assertThat(lines.get(0)).isEqualTo("/src%07 on /mnt/%1B[2J%0A");
   }
 
   @Test
@@ -188,12 +188,15 @@ final class WatchTest {
     }
 
     @Override
-    public StatusReport ask(Registry.Entry mount) throws MountFailure {
+    public List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) {
       Object answer = answers.remove();
-      if (answer instanceof StatusReport report) {
-        return report;
-      }
-      throw new MountFailure(ExitStatus.FAILED, String.valueOf(answer));
+      return List.of(
+          answer instanceof StatusReport report
+              ? new Replies.Reply<>(mounts.get(0), report, null)
+              : new Replies.Reply<>(
+                  mounts.get(0),
+                  null,
+                  new MountFailure(ExitStatus.FAILED, String.valueOf(answer))));
     }
   }
 

@@ -50,6 +50,10 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("FutureReturnValueIgnored") // a channel's handlers get its failures
 public final class ControlClient {
   private static final int MAX_ANSWER_BYTES = 16 << 20;
+
+  /** Of a daemon of another user. */
+  private static final int MAX_BYTES_OF_A_STRANGER = 128 << 10;
+
   private static final Duration REFUSAL_LIMIT = Duration.ofSeconds(10);
 
   /** The daemon's answer: an HTTP status and JSON. */
@@ -95,7 +99,7 @@ public final class ControlClient {
           loop,
           socket,
           request(method, uri, body),
-          new Connection(answer),
+          new Connection(answer, Peer.of(socket)),
           cause -> answer.completeExceptionally(new UnreachableException(cause)));
       return await(answer, timeout);
     } finally {
@@ -138,7 +142,7 @@ public final class ControlClient {
     EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
     try {
       CompletableFuture<Answer> answer = new CompletableFuture<>();
-      Channel channel = connect(loop, socket, new Connection(answer), timeout);
+      Channel channel = connect(loop, socket, new Connection(answer, Peer.of(socket)), timeout);
       DefaultHttpRequest request =
           new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, uri);
       request.headers().set(HttpHeaderNames.HOST, "pmfs");
@@ -289,17 +293,21 @@ public final class ControlClient {
 
   private static final class Connection extends ChannelInitializer<Channel> {
     private final CompletableFuture<Answer> answer;
+    private final Peer peer;
 
-    Connection(CompletableFuture<Answer> answer) {
+    Connection(CompletableFuture<Answer> answer, Peer peer) {
       this.answer = answer;
+      this.peer = peer;
     }
 
     @Override
     protected void initChannel(Channel channel) {
+      int most = peer.isStranger() ? MAX_BYTES_OF_A_STRANGER : MAX_ANSWER_BYTES;
       channel
           .pipeline()
+          .addLast(peer)
           .addLast(new HttpClientCodec())
-          .addLast(new HttpObjectAggregator(MAX_ANSWER_BYTES))
+          .addLast(new HttpObjectAggregator(most))
           .addLast(new AnswerHandler(answer));
     }
   }

@@ -64,7 +64,7 @@ public final class RequestStream implements AutoCloseable {
           stream.loop,
           socket,
           ControlClient.request(HttpMethod.GET, "/requests", Unpooled.EMPTY_BUFFER),
-          stream.new Connection(),
+          stream.new Connection(Peer.of(socket)),
           stream.begun::completeExceptionally);
       ControlClient.Answer answer = stream.begun.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       if (answer.status() != HTTP_OK) {
@@ -90,9 +90,15 @@ public final class RequestStream implements AutoCloseable {
   }
 
   private final class Connection extends ChannelInitializer<Channel> {
+    private final Peer peer;
+
+    Connection(Peer peer) {
+      this.peer = peer;
+    }
+
     @Override
     protected void initChannel(Channel channel) {
-      channel.pipeline().addLast(new HttpClientCodec()).addLast(new Handler());
+      channel.pipeline().addLast(peer).addLast(new HttpClientCodec()).addLast(new Handler());
     }
   }
 

@@ -1,7 +1,6 @@
 package io.pmfs.cli.doctor;
 
 import com.google.gson.Gson;
-import com.google.gson.JsonParseException;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.report.ClusterReport;
@@ -61,8 +60,12 @@ final class MountedExamination {
       if (cluster != null) {
         findings.addAll(ClusterExamination.ofMembers(cluster));
       }
-    } catch (IOException | MountFailure | JsonParseException e) {
-      String why = e instanceof MountFailure failure ? failure.line() : Reason.of(e);
+    } catch (IOException | MountFailure | RuntimeException e) {
+      // Another user's daemon may answer anything.
+      String why =
+          e instanceof MountFailure failure
+              ? failure.line()
+              : e instanceof IOException ? Reason.of(e) : "its answer is malformed";
       findings.add(
           new Finding(
               Finding.Grade.FAIL,
