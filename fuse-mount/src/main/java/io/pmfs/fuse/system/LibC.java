@@ -58,6 +58,8 @@ public interface LibC {
 
   int posix_fadvise(int file, long offset, long size, int advice);
 
+  int sync_file_range(int file, long offset, long size, int flags);
+
   int pipe2(@Out int[] ends, int flags);
 
   int fcntl(int file, int command, long argument);

@@ -21,6 +21,9 @@ public final class PassedFile implements AutoCloseable {
   private static final int F_GETFL = 3;
   private static final int O_ACCMODE = 3;
   private static final int O_WRONLY = 1;
+  private static final int O_NOATIME = 0x40000;
+
+  private static final int SYNC_FILE_RANGE_WRITE = 2;
 
   private static final LibC LIBC = LibC.INSTANCE;
 
@@ -31,9 +34,13 @@ public final class PassedFile implements AutoCloseable {
     this.descriptor = descriptor;
   }
 
-  /** Opens a file for reading, to pass it on. */
+  /**
+   * Opens a file of this user's for reading, to pass it on. Reads by it do not change its access
+   * time, which others would see.
+   */
   public static PassedFile open(Path path) throws FsException {
-    int opened = LIBC.open(Posix.terminated(path.toString()), Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+    int flags = Posix.O_NOFOLLOW | Posix.O_CLOEXEC | O_NOATIME;
+    int opened = LIBC.open(Posix.terminated(path.toString()), flags);
     if (opened < 0) {
       throw new FsException(Posix.errno(), path.toString());
     }
@@ -98,6 +105,14 @@ public final class PassedFile implements AutoCloseable {
       throw new FsException(Posix.errno(), path.toString());
     }
     return Posix.device(statx);
+  }
+
+  /**
+   * Begins to write to the file system what programs wrote to its memory mappings. Until then they
+   * can write more to the same pages without a change of its times; from then on they cannot.
+   */
+  public void beginWriteBack() {
+    LIBC.sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
   /** Reads into direct memory until it is full or the file ends; returns how many bytes. */

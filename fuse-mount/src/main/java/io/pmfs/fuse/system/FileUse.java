@@ -1,0 +1,63 @@
+package io.pmfs.fuse.system;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
+
+/** Who uses files that belong to the user of this process: the kernel's answer, not a client's. */
+public final class FileUse {
+  // fcntl.h and linux/fs.h; the same on x86-64 and AArch64.
+  private static final int F_SETSIG = 10;
+  private static final int F_SETLEASE = 1024;
+  private static final int F_WRLCK = 1;
+  private static final int F_UNLCK = 2;
+  private static final long FS_IOC_GETFLAGS = 0x80086601L;
+  private static final long FS_IOC_SETFLAGS = 0x40086602L;
+  private static final int FS_NOATIME_FL = 0x80;
+
+  /** Ignored by processes that do not ask for it; SIGIO, the default, would end this one. */
+  private static final int SIGURG = 23;
+
+  private static final LibC LIBC = LibC.INSTANCE;
+
+  private FileUse() {}
+
+  /**
+   * Whether anybody, this process included, has a file open for reading or writing, or mapped, or
+   * under way in a message: then the kernel gives no lease for writing (F_SETLEASE in fcntl(2)). A
+   * descriptor of O_PATH does not count, as nothing can be read by it.
+   *
+   * @throws FsException if there is no such file, or its file system has no leases
+   */
+  public static boolean isOpen(Path file) throws FsException {
+    try (PassedFile own = PassedFile.open(file)) {
+      int descriptor = own.descriptor();
+      LIBC.fcntl(descriptor, F_SETSIG, SIGURG);
+      if (LIBC.fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0) {
+        LIBC.fcntl(descriptor, F_SETLEASE, F_UNLCK);
+        return false;
+      }
+      Errno errno = Posix.errno();
+      if (errno == Errno.EAGAIN) {
+        return true;
+      }
+      throw new FsException(errno, "F_SETLEASE " + file);
+    }
+  }
+
+  /**
+   * Has the times of last reads no longer recorded, of a directory's files that are made later.
+   * File systems that cannot do that are left as they are.
+   */
+  public static void recordNoReads(Path directory) throws FsException {
+    try (PassedFile own = PassedFile.open(directory)) {
+      Pointer flags = Memory.allocateDirect(Posix.RUNTIME, Long.BYTES, true);
+      if (LIBC.ioctl(own.descriptor(), FS_IOC_GETFLAGS, flags.address()) == 0) {
+        flags.putInt(0, flags.getInt(0) | FS_NOATIME_FL);
+        LIBC.ioctl(own.descriptor(), FS_IOC_SETFLAGS, flags.address());
+      }
+    }
+  }
+}
