@@ -216,6 +216,10 @@ final class NodeCacheCommand implements Callable<Integer> {
         ByteSize.format(room.usedBytes()),
         ByteSize.format(room.capacityBytes()),
         room.evicted());
+    say("files    %,d of %s", room.usedFiles(), limit(room.capacityFiles()));
+    if (room.leftOpen() > 0) {
+      say("left     %,d copies that mounts gave back are open", room.leftOpen());
+    }
     if (room.sharing() > 0) {
       say(
           "equal    %,d share the file of an equal copy, which spares %s",
@@ -231,10 +235,16 @@ final class NodeCacheCommand implements Callable<Integer> {
         .forEach(
             (uid, user) ->
                 say(
-                    "user %-10d %s, open %s",
-                    Integer.toUnsignedLong(uid),
+                    "user %-10s %s, %,d files, open %s",
+                    uid == CacheReport.NOBODY ? "unknown" : Integer.toUnsignedString(uid),
                     ByteSize.format(user.usedBytes()),
+                    user.usedFiles(),
                     ByteSize.format(user.openBytes())));
+  }
+
+  /** Some file systems make inodes as they need them. */
+  private static String limit(long files) {
+    return files == Long.MAX_VALUE ? "any number" : String.format(Locale.ROOT, "%,d", files);
   }
 
   private void say(String format, Object... values) {

@@ -28,28 +28,46 @@ public record CacheReport(
     long refused,
     long copiedBytes,
     long failed) {
+  /** In the place of a uid: copies that an earlier run left, whose user is not known. */
+  public static final int NOBODY = CopyKey.NOBODY;
+
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().create();
 
   /**
    * The room of the copies.
    *
+   * @param capacityFiles how many inodes of the disk they may take
    * @param sharing copies that have no file of their own, because an equal one has it
    * @param sparedBytes the room that these would need
-   * @param users by uid
+   * @param leftOpen copies that mounts say they closed, and that somebody has open
+   * @param users by uid; of the copies of {@link #NOBODY} it is not known
    */
   public record Room(
       long capacityBytes,
       long usedBytes,
+      long capacityFiles,
+      long usedFiles,
       long copies,
       long sharing,
       long sparedBytes,
+      long leftOpen,
       long evicted,
       Map<Integer, OfUser> users) {
     Room only(int user) {
       Map<Integer, OfUser> own = new TreeMap<>(users);
       own.keySet().retainAll(Set.of(user));
-      return new Room(capacityBytes, usedBytes, copies, sharing, sparedBytes, evicted, own);
+      return new Room(
+          capacityBytes,
+          usedBytes,
+          capacityFiles,
+          usedFiles,
+          copies,
+          sharing,
+          sparedBytes,
+          leftOpen,
+          evicted,
+          own);
     }
   }
 
@@ -57,9 +75,11 @@ public record CacheReport(
    * One user.
    *
    * @param usedBytes the copies made for this user
+   * @param usedFiles the inodes of these
    * @param openBytes the copies that this user's mounts may have open
+   * @param leftOpen copies that they say they closed, and that somebody has open
    */
-  public record OfUser(long usedBytes, long openBytes) {}
+  public record OfUser(long usedBytes, long usedFiles, long openBytes, long leftOpen) {}
 
   CacheReport only(int user) {
     return new CacheReport(

@@ -3,6 +3,7 @@ package io.pmfs.cache;
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.fuse.system.Priority;
+import io.pmfs.metadata.NamespaceException;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -43,6 +44,11 @@ public final class CacheService implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofMillis(500);
 
   private static final Duration LOOK = Duration.ofMillis(100);
+  private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
+
+  /** A source that has not answered for so long is not waited for: others take its place. */
+  private static final Duration HANGS = Duration.ofSeconds(10);
+
   private static final Duration AFTER_ERROR = Duration.ofSeconds(1);
 
   private final Settings settings;
@@ -85,13 +91,21 @@ public final class CacheService implements AutoCloseable {
    * @param connectionsOfUser of one user
    * @param questions of one connection that wait for their answers
    * @param handles of one connection
-   * @param heldBytes the copies that one user's mounts may have open: their room cannot be freed
+   * @param copies that all mounts may have open
+   * @param copiesOfUser that one user's mounts may have open
+   * @param heldBytes the size of these: their room cannot be freed
    */
   public record Limits(
-      int connections, int connectionsOfUser, int questions, int handles, long heldBytes) {
+      int connections,
+      int connectionsOfUser,
+      int questions,
+      int handles,
+      int copies,
+      int copiesOfUser,
+      long heldBytes) {
     /** Those of a cache with this capacity. */
     public static Limits of(long capacityBytes) {
-      return new Limits(512, 128, 128, 8192, capacityBytes / 2);
+      return new Limits(512, 128, 128, 8192, 1 << 17, 1 << 15, capacityBytes / 2);
     }
   }
 
@@ -102,7 +116,7 @@ public final class CacheService implements AutoCloseable {
     this.fileSystems = new SourceFileSystems(settings.sources());
     this.copier = new Copier("copy", Copier.THREADS, () -> {});
     this.merger = new Copier("merge", settings.deduplicates() ? 1 : 0, Priority::lower);
-    this.timer = Executors.newSingleThreadScheduledExecutor(DaemonThread.numbered("patience"));
+    this.timer = Executors.newScheduledThreadPool(2, DaemonThread.numbered("patience"));
   }
 
   /**
@@ -111,19 +125,34 @@ public final class CacheService implements AutoCloseable {
    * @throws IOException if the directory cannot be used, or another cache uses it or the socket
    */
   public static CacheService open(Settings settings, InstantSource clock) throws IOException {
-    SharedCopies copies =
-        new SharedCopies(
-            settings.directory(),
-            settings.capacityBytes(),
-            settings.evictAfter(),
-            settings.deduplicates(),
-            clock);
+    SharedCopies copies = copies(settings, clock);
     try {
       CacheService service = new CacheService(settings, copies, listen(settings.socket()));
       service.start();
       return service;
     } catch (IOException | RuntimeException e) {
       copies.close();
+      throw e;
+    }
+  }
+
+  private static SharedCopies copies(Settings settings, InstantSource clock) throws IOException {
+    CopyFiles files = new CopyFiles(settings.directory());
+    CopyIndex index = null;
+    try {
+      CacheRules rules =
+          new CacheRules(
+              files.capacity(settings.capacityBytes()),
+              settings.evictAfter(),
+              settings.deduplicates(),
+              settings.limits());
+      index = FoundCopies.index(files, FoundCopies.boot());
+      return new SharedCopies(files, index, rules, clock);
+    } catch (IOException | RuntimeException e) {
+      if (index != null) {
+        index.close();
+      }
+      files.close();
       throw e;
     }
   }
@@ -151,8 +180,27 @@ public final class CacheService implements AutoCloseable {
 
   private void start() {
     DaemonThread.start("accept", this::accept);
+    repeat(LOOK, this::answerOldQuestions);
+    repeat(LOOK_AGAIN, this::lookAgain);
+  }
+
+  private void repeat(Duration pause, Runnable task) {
     timer.scheduleAtFixedRate(
-        this::answerOldQuestions, LOOK.toMillis(), LOOK.toMillis(), TimeUnit.MILLISECONDS);
+        () -> {
+          try {
+            task.run();
+          } catch (RuntimeException | Error e) {
+            log.error("looking", e); // a task that throws is not repeated
+          }
+        },
+        pause.toMillis(),
+        pause.toMillis(),
+        TimeUnit.MILLISECONDS);
+  }
+
+  private void lookAgain() {
+    copier.replaceHanging(System.nanoTime() - HANGS.toNanos());
+    copies.lookAgain();
   }
 
   private void accept() {
@@ -170,13 +218,26 @@ public final class CacheService implements AutoCloseable {
       if (session == null) {
         socket.close();
       } else {
-        DaemonThread.start("user-" + session.user(), () -> run(session));
+        start(session);
       }
     } catch (FsException e) {
       if (!closed) {
         log.warn("no connection: {}", e.getMessage());
         pause();
       }
+    }
+  }
+
+  private void start(Session session) {
+    try {
+      DaemonThread.start("user-" + session.user(), () -> run(session));
+    } catch (OutOfMemoryError e) {
+      log.warn("no thread for a connection: {}", e.getMessage());
+      session.close();
+      synchronized (this) {
+        sessions.remove(session);
+      }
+      pause();
     }
   }
 
@@ -231,7 +292,7 @@ public final class CacheService implements AutoCloseable {
   }
 
   /** The name of the listed file system on a device; null if there is none. */
-  @Nullable String fileSystem(long device) {
+  @Nullable Long fileSystem(long device) {
     return fileSystems.name(device);
   }
 
@@ -250,13 +311,18 @@ public final class CacheService implements AutoCloseable {
   /** Makes a copy from an open file of the source, which it takes over unless it refuses. */
   Copier.Place copy(SharedCopy copy, PassedFile source, int user) {
     return copier.add(
-        user, new Copying(copies, copy, source, copiedBytes, failed, this::lookForEqual));
+        user,
+        new Copying(copies, copy, source, copiedBytes, failed, () -> lookForEqual(copy.key, user)));
   }
 
   /** A copy is whole and right from now on. It is kept apart if too many wait to be compared. */
-  void lookForEqual(SharedCopy copy) {
-    if (copies.mayBeEqual(copy)) {
-      merger.add(copy.user, new Merging(copies, copy));
+  void lookForEqual(CopyKey key, int user) {
+    try {
+      if (copies.mayBeEqual(key)) {
+        merger.add(user, new Merging(copies, key));
+      }
+    } catch (NamespaceException e) {
+      log.warn("{}", e.getMessage());
     }
   }
 
@@ -268,7 +334,7 @@ public final class CacheService implements AutoCloseable {
           public void run(ByteBuffer buffer, Copier.Progress progress) {
             if (copies.isFound(copy)) {
               copies.compare(copy);
-              lookForEqual(copy);
+              lookForEqual(copy.key, user);
             }
             drop();
           }

@@ -3,9 +3,13 @@ package io.pmfs.cache;
 import io.pmfs.tier.DaemonThread;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,6 +27,9 @@ final class Copier implements AutoCloseable {
   /** A source that hangs stops these threads at most, for each user. */
   private static final int OF_ONE_USER = THREADS * 3 / 4;
 
+  /** Threads beside the others, in place of those that hang. */
+  private static final int MOST_REPLACED = 4 * THREADS;
+
   /** Each file that waits is open. */
   private static final int WAITING_OF_ONE_USER = 256;
 
@@ -34,14 +41,32 @@ final class Copier implements AutoCloseable {
   private final Map<Integer, Queue> queues = new LinkedHashMap<>(); // GUARDED_BY(this)
   private int idle; // GUARDED_BY(this)
   private int waiting; // GUARDED_BY(this)
-  private int running; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
+  private final Set<Run> runs = new HashSet<>(); // GUARDED_BY(this)
+  private int replaced; // GUARDED_BY(this)
+  private final String name;
 
   /** The files of one user. */
   private static final class Queue {
     private final Deque<Work> waiting = new ArrayDeque<>();
     private int running;
+    private int hanging;
     private long bytes;
+  }
+
+  /** Work that a thread is at. */
+  private static final class Run {
+    private final Queue queue;
+    private final Work work;
+    private long left;
+    private long progressed = System.nanoTime();
+    private boolean hangs;
+
+    Run(Queue queue, Work work) {
+      this.queue = queue;
+      this.work = work;
+      this.left = work.bytes();
+    }
   }
 
   /** Makes or compares one copy. */
@@ -51,6 +76,9 @@ final class Copier implements AutoCloseable {
 
     /** Is called instead if nothing is done any more. */
     void drop();
+
+    /** Is called while it hangs: nobody waits for it any more. It may still go on. */
+    default void giveUp() {}
 
     long bytes();
   }
@@ -75,6 +103,7 @@ final class Copier implements AutoCloseable {
    * @param first what each of them does at its beginning
    */
   Copier(String name, int threads, Runnable first) {
+    this.name = name;
     for (int i = 1; i <= threads; i++) {
       DaemonThread.start(
           name + "-" + i,
@@ -88,7 +117,10 @@ final class Copier implements AutoCloseable {
   /** Adds work, unless it is refused. */
   synchronized Place add(int user, Work work) {
     Queue queue = queues.computeIfAbsent(user, uid -> new Queue());
-    if (closed || queue.waiting.size() >= WAITING_OF_ONE_USER || waiting >= WAITING) {
+    if (closed
+        || queue.hanging >= OF_ONE_USER
+        || queue.waiting.size() >= WAITING_OF_ONE_USER
+        || waiting >= WAITING) {
       return Place.REFUSED;
     }
     boolean isAtOnce = idle > waiting && queue.running + queue.waiting.size() < OF_ONE_USER;
@@ -100,48 +132,42 @@ final class Copier implements AutoCloseable {
 
   private void work() {
     ByteBuffer buffer = ByteBuffer.allocateDirect(BLOCK_BYTES);
-    while (true) {
-      Queue queue;
-      Work work;
-      synchronized (this) {
-        queue = next();
-        if (queue == null) {
-          return;
-        }
-        work = queue.waiting.remove();
-        waiting--;
-        running++;
-        queue.running++;
-        queue.bytes += work.bytes();
+    Run run;
+    do {
+      run = next();
+    } while (run != null && isDone(run, buffer));
+  }
+
+  /** Works; returns whether this thread is to go on, and was not replaced. */
+  private boolean isDone(Run run, ByteBuffer buffer) {
+    try {
+      run.work.run(buffer, bytes -> progressed(run, bytes));
+    } catch (RuntimeException | Error e) {
+      log.error("copying", e);
+      run.work.drop();
+    }
+    synchronized (this) {
+      runs.remove(run);
+      run.queue.bytes -= run.left;
+      run.queue.running--;
+      queues.values().removeIf(queue -> queue.running == 0 && queue.waiting.isEmpty());
+      if (run.hangs) {
+        run.queue.hanging--;
+        replaced--;
       }
-      long[] left = {work.bytes()};
-      Queue its = queue;
-      try {
-        work.run(
-            buffer,
-            bytes -> {
-              left[0] -= bytes;
-              count(its, bytes);
-            });
-      } catch (RuntimeException e) {
-        log.error("copying", e);
-        work.drop();
-      }
-      count(queue, left[0]);
-      synchronized (this) {
-        running--;
-        queue.running--;
-        notifyAll();
-      }
+      notifyAll();
+      return !run.hangs;
     }
   }
 
-  private synchronized void count(Queue queue, long bytes) {
-    queue.bytes -= bytes;
+  private synchronized void progressed(Run run, long bytes) {
+    run.left -= bytes;
+    run.queue.bytes -= bytes;
+    run.progressed = System.nanoTime();
   }
 
-  /** Waits for work; called with the lock held. Null at the end. */
-  private @Nullable Queue next() {
+  /** Waits for work; null at the end. */
+  private synchronized @Nullable Run next() {
     idle++;
     try {
       while (!closed) {
@@ -153,7 +179,7 @@ final class Copier implements AutoCloseable {
           }
         }
         if (least != null) {
-          return least;
+          return begun(least);
         }
         wait();
       }
@@ -165,8 +191,50 @@ final class Copier implements AutoCloseable {
     return null;
   }
 
+  private Run begun(Queue queue) { // GUARDED_BY(this)
+    Run run = new Run(queue, queue.waiting.remove());
+    waiting--;
+    queue.running++;
+    queue.bytes += run.left;
+    runs.add(run);
+    return run;
+  }
+
+  /**
+   * Starts other threads in place of those that have done nothing since a time: the source of one
+   * user must not stop the others. What a user has waiting is dropped if all of his hang.
+   */
+  void replaceHanging(long sinceNanoTime) {
+    List<Run> hanging = new ArrayList<>();
+    List<Work> dropped = new ArrayList<>();
+    synchronized (this) {
+      for (Run run : runs) {
+        if (!run.hangs && run.progressed - sinceNanoTime < 0 && replaced < MOST_REPLACED) {
+          run.hangs = true;
+          run.queue.hanging++;
+          replaced++;
+          hanging.add(run);
+          if (run.queue.hanging >= OF_ONE_USER) {
+            dropped.addAll(run.queue.waiting);
+            waiting -= run.queue.waiting.size();
+            run.queue.waiting.clear();
+          }
+        }
+      }
+    }
+    for (Run run : hanging) {
+      DaemonThread.start(
+          name + "-in-place",
+          () -> {
+            run.work.giveUp();
+            work();
+          });
+    }
+    dropped.forEach(Work::drop);
+  }
+
   synchronized int running() {
-    return running;
+    return runs.size();
   }
 
   synchronized int waiting() {

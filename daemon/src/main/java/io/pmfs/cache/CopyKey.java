@@ -3,6 +3,7 @@ package io.pmfs.cache;
 import com.google.common.base.Splitter;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.SourceStatus;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -15,19 +16,16 @@ import org.jspecify.annotations.Nullable;
  * @param fileSystem the name that {@link SourceFileSystems} gives its file system
  * @param changed the time of its last change, which no program can set
  */
-record CopyKey(String fileSystem, long inode, long size, Instant modified, Instant changed) {
-  /**
-   * In the place of a user: a copy that has no file of its own, but a name of an equal one's. It
-   * does not say who made that, because its readers can see the name.
-   */
+record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant changed) {
+  /** In the place of a user: nobody is known for whom a copy was made. */
   static final int NOBODY = -1;
 
-  /**
-   * A copy's key, the user it was made for, and the CRC32C of its content, as its path has them.
-   */
-  record Named(CopyKey key, int user, int checksum) {}
+  static final int BYTES = 5 * Long.BYTES + 2 * Integer.BYTES;
 
-  static CopyKey of(String fileSystem, SourceStatus status) {
+  /** What the path of a copy says, which its readers can see: nothing of other users. */
+  record Named(CopyKey key, int checksum) {}
+
+  static CopyKey of(long fileSystem, SourceStatus status) {
     Attributes attributes = status.attributes();
     return new CopyKey(
         fileSystem,
@@ -37,10 +35,33 @@ record CopyKey(String fileSystem, long inode, long size, Instant modified, Insta
         attributes.changeTime());
   }
 
+  /** As an {@link CopyIndex index} has it. */
+  byte[] encoded() {
+    return put(ByteBuffer.allocate(BYTES)).array();
+  }
+
+  ByteBuffer put(ByteBuffer to) {
+    return to.putLong(fileSystem)
+        .putLong(inode)
+        .putLong(size)
+        .putLong(modified.getEpochSecond())
+        .putInt(modified.getNano())
+        .putLong(changed.getEpochSecond())
+        .putInt(changed.getNano());
+  }
+
+  static CopyKey take(ByteBuffer from) {
+    return new CopyKey(from.getLong(), from.getLong(), from.getLong(), time(from), time(from));
+  }
+
+  private static Instant time(ByteBuffer from) {
+    return Instant.ofEpochSecond(from.getLong(), from.getInt());
+  }
+
   /** The path of its copy below the directory of copies. */
-  Path path(int user, int checksum) {
+  Path path(int checksum) {
     String name =
-        "%x-%x-%x.%x-%x.%x-%x-%08x"
+        "%x-%x-%x.%x-%x.%x-%08x"
             .formatted(
                 inode,
                 size,
@@ -48,31 +69,32 @@ record CopyKey(String fileSystem, long inode, long size, Instant modified, Insta
                 modified.getNano(),
                 changed.getEpochSecond(),
                 changed.getNano(),
-                user,
                 checksum);
-    return Path.of(fileSystem, "%02x".formatted(inode & 0xff), name);
+    return Path.of("%016x".formatted(fileSystem), "%02x".formatted(inode & 0xff), name);
   }
 
-  /** What a path below the directory of copies says; null if no copy has such a path. */
+  /**
+   * What a path below the directory of copies says; null if no copy has such a path. Earlier
+   * versions had a user in front of the checksum.
+   */
   static @Nullable Named parse(Path path) {
     List<String> parts = Splitter.on('-').splitToList(String.valueOf(path.getFileName()));
-    if (path.getNameCount() != 3 || parts.size() != 6) {
+    int last = parts.size() - 1;
+    if (path.getNameCount() != 3 || last < 4 || last > 5) {
       return null;
     }
     try {
       CopyKey key =
           new CopyKey(
-              path.getName(0).toString(),
+              number(path.getName(0).toString()),
               number(parts.get(0)),
               number(parts.get(1)),
               time(parts.get(2)),
               time(parts.get(3)));
-      Named named =
-          new Named(
-              key,
-              Integer.parseUnsignedInt(parts.get(4), 16),
-              Integer.parseUnsignedInt(parts.get(5), 16));
-      return key.path(named.user(), named.checksum()).equals(path) ? named : null;
+      Named named = new Named(key, Integer.parseUnsignedInt(parts.get(last), 16));
+      Path right = key.path(named.checksum());
+      boolean isRight = last == 5 ? right.startsWith(path.subpath(0, 2)) : right.equals(path);
+      return isRight ? named : null;
     } catch (NumberFormatException | DateTimeException e) {
       return null;
     }

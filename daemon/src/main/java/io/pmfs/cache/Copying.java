@@ -2,12 +2,12 @@ package io.pmfs.cache;
 
 import io.pmfs.cache.SharedCopy.Waiting;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.metadata.NamespaceException;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,14 +24,14 @@ final class Copying implements Copier.Work {
   private final PassedFile source;
   private final LongAdder copiedBytes;
   private final LongAdder failed;
-  private final Consumer<SharedCopy> whenWhole;
+  private final Runnable whenWhole;
 
   /**
    * Takes over the source's file.
    *
    * @param copiedBytes counts what is read
    * @param failed counts copies that could not be made
-   * @param whenWhole is told of the copy when it is whole
+   * @param whenWhole is called when the copy is whole
    */
   Copying(
       SharedCopies copies,
@@ -39,7 +39,7 @@ final class Copying implements Copier.Work {
       PassedFile source,
       LongAdder copiedBytes,
       LongAdder failed,
-      Consumer<SharedCopy> whenWhole) {
+      Runnable whenWhole) {
     this.copies = copies;
     this.copy = copy;
     this.source = source;
@@ -57,8 +57,8 @@ final class Copying implements Copier.Work {
   public void run(ByteBuffer buffer, Copier.Progress progress) {
     try (source) {
       copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
-      whenWhole.accept(copy);
-    } catch (IOException | FsException e) {
+      whenWhole.run();
+    } catch (IOException | FsException | NamespaceException e) {
       log.info("no copy of {}: {}", copy.key, e.getMessage());
       failed.increment();
       copies.fail(copy).forEach(Waiting::answer);
@@ -69,6 +69,7 @@ final class Copying implements Copier.Work {
   private int copy(ByteBuffer buffer, Copier.Progress progress) throws IOException, FsException {
     CRC32C crc = new CRC32C();
     long size = copy.key.size();
+    source.beginWriteBack(); // else what is mapped could change later without a sign
     try (FileChannel target = copies.write(copy)) {
       for (long at = 0; at < size; ) {
         buffer.clear().limit((int) Math.min(buffer.capacity(), size - at));
@@ -98,6 +99,13 @@ final class Copying implements Copier.Work {
   @Override
   public void drop() {
     source.close();
+    giveUp();
+  }
+
+  /** Its thread finds that out when the source answers. */
+  @Override
+  public void giveUp() {
+    failed.increment();
     copies.fail(copy).forEach(Waiting::answer);
   }
 }

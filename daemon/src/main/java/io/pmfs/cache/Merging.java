@@ -14,31 +14,33 @@ final class Merging implements Copier.Work {
   private static final Logger log = LoggerFactory.getLogger(Merging.class);
 
   private final SharedCopies copies;
-  private final SharedCopy copy;
+  private final CopyKey key;
 
-  Merging(SharedCopies copies, SharedCopy copy) {
+  Merging(SharedCopies copies, CopyKey key) {
     this.copies = copies;
-    this.copy = copy;
+    this.key = key;
   }
 
   @Override
   public long bytes() {
-    return copy.key.size();
+    return key.size();
   }
 
   @Override
   public void run(ByteBuffer buffer, Copier.Progress progress) {
-    SharedCopy other = copies.beginComparison(copy);
-    if (other == null) {
+    SharedCopies.Comparison compared = copies.beginComparison(key);
+    if (compared == null) {
       return;
     }
     boolean isEqual = false;
     try {
-      isEqual = CopyContent.isEqual(copy.file, other.file, copy.key.size(), buffer, progress);
+      isEqual =
+          CopyContent.isEqual(
+              compared.copy().file, compared.other().file, key.size(), buffer, progress);
     } catch (IOException e) {
-      log.warn("{} and {} cannot be compared: {}", copy.key, other.key, e.getMessage());
+      log.warn("{} and {} cannot be compared: {}", key, compared.other().key, e.getMessage());
     } finally {
-      copies.endComparison(copy, other, isEqual);
+      copies.endComparison(compared, isEqual);
     }
   }
 

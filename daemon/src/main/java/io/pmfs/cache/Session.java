@@ -7,6 +7,8 @@ import io.pmfs.cache.SharedCopy.State;
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
 import java.util.ArrayList;
@@ -128,6 +130,9 @@ final class Session {
       }
     } catch (FsException e) {
       refuse(request.id(), Refusal.FAILED);
+    } catch (NamespaceException e) {
+      log.warn("{}", e.getMessage());
+      refuse(request.id(), Refusal.FAILED);
     } finally {
       if (!isTaken) {
         file.close();
@@ -138,7 +143,7 @@ final class Session {
   /** Which content the file has; null if it is none that may be copied. */
   private @Nullable CopyKey key(PassedFile file) throws FsException {
     // First the device, because another file system need not answer anything else.
-    String fileSystem = service.fileSystem(file.device());
+    Long fileSystem = service.fileSystem(file.device());
     if (fileSystem == null || !file.isReadable()) {
       return null;
     }
@@ -148,32 +153,22 @@ final class Session {
     return isFit ? CopyKey.of(fileSystem, status) : null;
   }
 
-  private boolean isOverLimit() {
-    synchronized (this) {
-      if (handles.size() >= service.limits().handles()) {
-        return true;
-      }
-    }
-    return service.copies().heldBytes(user) > service.limits().heldBytes();
+  private synchronized boolean isOverLimit() {
+    return handles.size() >= service.limits().handles();
   }
 
   /** Returns whether the file was taken over. */
   private boolean ask(CacheMessage request, CopyKey key, PassedFile file) {
     SharedCopies copies = service.copies();
-    SharedCopy copy = copies.hold(key, user);
-    if (copy != null) {
-      found(request, key, copy);
+    HeldCopy held = copies.make(key, user);
+    SharedCopy made = held.copy();
+    if (made == null) {
+      Refusal why = held.why();
+      refuse(request.id(), why == null ? Refusal.NO_ROOM : why);
       return false;
     }
-    SharedCopy made = copies.create(key, user);
-    if (made == null) {
-      // Perhaps another connection was first.
-      SharedCopy others = copies.hold(key, user);
-      if (others == null) {
-        refuse(request.id(), Refusal.NO_ROOM);
-      } else {
-        found(request, key, others);
-      }
+    if (!held.isNew()) {
+      found(request, key, made);
       return false;
     }
     Copier.Place place = service.copy(made, file, user);
@@ -204,7 +199,7 @@ final class Session {
     } else if (copy.key.size() <= COMPARED_AT_ONCE_BYTES) {
       copies.compare(copy);
       answer(request, key, copy);
-      service.lookForEqual(copy);
+      service.lookForEqual(copy.key, user);
     } else {
       // The hold is that of the comparison.
       service.compare(copy, user);
@@ -275,6 +270,11 @@ final class Session {
     }
   }
 
+  /** Instead of running. */
+  void close() {
+    socket.close();
+  }
+
   void shutDown() {
     socket.shutDown();
   }
@@ -334,19 +334,19 @@ final class Session {
       synchronized (Session.this) {
         questions.remove(this);
       }
-      try {
-        Present present = service.copies().present(copy, open);
-        try (PassedFile file = present.file()) {
-          if (present.state() == State.GROWING || present.state() == State.WHOLE) {
-            Kind kind = present.state() == State.WHOLE ? Kind.WHOLE : Kind.GROWING;
-            long bytes = kind == Kind.WHOLE ? copy.key.size() : present.reached();
-            service.countAnswered();
-            send(new CacheMessage(kind, id, handle, bytes), file);
-            return;
-          }
+      try (Present present = service.copies().present(copy, open)) {
+        if (present.state() == State.GROWING || present.state() == State.WHOLE) {
+          Kind kind = present.state() == State.WHOLE ? Kind.WHOLE : Kind.GROWING;
+          long bytes = kind == Kind.WHOLE ? copy.key.size() : present.reached();
+          service.countAnswered();
+          send(new CacheMessage(kind, id, handle, bytes), present.file());
+          return;
         }
       } catch (FsException e) {
         log.warn("a copy cannot be opened: {}", e.getMessage());
+        if (e.errno() == Errno.ENOENT) {
+          service.copies().fail(copy).forEach(SharedCopy.Waiting::answer);
+        }
       }
       if (open != null) {
         release(handle);

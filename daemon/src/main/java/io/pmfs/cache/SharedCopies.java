@@ -2,22 +2,23 @@ package io.pmfs.cache;
 
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import io.pmfs.cache.CopyIndex.Entry;
 import io.pmfs.cache.SharedCopy.State;
 import io.pmfs.cache.SharedCopy.Waiting;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.metadata.NamespaceException;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,122 +26,178 @@ import org.slf4j.LoggerFactory;
 /**
  * The copies of a node's cache, with one limit for all users. Safe for use by many threads.
  *
- * <p>INVARIANT: a copy that a connection may have open is never removed to make room: its room
- * would not be free before it is closed.
+ * <p>INVARIANT: room counts as free when the file that took it is empty or nobody has it open, as
+ * the kernel says. Connections say which copies they have open and when they close them; that is
+ * believed only to keep a copy, never to free its room (docs/decisions/0049).
+ *
+ * <p>Only copies that grow, that connections hold or that somebody may have open are objects; the
+ * others are records of the {@link CopyIndex}.
  */
 final class SharedCopies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(SharedCopies.class);
 
-  /** How exactly the time of a copy's last use survives a restart. */
-  private static final Duration USE_RECORDED = Duration.ofMinutes(1);
+  /** Each step of an eviction frees what one transaction holds; others may take that. */
+  private static final int MOST_STEPS = 1000;
 
-  /** A report is one message. */
-  private static final int MOST_REPORTED = 200;
+  private static final int LOOKED_AT = 1000;
+  private static final long REMOVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** In place of what a file was a copy of that an earlier run left behind. */
+  private static final CopyKey UNKNOWN = new CopyKey(0, 0, 0, Instant.EPOCH, Instant.EPOCH);
 
   private final CopyFiles files;
-  private final long capacityBytes;
-  private final Duration evictAfter;
-  private final boolean deduplicates;
+  private final CopyIndex index;
+  private final CacheRules rules;
   private final InstantSource clock;
-  private final Map<CopyKey, SharedCopy> byKey = new HashMap<>(); // GUARDED_BY(this)
-  private final EqualCopies equalCopies = new EqualCopies(); // GUARDED_BY(this)
-  private final Map<Integer, CacheUser> users = new TreeMap<>(); // GUARDED_BY(this)
-  private long usedBytes; // GUARDED_BY(this)
+  private final CopyRoom room; // GUARDED_BY(this)
+  private final KnownCopies known; // GUARDED_BY(this)
+
+  /** What nobody holds, and somebody has open. */
+  private final Set<SharedCopy> suspicious = new LinkedHashSet<>(); // GUARDED_BY(this)
+
+  /** Over, and nobody has it open: its file is to be removed without the lock. */
+  private final Deque<SharedCopy> closed = new ArrayDeque<>(); // GUARDED_BY(this)
+
   private long evicted; // GUARDED_BY(this)
+  private boolean isClosed; // GUARDED_BY(this)
 
   /**
-   * Opens the copies that an earlier run left, and makes room if there are too many.
-   *
-   * @param evictAfter how long a copy must not have been asked for before another one may take its
-   *     room, unless its user has more than a share
-   * @param deduplicates whether to look for equal copies, to keep them once
-   * @throws IOException if another process has them, or they cannot be read
+   * Takes over files and index, which have the copies that an earlier run left, and makes room if
+   * there are too many.
    */
-  SharedCopies(
-      Path directory,
-      long capacityBytes,
-      Duration evictAfter,
-      boolean deduplicates,
-      InstantSource clock)
+  SharedCopies(CopyFiles files, CopyIndex index, CacheRules rules, InstantSource clock)
       throws IOException {
-    this.files = new CopyFiles(directory);
-    this.capacityBytes = capacityBytes;
-    this.evictAfter = evictAfter;
-    this.deduplicates = deduplicates;
+    this.files = files;
+    this.index = index;
+    this.rules = rules;
     this.clock = clock;
-    find();
+    this.room = new CopyRoom(rules.capacity());
+    this.known = new KnownCopies(files, index, room, clock);
+    settleLeftovers();
+    shrink();
   }
 
-  private synchronized void find() throws IOException {
-    List<SharedCopy> found = files.find();
-    for (SharedCopy copy : found) {
-      byKey.put(copy.key, copy);
-      copy.equal().forEach(key -> byKey.put(key, copy));
-      equalCopies.count(copy, copy.equal().size());
-      user(copy.user).add(copy);
-      usedBytes += copy.room();
-      if (deduplicates) {
-        equalCopies.candidate(copy);
+  private synchronized void settleLeftovers() throws IOException {
+    for (Path left : files.leftovers()) {
+      SharedCopy gone = new SharedCopy(UNKNOWN, CopyKey.NOBODY, State.GONE, left);
+      gone.space = Space.of(left.toFile().length());
+      room.add(gone.user, gone.space);
+      settle(gone);
+    }
+  }
+
+  private void shrink() {
+    boolean goesOn = true;
+    for (int step = 0; goesOn && step < MOST_STEPS; step++) {
+      synchronized (this) {
+        List<SharedCopy> victims = victims(Space.NONE, CopyKey.NOBODY, Long.MAX_VALUE);
+        goesOn = victims != null && !victims.isEmpty();
+        evict(victims == null ? List.of() : victims);
       }
-    }
-    for (SharedCopy oldest : found) {
-      if (usedBytes > capacityBytes && oldest.state != State.GONE) {
-        remove(oldest);
-      }
+      removeClosed();
     }
   }
 
-  /** Called with the lock held. */
-  private CacheUser user(int uid) {
-    return users.computeIfAbsent(uid, number -> new CacheUser());
-  }
+  // Private methods are called with the lock held, except those that remove files.
 
-  /** The copy with a key, held for a user; null if there is none. It may be of any state. */
-  synchronized @Nullable SharedCopy hold(CopyKey key, int user) {
-    SharedCopy copy = byKey.get(key);
-    if (copy != null) {
-      touch(copy);
-      hold(copy, user);
+  /** The copy with a key, held for a user. */
+  synchronized HeldCopy hold(CopyKey key, int user) {
+    SharedCopy copy = known.find(key);
+    if (copy == null) {
+      return HeldCopy.NONE;
     }
-    return copy;
+    if (!room.user(user).mayHaveOpen(copy) && isOverLimit(key, user)) {
+      return HeldCopy.LIMIT;
+    }
+    known.touch(copy, user);
+    hold(copy, user);
+    return new HeldCopy(copy, false, null);
   }
 
-  /** Called with the lock held. */
+  private boolean isOverLimit(CopyKey key, int user) {
+    CacheService.Limits limits = rules.limits();
+    return room.user(user).openBytes() + key.size() > limits.heldBytes()
+        || room.user(user).openCopies() >= limits.copiesOfUser()
+        || known.activeCount() + suspicious.size() >= limits.copies();
+  }
+
   private void hold(SharedCopy copy, int user) {
+    known.activate(copy);
     copy.holders++;
-    user(user).hold(copy);
-  }
-
-  /** Called with the lock held. */
-  private void touch(SharedCopy copy) {
-    Instant now = clock.instant();
-    if (copy.used.plus(USE_RECORDED).isBefore(now)) {
-      copy.used = now;
-      if (copy.isKept()) {
-        files.touch(copy, now);
-      }
+    room.user(user).hold(copy);
+    if (!copy.given.contains(user)) {
+      copy.given.add(user);
     }
-    user(copy.user).touch(copy);
   }
 
   /** Undoes one hold. */
-  synchronized void release(SharedCopy copy, int user) {
-    user(user).release(copy);
-    touch(copy);
-    letGo(copy);
+  void release(SharedCopy copy, int user) {
+    synchronized (this) {
+      room.user(user).release(copy);
+      known.touch(copy, user);
+      letGo(copy);
+    }
+    removeClosed();
   }
 
-  /** Called with the lock held. */
   private void letGo(SharedCopy copy) {
-    if (--copy.holders == 0 && copy.isOver()) {
-      free(copy);
+    if (--copy.holders == 0 && copy.state != State.GROWING) {
+      settle(copy);
     }
   }
 
-  /** Called with the lock held, when nobody can have it open any more. */
-  private void free(SharedCopy copy) {
-    usedBytes -= copy.room();
-    user(copy.user).remove(copy);
+  /** Asks the kernel whether anybody has a copy open that nobody holds. */
+  private void settle(SharedCopy copy) {
+    if (files.isOpen(copy.file)) {
+      suspicious.add(copy);
+      copy.given.forEach(user -> room.user(user).suspect(copy));
+      return;
+    }
+    suspicious.remove(copy);
+    copy.given.forEach(user -> room.user(user).clear(copy));
+    copy.given.clear();
+    known.deactivate(copy);
+    if (copy.isOver()) {
+      close(copy);
+    }
+  }
+
+  private void close(SharedCopy copy) {
+    closed.add(copy);
+    room.goes(copy);
+  }
+
+  /** Removes files that nobody has open; called without the lock, as that may take long. */
+  private void removeClosed() {
+    SharedCopy copy;
+    while ((copy = nextClosed()) != null) {
+      files.discard(copy.file);
+      synchronized (this) {
+        room.isGone(copy);
+        notifyAll();
+      }
+    }
+  }
+
+  private synchronized @Nullable SharedCopy nextClosed() {
+    return closed.poll();
+  }
+
+  /** Looks whether what was open in spite of its holders still is. Called now and then. */
+  void lookAgain() {
+    synchronized (this) {
+      List<SharedCopy> some = suspicious.stream().limit(LOOKED_AT).toList();
+      for (SharedCopy copy : some) {
+        suspicious.remove(copy); // the others come first next time
+        if (copy.holders == 0) {
+          settle(copy);
+        } else {
+          suspicious.add(copy);
+        }
+      }
+      room.forgetIdleUsers();
+    }
+    removeClosed();
   }
 
   /** Whether a copy is of an earlier run, and was not compared with its checksum yet. */
@@ -153,120 +210,158 @@ final class SharedCopies implements AutoCloseable {
     return copy.reached;
   }
 
-  /** The bytes of the copies that a user has open. */
-  synchronized long heldBytes(int user) {
-    return user(user).heldBytes();
+  /**
+   * The copy with a key, or an empty one that grows if there is none and there is room, or others
+   * may go for it; held for the user.
+   */
+  HeldCopy make(CopyKey key, int user) {
+    Space needed = Space.of(key.size());
+    if (!files.hasRoomFor(key.size()) || !needed.fitsIn(rules.capacity())) {
+      return HeldCopy.NO_ROOM;
+    }
+    for (int step = 0; step < MOST_STEPS; step++) {
+      synchronized (this) {
+        HeldCopy there = hold(key, user);
+        if (!there.equals(HeldCopy.NONE)) {
+          return there;
+        }
+        if (isOverLimit(key, user)) {
+          return HeldCopy.LIMIT;
+        }
+        if (room.hasRoomFor(needed)) {
+          return create(key, user);
+        }
+        long lately = KnownCopies.nanos(clock.instant().minus(rules.evictAfter()));
+        List<SharedCopy> victims = victims(needed, user, lately);
+        if (victims == null) {
+          return HeldCopy.NO_ROOM;
+        }
+        evict(victims);
+      }
+      removeClosed();
+      awaitRemovals();
+    }
+    return HeldCopy.NO_ROOM;
+  }
+
+  /** Waits for files that other threads are removing. */
+  private synchronized void awaitRemovals() {
+    long end = System.nanoTime() + REMOVAL_NANOS;
+    try {
+      while (closed.isEmpty() && room.isAnythingGoing() && System.nanoTime() - end < 0) {
+        wait(TimeUnit.NANOSECONDS.toMillis(REMOVAL_NANOS));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private HeldCopy create(CopyKey key, int user) {
+    Path file = files.incoming();
+    try {
+      files.create(file); // first: whoever finds the copy opens its file
+    } catch (IOException e) {
+      log.warn("{}: {}", file, e.getMessage());
+      return HeldCopy.NO_ROOM;
+    }
+    SharedCopy made = new SharedCopy(key, user, State.GROWING, file);
+    room.add(user, made.space);
+    hold(made, user);
+    return new HeldCopy(made, true, null);
   }
 
   /**
-   * Makes an empty copy that grows, held for the user, if there is none with this key and there is
-   * room or others may go for it; else null.
+   * What goes for a new copy, unless room is being made already; null if that is impossible.
+   *
+   * @param lately copies of the user used after this stay
    */
-  @Nullable SharedCopy create(CopyKey key, int user) {
-    if (!files.hasRoomFor(key.size())) {
-      return null;
-    }
-    synchronized (this) {
-      if (byKey.containsKey(key) || !makeRoom(SharedCopy.room(key.size()), user)) {
-        return null;
-      }
-      Path file = files.incoming();
-      try {
-        files.create(file); // first: whoever finds the copy opens its file
-      } catch (IOException e) {
-        log.warn("{}: {}", file, e.getMessage());
-        return null;
-      }
-      SharedCopy made = new SharedCopy(key, user, State.GROWING, file, clock.instant());
-      byKey.put(key, made);
-      user(user).add(made);
-      usedBytes += made.room();
-      hold(made, user);
-      return made;
-    }
+  private @Nullable List<SharedCopy> victims(Space needed, int user, long lately) {
+    Eviction eviction =
+        new Eviction(room.users(), room.capacity(), user, lately, known.new LeastRecentlyUsed());
+    return eviction.victims(room.missingFor(needed), needed);
   }
 
-  /** Called with the lock held. Removes copies only if that is enough. */
-  private boolean makeRoom(long bytes, int user) {
-    if (bytes > capacityBytes) {
-      return false;
-    }
-    user(user); // he gets a share, too
-    Eviction eviction = new Eviction(users, capacityBytes, user, clock.instant().minus(evictAfter));
-    List<SharedCopy> victims = eviction.victims(usedBytes + bytes - capacityBytes, bytes);
-    if (victims == null) {
-      return false;
-    }
+  private void evict(List<SharedCopy> victims) {
     for (SharedCopy victim : victims) {
-      remove(victim);
-      evicted += 1 + victim.equal().size();
-    }
-    return true;
-  }
-
-  /** Called with the lock held. */
-  private void remove(SharedCopy copy) {
-    copy.state = State.GONE;
-    files.remove(copy);
-    byKey.remove(copy.key, copy);
-    copy.equal().forEach(key -> byKey.remove(key, copy));
-    equalCopies.count(copy, -copy.equal().size());
-    equalCopies.forget(copy);
-    if (copy.holders == 0) {
-      free(copy);
+      evicted += known.remove(victim);
+      close(victim);
     }
   }
 
   /** A growing copy waits for a thread that makes it. */
   synchronized void queued(SharedCopy copy) {
-    copy.isQueued = true;
+    copy.isQueued = copy.writer == null;
   }
 
   /** Whether a copy will grow only later. */
   synchronized boolean isQueued(SharedCopy copy) {
-    return copy.state == State.GROWING && copy.isQueued && !copy.isBegun;
+    return copy.state == State.GROWING && copy.isQueued;
   }
 
   /** A channel that writes a growing copy, by the thread that makes it. */
-  FileChannel write(SharedCopy copy) throws IOException {
-    Path file;
-    synchronized (this) {
-      copy.isBegun = true;
-      file = copy.file;
+  synchronized FileChannel write(SharedCopy copy) throws IOException {
+    if (copy.state != State.GROWING) {
+      throw new IOException("it was given up");
     }
-    return FileChannel.open(file, WRITE);
+    copy.isQueued = false;
+    FileChannel writer = FileChannel.open(copy.file, WRITE);
+    copy.writer = writer;
+    return writer;
   }
 
   /** More of a growing copy can be read. Returns whose questions to answer now. */
   synchronized List<Waiting> reached(SharedCopy copy, long bytes) {
-    copy.reached = bytes;
-    List<Waiting> ready = new ArrayList<>();
-    copy.waiting.removeIf(one -> one.wanted() <= bytes && ready.add(one));
-    return ready;
+    return copy.reach(bytes);
   }
 
-  /** A growing copy has all its bytes. Returns whose questions to answer now. */
+  /** A growing copy has all its bytes, and is closed. Returns whose questions to answer now. */
   synchronized List<Waiting> complete(SharedCopy copy, int checksum) throws IOException {
-    copy.file = files.keep(copy, checksum);
-    copy.checksum = checksum;
-    copy.reached = copy.key.size();
-    copy.state = State.WHOLE;
-    return takeWaiting(copy);
-  }
-
-  /** A copy could not be made, or is bad. Returns whose questions to answer now. */
-  synchronized List<Waiting> fail(SharedCopy copy) {
-    if (!copy.isOver()) {
-      remove(copy);
+    if (copy.state != State.GROWING) {
+      throw new IOException("it was given up");
     }
-    return takeWaiting(copy);
+    known.keep(copy, checksum);
+    if (copy.holders == 0) {
+      settle(copy);
+    }
+    return copy.takeWaiting();
   }
 
-  /** Called with the lock held. */
-  private static List<Waiting> takeWaiting(SharedCopy copy) {
-    List<Waiting> all = copy.waiting;
-    copy.waiting = new ArrayList<>();
-    return all;
+  /**
+   * A copy could not be made, or is bad. What there is of one that grew is removed at once: whoever
+   * reads it finds it shorter, and reads the source. Returns whose questions to answer now.
+   */
+  List<Waiting> fail(SharedCopy copy) {
+    boolean grew;
+    FileChannel writer;
+    List<Waiting> waiting;
+    synchronized (this) {
+      waiting = copy.takeWaiting();
+      if (copy.isOver()) {
+        return waiting;
+      }
+      grew = copy.state == State.GROWING;
+      writer = copy.writer;
+      copy.holders++;
+      if (grew) {
+        copy.state = State.GONE;
+        known.deactivate(copy);
+      } else {
+        known.remove(copy);
+      }
+    }
+    if (grew) {
+      files.empty(copy.file, writer);
+    }
+    synchronized (this) {
+      if (grew) {
+        room.remove(copy.user, copy.space);
+        copy.space = Space.of(0);
+        room.add(copy.user, copy.space);
+      }
+      letGo(copy);
+    }
+    removeClosed();
+    return waiting;
   }
 
   /** Keeps a question until the copy is as far as it asks; false if it is to be answered now. */
@@ -281,12 +376,45 @@ final class SharedCopies implements AutoCloseable {
     return copy.waiting.remove(question);
   }
 
-  /**
-   * A copy as it is now.
-   *
-   * @param file open for reading if that was asked for; the caller closes it
-   */
-  record Present(State state, long reached, @Nullable PassedFile file) {}
+  /** A copy as it is now. Until it is closed it counts as open, as its file is open here. */
+  final class Present implements AutoCloseable {
+    private final SharedCopy copy;
+    private final State state;
+    private final long reached;
+    private final @Nullable PassedFile file;
+
+    private Present(SharedCopy copy, State state, @Nullable PassedFile file) {
+      this.copy = copy;
+      this.state = state;
+      this.reached = copy.reached;
+      this.file = file;
+      copy.holders++;
+    }
+
+    State state() {
+      return state;
+    }
+
+    long reached() {
+      return reached;
+    }
+
+    /** Open for reading, if that was asked for and it can be read. */
+    @Nullable PassedFile file() {
+      return file;
+    }
+
+    @Override
+    public void close() {
+      if (file != null) {
+        file.close();
+      }
+      synchronized (SharedCopies.this) {
+        letGo(copy);
+      }
+      removeClosed();
+    }
+  }
 
   /**
    * Returns a copy as it is now.
@@ -296,112 +424,109 @@ final class SharedCopies implements AutoCloseable {
   synchronized Present present(SharedCopy copy, @Nullable CopyKey open) throws FsException {
     State state = copy.state == State.REPLACED ? State.WHOLE : copy.state;
     boolean isReadable = state == State.GROWING || state == State.WHOLE;
-    PassedFile file = open != null && isReadable ? PassedFile.open(files.name(copy, open)) : null;
-    return new Present(state, copy.reached, file);
+    Entry entry = copy.entry;
+    PassedFile file = null;
+    if (open != null && isReadable) {
+      file = PassedFile.open(entry == null ? copy.file : files.whole(open, entry.checksum()));
+    }
+    return new Present(copy, state, file);
   }
 
   /** Compares a copy of an earlier run with its checksum; drops it if they differ. */
   void compare(SharedCopy copy) {
     boolean isGood = false;
     String fault = "it does not match its checksum";
+    Entry entry;
+    synchronized (this) {
+      entry = copy.entry;
+    }
     try {
-      isGood = CopyContent.checksum(copy.file, copy.key.size()) == copy.checksum;
+      isGood =
+          entry != null && CopyContent.checksum(copy.file, copy.key.size()) == entry.checksum();
     } catch (IOException e) {
       fault = e.toString();
     }
-    List<Waiting> waiting;
-    boolean isDropped;
     synchronized (this) {
-      if (isGood && copy.state == State.FOUND) {
-        copy.state = State.WHOLE;
+      if (isGood) {
+        known.trust(copy);
+      } else if (copy.isOver()) {
+        return;
       }
-      isDropped = !isGood && !copy.isOver();
-      waiting = isDropped ? fail(copy) : List.of();
     }
-    if (isDropped) {
+    if (!isGood) {
       log.warn("dropped a copy of {} bytes: {}", copy.key.size(), fault);
+      fail(copy).forEach(Waiting::answer);
     }
-    waiting.forEach(Waiting::answer);
   }
 
-  /** Whether a copy may be equal to another, which takes a comparison to know. */
-  synchronized boolean mayBeEqual(SharedCopy copy) {
-    return candidate(copy) != null;
+  /** Whether the copy of a file may be equal to another, which takes a comparison to know. */
+  synchronized boolean mayBeEqual(CopyKey key) {
+    return comparison(key) != null;
   }
 
-  /** Called with the lock held. */
-  private @Nullable SharedCopy candidate(SharedCopy copy) {
-    boolean isFit = deduplicates && copy.state == State.WHOLE && copy.equal().isEmpty();
-    return isFit ? equalCopies.candidate(copy) : null;
+  private @Nullable Comparison comparison(CopyKey key) {
+    SharedCopy copy = rules.deduplicates() ? known.find(key) : null;
+    SharedCopy other = copy == null ? null : known.perhapsEqual(copy);
+    return copy == null || other == null ? null : new Comparison(copy, other);
   }
 
-  /**
-   * The copy to compare one with. Both stay until {@link #endComparison}.
-   *
-   * @return null if there is none
-   */
-  synchronized @Nullable SharedCopy beginComparison(SharedCopy copy) {
-    SharedCopy other = candidate(copy);
-    if (other != null) {
-      copy.holders++;
-      other.holders++;
+  /** Two copies to compare. Both stay until {@link #endComparison}. */
+  record Comparison(SharedCopy copy, SharedCopy other) {}
+
+  /** The comparison to make for the copy of a file; null if there is none. */
+  synchronized @Nullable Comparison beginComparison(CopyKey key) {
+    Comparison begun = comparison(key);
+    if (begun != null) {
+      for (SharedCopy one : List.of(begun.copy, begun.other)) {
+        known.activate(one);
+        one.holders++;
+      }
     }
-    return other;
+    return begun;
   }
 
   /** Keeps two copies once if they are equal. */
-  synchronized void endComparison(SharedCopy copy, SharedCopy other, boolean areEqual) {
-    boolean isMerged = areEqual && copy.isKept() && other.isKept() && merge(copy, other);
-    if (!isMerged && copy.isKept()) {
-      equalCopies.prefer(copy);
+  void endComparison(Comparison compared, boolean areEqual) {
+    synchronized (this) {
+      try {
+        known.merge(compared.copy, compared.other, areEqual);
+      } finally {
+        letGo(compared.copy);
+        letGo(compared.other);
+      }
     }
-    letGo(copy);
-    letGo(other);
-  }
-
-  /** Called with the lock held. Makes the copy another name of the other one's file. */
-  private boolean merge(SharedCopy copy, SharedCopy other) {
-    Path link;
-    try {
-      link = files.link(other, copy.key);
-    } catch (IOException e) {
-      log.info("equal copies are kept apart: {}", e.getMessage()); // such as too many links
-      return false;
-    }
-    files.delete(copy.file);
-    copy.file = link;
-    copy.state = State.REPLACED;
-    byKey.put(copy.key, other);
-    other.state = State.WHOLE; // also if it was not compared with its checksum yet
-    other.addEqual(copy.key);
-    equalCopies.count(other, 1);
-    touch(other);
-    return true;
+    removeClosed();
   }
 
   /** What there is, for a report. */
   synchronized CacheReport.Room room() {
-    Map<Integer, CacheReport.OfUser> all = new TreeMap<>();
-    users.entrySet().stream()
-        .sorted(Comparator.comparing(entry -> -entry.getValue().bytes()))
-        .limit(MOST_REPORTED)
-        .forEach(
-            entry -> {
-              CacheUser user = entry.getValue();
-              all.put(entry.getKey(), new CacheReport.OfUser(user.bytes(), user.heldBytes()));
-            });
     return new CacheReport.Room(
-        capacityBytes,
-        usedBytes,
-        byKey.size(),
-        equalCopies.sharing(),
-        equalCopies.sparedBytes(),
+        room.capacity().bytes(),
+        room.used().bytes(),
+        room.capacity().files(),
+        room.used().files(),
+        known.copies(),
+        known.sharing(),
+        known.sparedBytes(),
+        suspicious.size(),
         evicted,
-        all);
+        room.report());
   }
 
+  /** Lets the index be trusted by the next run, and gives up the directory. */
   @Override
-  public void close() {
-    files.close();
+  public synchronized void close() {
+    if (isClosed) {
+      return;
+    }
+    isClosed = true;
+    try {
+      index.opened(null);
+    } catch (NamespaceException e) {
+      log.warn("{}", e.getMessage());
+    } finally {
+      index.close();
+      files.close();
+    }
   }
 }

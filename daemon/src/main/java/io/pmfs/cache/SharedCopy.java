@@ -1,25 +1,30 @@
 package io.pmfs.cache;
 
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** One copy of the node's cache. Everything that changes is guarded by its {@link SharedCopies}. */
+/**
+ * One copy of the node's cache that grows, or that somebody uses or may have open. Others are
+ * {@link CopyIndex.Entry entries} alone. Everything that changes is guarded by its {@link
+ * SharedCopies}.
+ */
 final class SharedCopy {
-  private static final int UNIT_BYTES = 4096;
-
   final CopyKey key;
 
-  /** Other files of the source with equal content. Their copies are names of this one's file. */
-  private List<CopyKey> equal = List.of();
-
   /** The user for whom it was made, to whose share it counts. */
-  final int user;
+  int user;
 
   State state;
   Path file;
-  int checksum;
+
+  /** Its record while it is kept. */
+  CopyIndex.@Nullable Entry entry;
+
+  /** What it takes of the disk, and of its user's share. */
+  Space space;
 
   /** The bytes that can be read, from the first on. */
   long reached;
@@ -27,14 +32,16 @@ final class SharedCopy {
   /** The connections that may have it open, each as often as it does, and those who compare it. */
   int holders;
 
+  /** The users whose mounts got its file since nobody had that open. */
+  final List<Integer> given = new ArrayList<>(1);
+
   /** Whether it waits for a thread: others come first. */
   boolean isQueued;
 
-  /** Whether a thread makes it, or has made it. */
-  boolean isBegun;
+  /** What the thread writes to that makes it. */
+  @Nullable FileChannel writer;
 
-  Instant used;
-  List<Waiting> waiting = new ArrayList<>();
+  List<Waiting> waiting = new ArrayList<>(0);
 
   /** What a copy is. */
   enum State {
@@ -44,7 +51,7 @@ final class SharedCopy {
     WHOLE,
     /** Whole, but an equal copy has its key, and its file is a name of that one's. */
     REPLACED,
-    /** Of no use any more; it needs room while somebody may have it open. */
+    /** Of no use any more; it needs room while somebody has it open. */
     GONE
   }
 
@@ -57,43 +64,31 @@ final class SharedCopy {
     void answer();
   }
 
-  SharedCopy(CopyKey key, int user, State state, Path file, Instant used) {
+  SharedCopy(CopyKey key, int user, State state, Path file) {
     this.key = key;
     this.user = user;
     this.state = state;
     this.file = file;
-    this.used = used;
+    this.space = Space.of(key.size());
   }
 
-  /** Adds a file of the source with equal content. */
-  void addEqual(CopyKey other) {
-    if (equal.isEmpty()) {
-      equal = new ArrayList<>(1);
-    }
-    equal.add(other);
+  /** It has so many bytes. Returns whose questions to answer now. */
+  List<Waiting> reach(long bytes) {
+    reached = bytes;
+    List<Waiting> ready = new ArrayList<>();
+    waiting.removeIf(one -> one.wanted() <= bytes && ready.add(one));
+    return ready;
   }
 
-  /** The other files of the source with equal content. */
-  List<CopyKey> equal() {
-    return equal;
-  }
-
-  /** Whether it has all bytes and can be found. */
-  boolean isKept() {
-    return state == State.WHOLE || state == State.FOUND;
+  /** All questions, which are to be answered now. */
+  List<Waiting> takeWaiting() {
+    List<Waiting> all = waiting;
+    waiting = new ArrayList<>(0);
+    return all;
   }
 
   /** Whether it cannot be found any more. */
   boolean isOver() {
     return state == State.REPLACED || state == State.GONE;
-  }
-
-  /** The room that it needs. */
-  long room() {
-    return room(key.size());
-  }
-
-  static long room(long size) {
-    return (size + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
   }
 }

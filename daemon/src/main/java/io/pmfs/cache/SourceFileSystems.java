@@ -28,7 +28,7 @@ final class SourceFileSystems {
   /** The last known device of each directory, and the name of the file system there. */
   private final Map<Path, Known> known = new HashMap<>(); // GUARDED_BY(this)
 
-  private record Known(long device, String name) {}
+  private record Known(long device, long name) {}
 
   SourceFileSystems(List<Path> directories) {
     this.directories = List.copyOf(directories);
@@ -38,7 +38,7 @@ final class SourceFileSystems {
    * The name of a listed file system, which stays the same over restarts of the machine; null if
    * none has this device. The caller keeps a file of the device open meanwhile.
    */
-  @Nullable String name(long device) {
+  @Nullable Long name(long device) {
     List<Path> likelyFirst = new ArrayList<>(directories);
     // A server that does not answer delays only questions about its own files.
     likelyFirst.sort(Comparator.comparing(directory -> lastDevice(directory) != device));
@@ -59,7 +59,7 @@ final class SourceFileSystems {
     return last == null ? -1 : last.device;
   }
 
-  private String name(Path directory, long device) throws FsException {
+  private long name(Path directory, long device) throws FsException {
     synchronized (this) {
       Known last = known.get(directory);
       if (last != null && last.device == device) {
@@ -68,7 +68,8 @@ final class SourceFileSystems {
     }
     try (DirectoryStore root = new DirectoryStore(real(directory))) {
       String identity = directory + "\n" + root.identity();
-      String name = Hashing.sha256().hashString(identity, UTF_8).toString().substring(0, 16);
+      String hash = Hashing.sha256().hashString(identity, UTF_8).toString();
+      long name = Long.parseUnsignedLong(hash.substring(0, 16), 16);
       synchronized (this) {
         known.put(directory, new Known(device, name));
       }

@@ -11,12 +11,14 @@ import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -50,7 +52,7 @@ final class CacheHostilityTest {
                 Duration.ofHours(1),
                 false,
                 List.of(source),
-                new CacheService.Limits(8, 4, 4, 3, 1 << 19)),
+                new CacheService.Limits(8, 4, 4, 3, 64, 32, 1 << 19)),
             InstantSource.system());
   }
 
@@ -76,8 +78,12 @@ final class CacheHostilityTest {
   private record Answer(CacheMessage message, DescriptorSocket.Message received) {}
 
   private static Answer ask(DescriptorSocket socket, int file) throws FsException {
+    return ask(socket, file, 1 << 20);
+  }
+
+  private static Answer ask(DescriptorSocket socket, int file, long wanted) throws FsException {
     try {
-      socket.send(new CacheMessage(Kind.ASK, 1, 0, 1 << 20).encoded(), file);
+      socket.send(new CacheMessage(Kind.ASK, 1, 0, wanted).encoded(), file);
     } finally {
       LIBC.close(file);
     }
@@ -219,5 +225,77 @@ final class CacheHostilityTest {
 
     socket.send(new CacheMessage(Kind.RELEASE, 9, 1, 0).encoded(), PassedFile.NONE);
     assertThat(ask(socket, open(source.resolve("f"), 0)).message().kind()).isEqualTo(Kind.WHOLE);
+  }
+
+  /** A client says that it closed what it keeps open, and changes its file while it is copied. */
+  @Test
+  void failedCopies_keptOpenAfterTheirRelease_takeNoRoomOfTheDisk() throws Exception {
+    DescriptorSocket socket = connect();
+    List<PassedFile> kept = new ArrayList<>();
+    Path file = source.resolve("large");
+    try {
+      for (int i = 0; i < 40 && kept.size() < 8; i++) {
+        Files.write(file, new byte[500_000 + i]);
+        Answer answer = ask(socket, open(file, 0), 1);
+        Files.setLastModifiedTime(file, FileTime.fromMillis(i));
+        PassedFile copy = answer.received().file();
+        if (copy != null) {
+          kept.add(copy);
+          long handle = answer.message().handle();
+          socket.send(new CacheMessage(Kind.RELEASE, 9, handle, 0).encoded(), PassedFile.NONE);
+        }
+      }
+      long onDisk = 0;
+      for (PassedFile copy : kept) {
+        onDisk += (long) Files.getAttribute(Path.of("/proc/self/fd/" + copy.descriptor()), "size");
+      }
+      CacheReport.Room room = service.report().room();
+      assertThat(onDisk).isLessThanOrEqualTo(room.usedBytes()).isLessThanOrEqualTo(1 << 20);
+      assertThat(room.usedFiles()).isGreaterThanOrEqualTo(kept.size());
+      assertThat(refusal(ask(socket, open(file, 0), 1)))
+          .as("too much is open")
+          .isEqualTo(Refusal.LIMIT);
+    } finally {
+      kept.forEach(PassedFile::close);
+    }
+    awaitUsedFiles(1);
+    assertWorks();
+  }
+
+  private void awaitUsedFiles(long most) {
+    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (service.report().room().usedFiles() > most) {
+      assertThat(System.nanoTime()).as(service.report().toJson()).isLessThan(end);
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void connections_tenThousand_doNotDisturbTheOnesThatThereAre() throws Exception {
+    DescriptorSocket first = connect();
+    assertThat(ask(first, open(source.resolve("f"), 0)).message().kind())
+        .isIn(Kind.WHOLE, Kind.GROWING);
+    for (int i = 0; i < 10_000; i++) {
+      connect();
+    }
+
+    assertThat(ask(first, open(source.resolve("f"), 0)).message().kind()).isEqualTo(Kind.WHOLE);
+    assertThat(service.report().connections()).isLessThanOrEqualTo(4);
+    sockets.forEach(DescriptorSocket::close);
+    sockets.clear();
+    awaitWorking();
+  }
+
+  @Test
+  void copyThatSomebodyDeleted_isMadeAgain() throws Exception {
+    assertWorks();
+    try (Stream<Path> files = Files.walk(directory.resolve("copies/copies"))) {
+      for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
+        Files.delete(file);
+      }
+    }
+
+    assertThat(refusal(ask(connect(), open(source.resolve("f"), 0)))).isEqualTo(Refusal.FAILED);
+    assertWorks();
   }
 }

@@ -1,6 +1,8 @@
 package io.pmfs.cache;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.DescriptorSocket;
@@ -12,6 +14,8 @@ import io.pmfs.tier.LentFile;
 import io.pmfs.tier.SourceFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -19,6 +23,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
@@ -125,7 +130,7 @@ final class CacheServiceTest {
     try (SourceFile file = mount.store().open(FileName.of("f"))) {
       for (int at = 0; at < content.length; at += 1_000_000) {
         assertThat(read(file, at, 1_000_000))
-            .isEqualTo(java.util.Arrays.copyOfRange(content, at, at + 1_000_000));
+            .isEqualTo(Arrays.copyOfRange(content, at, at + 1_000_000));
       }
     }
 
@@ -171,7 +176,10 @@ final class CacheServiceTest {
     Mount mount = mount();
     try (SourceFile file = mount.store().open(FileName.of("f"))) {
       assertThat(file.lend()).isNull();
-      assertThat(read(file, 0, content.length)).isEqualTo(content);
+      for (int at = 0; at < content.length; at += 1_000_000) {
+        assertThat(read(file, at, 1_000_000))
+            .isEqualTo(Arrays.copyOfRange(content, at, at + 1_000_000));
+      }
     }
 
     assertThat(mount.client().statistics().asked()).isEqualTo(1);
@@ -346,10 +354,14 @@ final class CacheServiceTest {
   void read_fullCache_evictsWhatWasNotUsedLately() throws Exception {
     service.close();
     open(1 << 20, false);
-    byte[] content = write("old", 600_000);
-    byte[] other = write("new", 700_000);
+    byte[] content = write("old", 500_000);
+    write("older", 480_000);
+    byte[] other = write("new", 510_000);
     Mount mount = mount();
+    mount.read("older", 480_000);
+    awaitOpenBytes(0);
     mount.read("old", content.length);
+    awaitOpenBytes(0);
 
     assertThat(mount.read("new", other.length)).isEqualTo(other);
     assertThat(mount.sourceBytes()).isEqualTo(other.length);
@@ -358,7 +370,18 @@ final class CacheServiceTest {
 
     assertThat(mount.sourceBytes()).isEqualTo(other.length);
     assertThat(service.report().room().evicted()).isEqualTo(1);
-    assertThat(files()).hasSize(1);
+    assertThat(files()).hasSize(2);
+  }
+
+  @Test
+  void read_moreThanHalfOfTheCapacity_isNotCopied() throws Exception {
+    service.close();
+    open(1 << 20, false);
+    byte[] content = write("f", 600_000);
+    Mount mount = mount();
+    assertThat(mount.read("f", content.length)).isEqualTo(content);
+
+    assertThat(mount.sourceBytes()).isEqualTo(content.length);
   }
 
   @Test
@@ -404,20 +427,53 @@ final class CacheServiceTest {
   }
 
   @Test
-  void read_fullCache_keepsOpenCopies() throws Exception {
+  void read_fullCache_keepsOpenCopies_andEvictsOthersUsedLater() throws Exception {
     service.close();
     open(1 << 20, false);
-    byte[] content = write("open", 500_000);
-    byte[] other = write("new", 700_000);
+    byte[] content = write("open", 100_000);
+    write("a", 400_000);
+    write("b", 390_000);
+    write("c", 150_000);
+    byte[] other = write("new", 270_000);
     Mount mount = mount();
     try (SourceFile file = mount.store().open(FileName.of("open"))) {
       read(file, 0, content.length);
+      mount.read("a", 400_000);
+      mount.read("b", 390_000);
+      mount.read("c", 150_000);
+      awaitOpenBytes(content.length);
       now = now.plus(EVICT_AFTER).plusSeconds(1);
 
       assertThat(mount.read("new", other.length)).isEqualTo(other);
 
-      assertThat(service.report().room().evicted()).isZero();
-      assertThat(mount.sourceBytes()).isEqualTo(other.length);
+      assertThat(service.report().room().evicted()).as(service.report().toJson()).isOne();
+      assertThat(mount.read("open", content.length)).isEqualTo(content);
+      assertThat(mount.sourceBytes()).isZero();
+    }
+  }
+
+  @Test
+  void read_mappedFileWasWritten_whileItsCopyWasMade_isAnotherCopyLater()
+      throws Exception {
+    byte[] content = new byte[100_000];
+    Path path = source.resolve("f");
+    Files.write(path, content);
+    Mount mount = mount();
+    try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
+      MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, content.length);
+      mapped.put(0, (byte) 1); // the kernel notes the time of this alone, until it writes the page
+      content[0] = 1;
+      assertThat(mount.read("f", content.length)).isEqualTo(content);
+      Object changed = Files.getAttribute(path, "unix:ctime");
+      content[1] = 2;
+      long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+      do {
+        mapped.put(1, (byte) 2);
+        assertThat(System.nanoTime()).as("the change shows").isLessThan(end);
+      } while (Files.getAttribute(path, "unix:ctime").equals(changed)
+          && mount.read("f", content.length)[1] != 2);
+
+      assertThat(mount.read("f", content.length)).isEqualTo(content);
     }
   }
 }

@@ -3,6 +3,7 @@ package io.pmfs.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -47,6 +48,11 @@ final class CopierTest {
     @Override
     public void drop() {
       done.add("dropped " + name);
+    }
+
+    @Override
+    public void giveUp() {
+      done.add("gave up " + name);
     }
 
     @Override
@@ -117,5 +123,44 @@ final class CopierTest {
 
     assertThat(done).containsExactly("dropped of ada");
     assertThat(copier.add(ADA, new Held("late", 1))).isEqualTo(Copier.Place.REFUSED);
+  }
+
+  @Test
+  void replaceHanging_sourceDoesNotAnswer_othersGoOn_andThatUserIsRefusedIfAllHang() {
+    List<Held> hanging = new ArrayList<>();
+    try (Copier many = new Copier("copy", Copier.THREADS, () -> {})) {
+      for (int user : List.of(ADA, BOB)) {
+        for (int i = 0; i < Copier.THREADS; i++) {
+          Held work = new Held("of " + user, 1);
+          many.add(user, work);
+          hanging.add(work);
+        }
+      }
+      Held another = new Held("eve's", 1);
+      assertThat(many.add(EVE, another)).isEqualTo(Copier.Place.WAITS);
+
+      // The threads of the second user begin when those of the first are replaced.
+      while (another.begun.getCount() > 0 || count("gave up of") < 2 * 48) {
+        many.replaceHanging(System.nanoTime());
+        Thread.onSpinWait();
+      }
+      another.release.countDown();
+      await(another.ended);
+
+      assertThat(many.add(ADA, new Held("more", 1))).isEqualTo(Copier.Place.REFUSED);
+      hanging.forEach(work -> work.release.countDown());
+      while (many.running() > 0) {
+        Thread.onSpinWait();
+      }
+      Held again = new Held("again", 1);
+      assertThat(many.add(ADA, again)).isNotEqualTo(Copier.Place.REFUSED);
+      await(again.begun);
+      again.release.countDown();
+    }
+    assertThat(count("dropped")).isEqualTo(2 * 16);
+  }
+
+  private long count(String what) {
+    return done.stream().filter(one -> one.startsWith(what)).count();
   }
 }

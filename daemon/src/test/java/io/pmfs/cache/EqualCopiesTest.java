@@ -2,7 +2,6 @@ package io.pmfs.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.fuse.system.PassedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -25,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Equal copies that are kept once. All copies have the same size, of which five fit. */
 final class EqualCopiesTest {
   private static final int SIZE = 300_000; // more than is compared at once
-  private static final long ROOM = SharedCopy.room(SIZE);
+  private static final long ROOM = Space.of(SIZE).bytes();
   private static final Duration EVICT_AFTER = Duration.ofHours(1);
   private static final int ADA = 1000;
   private static final int BOB = 1001;
@@ -39,7 +38,17 @@ final class EqualCopiesTest {
 
   @BeforeEach
   void open() throws IOException {
-    copies = new SharedCopies(directory, 5 * ROOM, EVICT_AFTER, true, () -> now);
+    copies = open(true);
+  }
+
+  private SharedCopies open(boolean deduplicates) throws IOException {
+    CacheRules rules =
+        new CacheRules(
+            new Space(5 * ROOM, Long.MAX_VALUE),
+            EVICT_AFTER,
+            deduplicates,
+            CacheService.Limits.of(10 * ROOM));
+    return SharedCopiesTest.open(directory, new byte[] {1}, rules, () -> now);
   }
 
   @AfterEach
@@ -53,7 +62,7 @@ final class EqualCopiesTest {
   }
 
   private static CopyKey key(long inode) {
-    return new CopyKey("fs", inode, SIZE, Instant.EPOCH, Instant.EPOCH);
+    return new CopyKey(0xf5, inode, SIZE, Instant.EPOCH, Instant.EPOCH);
   }
 
   private static ByteBuffer content(int seed) {
@@ -68,7 +77,7 @@ final class EqualCopiesTest {
 
   /** A copy that its user still holds, and that was not compared yet. */
   private SharedCopy held(long inode, int user, int seed, int checksum) throws IOException {
-    SharedCopy copy = Objects.requireNonNull(copies.create(key(inode), user));
+    SharedCopy copy = Objects.requireNonNull(copies.make(key(inode), user).copy());
     try (FileChannel file = copies.write(copy)) {
       file.write(content(seed), 0);
     }
@@ -77,7 +86,7 @@ final class EqualCopiesTest {
   }
 
   private void merge(SharedCopy copy) {
-    new Merging(copies, copy).run(buffer, bytes -> {});
+    new Merging(copies, copy.key).run(buffer, bytes -> {});
   }
 
   private void make(long inode, int user, int seed) throws IOException {
@@ -88,7 +97,7 @@ final class EqualCopiesTest {
 
   /** The copy of a file, which it holds for a moment. */
   private @Nullable SharedCopy find(long inode) {
-    SharedCopy copy = copies.hold(key(inode), EVE);
+    SharedCopy copy = copies.hold(key(inode), EVE).copy();
     if (copy != null) {
       copies.release(copy, EVE);
     }
@@ -96,16 +105,18 @@ final class EqualCopiesTest {
   }
 
   private byte[] read(long inode) throws Exception {
-    SharedCopy copy = Objects.requireNonNull(find(inode));
+    SharedCopy copy = Objects.requireNonNull(copies.hold(key(inode), EVE).copy());
     if (copies.isFound(copy)) {
       copies.compare(copy);
     }
-    try (PassedFile file = Objects.requireNonNull(copies.present(copy, key(inode)).file())) {
-      ByteBuffer read = ByteBuffer.allocateDirect(SIZE);
-      file.read(0, read);
+    try (FileChannel file = SharedCopiesTest.passed(copies, copy, key(inode))) {
+      ByteBuffer read = ByteBuffer.allocate(SIZE);
+      file.read(read, 0);
       byte[] bytes = new byte[read.flip().remaining()];
       read.get(bytes);
       return bytes;
+    } finally {
+      copies.release(copy, EVE);
     }
   }
 
@@ -129,8 +140,8 @@ final class EqualCopiesTest {
     }
   }
 
-  private Path file(long inode, int user, int seed) {
-    return directory.resolve("copies").resolve(key(inode).path(user, checksum(seed)));
+  private Path file(long inode, int seed) {
+    return directory.resolve("copies").resolve(key(inode).path(checksum(seed)));
   }
 
   @Test
@@ -166,16 +177,18 @@ final class EqualCopiesTest {
   void merge_replacedFileIsOpen_itsReadersGoOn_andItsRoomCountsUntilTheyClose() throws Exception {
     make(1, ADA, 7);
     SharedCopy open = held(2, BOB, 7, checksum(7));
-    try (PassedFile file = Objects.requireNonNull(copies.present(open, key(2)).file())) {
+    try (FileChannel file = SharedCopiesTest.passed(copies, open, key(2))) {
       merge(open);
 
       assertThat(namesAndFiles()).containsExactly(2L, 1L);
       assertThat(used(BOB)).isEqualTo(1);
       assertThat(usedFiles()).isEqualTo(2);
       // What a reader hears who waited for more of it.
-      assertThat(copies.present(open, null).state()).isEqualTo(SharedCopy.State.WHOLE);
-      ByteBuffer read = ByteBuffer.allocateDirect(SIZE);
-      assertThat(file.read(0, read)).isEqualTo(SIZE);
+      try (SharedCopies.Present present = copies.present(open, null)) {
+        assertThat(present.state()).isEqualTo(SharedCopy.State.WHOLE);
+      }
+      ByteBuffer read = ByteBuffer.allocate(SIZE);
+      assertThat(file.read(read, 0)).isEqualTo(SIZE);
       assertThat(read.flip()).isEqualTo(content(7));
     }
     copies.release(open, BOB);
@@ -187,7 +200,7 @@ final class EqualCopiesTest {
   @Test
   void merge_otherFileCannotBeRead_areKeptApart() throws Exception {
     make(1, ADA, 7);
-    try (FileChannel file = FileChannel.open(file(1, ADA, 7), StandardOpenOption.WRITE)) {
+    try (FileChannel file = FileChannel.open(file(1, 7), StandardOpenOption.WRITE)) {
       file.truncate(SIZE / 2);
     }
     make(2, BOB, 7);
@@ -201,19 +214,9 @@ final class EqualCopiesTest {
   }
 
   @Test
-  void merge_nameIsTaken_areKeptApart() throws Exception {
-    make(1, ADA, 7);
-    Files.createDirectories(file(2, CopyKey.NOBODY, 7));
-    make(2, BOB, 7);
-
-    assertThat(namesAndFiles()).containsExactly(2L, 2L);
-    assertThat(read(2)).isEqualTo(content(7).array());
-  }
-
-  @Test
   void merge_notAskedFor_keepsCopiesApart() throws IOException {
     copies.close();
-    copies = new SharedCopies(directory, 5 * ROOM, EVICT_AFTER, false, () -> now);
+    copies = open(false);
     make(1, ADA, 7);
     make(2, BOB, 7);
 
@@ -223,10 +226,10 @@ final class EqualCopiesTest {
   @Test
   void mayBeEqual_fileOfLessThanABlock_isNot() throws IOException {
     for (int inode = 1; inode <= 2; inode++) {
-      CopyKey small = new CopyKey("fs", inode, 4095, Instant.EPOCH, Instant.EPOCH);
-      SharedCopy copy = Objects.requireNonNull(copies.create(small, ADA));
+      CopyKey small = new CopyKey(0xf5, inode, 4095, Instant.EPOCH, Instant.EPOCH);
+      SharedCopy copy = Objects.requireNonNull(copies.make(small, ADA).copy());
       copies.complete(copy, 7);
-      assertThat(copies.mayBeEqual(copy)).isFalse();
+      assertThat(copies.mayBeEqual(small)).isFalse();
     }
   }
 
@@ -256,7 +259,7 @@ final class EqualCopiesTest {
       make(i, ADA, i);
       make(100 + i, BOB, i);
     }
-    SharedCopy open = Objects.requireNonNull(copies.hold(key(101), BOB));
+    SharedCopy open = Objects.requireNonNull(copies.hold(key(101), BOB).copy());
     now = now.plus(EVICT_AFTER).plusSeconds(1);
     find(102);
 
@@ -294,39 +297,65 @@ final class EqualCopiesTest {
   }
 
   @Test
-  void open_afterAKillBetweenLinkAndUnlink_hasOneCopyForEachFile() throws Exception {
+  void merge_replacedFileIsKeptOpen_countsAfterItsReleaseAndAfterARestart() throws Exception {
     make(1, ADA, 7);
-    Path left = directory.resolve("left");
-    merge(held(2, BOB, 7, checksum(7)));
-    Files.write(left, content(7).array());
-    Files.createLink(file(2, BOB, 7), left);
-    openAgain();
+    SharedCopy open = held(2, BOB, 7, checksum(7));
+    try (FileChannel file = SharedCopiesTest.passed(copies, open, key(2))) {
+      merge(open);
+      copies.release(open, BOB);
+      assertThat(usedFiles()).isEqualTo(2);
+      openAgain();
 
-    assertThat(copies.room().copies()).isEqualTo(2);
-    assertThat(read(1)).isEqualTo(content(7).array());
-    assertThat(read(2)).isEqualTo(content(7).array());
-    assertThat(usedFiles()).isEqualTo(namesAndFiles().get(1));
+      assertThat(usedFiles()).isEqualTo(2);
+      ByteBuffer read = ByteBuffer.allocate(SIZE);
+      assertThat(file.read(read, 0)).isEqualTo(SIZE);
+    }
+    copies.lookAgain();
+
+    assertThat(usedFiles()).isEqualTo(1);
+    assertThat(directory.resolve("leaving")).isEmptyDirectory();
   }
 
   @Test
-  void open_firstNameIsGone_removesTheOthers() throws Exception {
+  void open_afterAKillWhileEqualFilesBecameOne_leavesTheOtherNamesAlone() throws Exception {
+    make(1, ADA, 7);
+    copies.close();
+    Files.createLink(directory.resolve("incoming/1"), file(1, 7));
+    Files.createLink(directory.resolve("leaving/1"), file(1, 7));
+    open();
+
+    assertThat(read(1)).isEqualTo(content(7).array());
+    assertThat(usedFiles()).isEqualTo(1);
+    assertThat(directory.resolve("incoming")).isEmptyDirectory();
+    assertThat(directory.resolve("leaving")).isEmptyDirectory();
+  }
+
+  @Test
+  void open_indexIsLost_knowsWhichNamesShareAFile() throws Exception {
     make(1, ADA, 7);
     make(2, BOB, 7);
-    Files.delete(file(1, ADA, 7));
-    openAgain();
+    make(3, BOB, 8);
+    copies.close();
+    Files.delete(directory.resolve("index/CURRENT"));
+    open();
 
-    assertThat(namesAndFiles()).containsExactly(0L, 0L);
-    assertThat(copies.room().copies()).isZero();
+    assertThat(copies.room().copies()).isEqualTo(3);
+    assertThat(copies.room().sharing()).isEqualTo(1);
+    assertThat(usedFiles()).isEqualTo(2);
+    assertThat(read(1)).isEqualTo(content(7).array());
+    assertThat(read(2)).isEqualTo(content(7).array());
   }
 
   @Test
   void compare_sharedFileIsDamaged_dropsAllNames() throws Exception {
     make(1, ADA, 7);
     make(2, BOB, 7);
-    Files.write(file(1, ADA, 7), content(8).array());
+    Files.write(file(1, 7), content(8).array());
     openAgain();
 
-    copies.compare(Objects.requireNonNull(find(2)));
+    SharedCopy damaged = Objects.requireNonNull(copies.hold(key(2), BOB).copy());
+    copies.compare(damaged);
+    copies.release(damaged, BOB);
 
     assertThat(find(1)).isNull();
     assertThat(find(2)).isNull();
@@ -338,9 +367,9 @@ final class EqualCopiesTest {
   void present_sharedFile_doesNotShowItsReaderWhoElseHasIt() throws Exception {
     make(1, ADA, 7);
     make(2, BOB, 7);
-    SharedCopy copy = Objects.requireNonNull(find(2));
-    try (PassedFile file = copies.present(copy, key(2)).file()) {
-      assertThat(file).isNotNull();
+    SharedCopy copy = Objects.requireNonNull(copies.hold(key(2), BOB).copy());
+    try (SharedCopies.Present present = copies.present(copy, key(2))) {
+      assertThat(present.file()).isNotNull();
       try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
         List<String> shown = new ArrayList<>();
         for (Path link : (Iterable<Path>) open::iterator) {
@@ -350,7 +379,7 @@ final class EqualCopiesTest {
         }
         assertThat(shown)
             .filteredOn(path -> path.startsWith(directory.resolve("copies").toString()))
-            .containsExactly(file(2, CopyKey.NOBODY, 7).toString());
+            .containsExactly(file(2, 7).toString());
       }
     }
   }

@@ -3,13 +3,18 @@ package io.pmfs.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.cache.CacheMessage.Refusal;
+import io.pmfs.fuse.system.PassedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
@@ -19,11 +24,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Room and shares. All copies have the same size, of which ten fit. */
 final class SharedCopiesTest {
   private static final int SIZE = 4096;
   private static final Duration EVICT_AFTER = Duration.ofHours(1);
+  private static final long UNLIMITED_FILES = Long.MAX_VALUE;
+  private static final byte[] BOOT = {1};
+  private static final CacheService.Limits LIMITS = CacheService.Limits.of(20 * SIZE);
   private static final int ADA = 1000;
   private static final int BOB = 1001;
   private static final int EVE = 1002;
@@ -35,31 +45,75 @@ final class SharedCopiesTest {
 
   @BeforeEach
   void open() throws IOException {
-    copies = new SharedCopies(directory, 10 * SIZE, EVICT_AFTER, false, () -> now);
+    copies = open(directory, UNLIMITED_FILES, LIMITS);
   }
 
   @AfterEach
-  void close() throws IOException {
+  void close() {
     copies.close();
   }
 
+  private void openAgain() throws IOException {
+    copies.close();
+    open();
+  }
+
+  private SharedCopies open(Path at, long files, CacheService.Limits limits) throws IOException {
+    Space capacity = new Space(10 * SIZE, files);
+    return open(at, BOOT, new CacheRules(capacity, EVICT_AFTER, false, limits), () -> now);
+  }
+
+  /** Opens copies as the service does. */
+  static SharedCopies open(Path directory, byte[] boot, CacheRules rules, InstantSource clock)
+      throws IOException {
+    CopyFiles files = new CopyFiles(directory);
+    try {
+      return new SharedCopies(files, FoundCopies.index(files, boot), rules, clock);
+    } catch (IOException e) {
+      files.close();
+      throw e;
+    }
+  }
+
   private static CopyKey key(long inode) {
-    return new CopyKey("fs", inode, SIZE, Instant.EPOCH, Instant.EPOCH);
+    return new CopyKey(0xf5, inode, SIZE, Instant.EPOCH, Instant.EPOCH);
+  }
+
+  private @Nullable SharedCopy create(long inode, int user) {
+    HeldCopy held = copies.make(key(inode), user);
+    return held.isNew() ? held.copy() : null;
   }
 
   /** A whole copy that is held; null if there is no room. */
   private @Nullable SharedCopy make(long inode, int user) throws IOException {
-    SharedCopy copy = copies.create(key(inode), user);
+    SharedCopy copy = create(inode, user);
     if (copy != null) {
-      ByteBuffer content = ByteBuffer.allocate(SIZE).putLong(0, inode);
-      CRC32C crc = new CRC32C();
-      crc.update(content.duplicate());
-      try (FileChannel file = copies.write(copy)) {
-        file.write(content, 0);
-      }
-      copies.complete(copy, (int) crc.getValue());
+      write(copy, inode);
+      copies.complete(copy, checksum(inode));
     }
     return copy;
+  }
+
+  private void write(SharedCopy copy, long inode) throws IOException {
+    try (FileChannel file = copies.write(copy)) {
+      file.write(content(inode), 0);
+    }
+  }
+
+  /** What a client gets, and has open however the service goes on. */
+  private FileChannel passed(SharedCopy copy) throws Exception {
+    return passed(copies, copy, copy.key);
+  }
+
+  static FileChannel passed(SharedCopies copies, SharedCopy copy, CopyKey as) throws Exception {
+    try (SharedCopies.Present present = copies.present(copy, as)) {
+      PassedFile file = Objects.requireNonNull(present.file());
+      return FileChannel.open(Path.of("/proc/self/fd/" + file.descriptor()));
+    }
+  }
+
+  private static ByteBuffer content(long inode) {
+    return ByteBuffer.allocate(SIZE).putLong(0, inode);
   }
 
   private boolean fill(long first, int count, int user) throws IOException {
@@ -75,7 +129,7 @@ final class SharedCopiesTest {
   }
 
   private boolean has(long inode) {
-    SharedCopy copy = copies.hold(key(inode), ADA);
+    SharedCopy copy = copies.hold(key(inode), ADA).copy();
     if (copy != null) {
       copies.release(copy, ADA);
     }
@@ -91,14 +145,19 @@ final class SharedCopiesTest {
   void hold_copyThatIsJustBeingMade_hasAFile(@TempDir Path large) throws Exception {
     int count = 1000;
     AtomicLong made = new AtomicLong();
-    try (SharedCopies many =
-        new SharedCopies(large, (long) count * SIZE, EVICT_AFTER, false, () -> now)) {
+    CacheRules rules =
+        new CacheRules(
+            new Space((long) count * SIZE, UNLIMITED_FILES),
+            EVICT_AFTER,
+            false,
+            CacheService.Limits.of(2L * count * SIZE));
+    try (SharedCopies many = open(large, BOOT, rules, () -> now)) {
       CompletableFuture<Integer> looking =
           CompletableFuture.supplyAsync(
               () -> {
                 int without = 0;
                 while (made.get() <= count) {
-                  SharedCopy copy = many.hold(key(made.get()), BOB);
+                  SharedCopy copy = many.hold(key(made.get()), BOB).copy();
                   if (copy != null) {
                     without += Files.exists(copy.file) ? 0 : 1;
                     many.release(copy, BOB);
@@ -107,7 +166,7 @@ final class SharedCopiesTest {
                 return without;
               });
       while (made.incrementAndGet() <= count) {
-        assertThat(many.create(key(made.get()), ADA)).isNotNull();
+        assertThat(many.make(key(made.get()), ADA).isNew()).isTrue();
       }
       assertThat(looking.get()).isZero();
     }
@@ -166,7 +225,7 @@ final class SharedCopiesTest {
     }
     now = now.plus(EVICT_AFTER).plusSeconds(1);
     assertThat(make(11, BOB)).isNull();
-    assertThat(copies.heldBytes(ADA)).isEqualTo(10 * SIZE);
+    assertThat(openBytes(ADA)).isEqualTo(10 * SIZE);
 
     copies.release(first, ADA);
 
@@ -174,17 +233,140 @@ final class SharedCopiesTest {
     assertThat(has(1)).isFalse();
   }
 
+  private long openBytes(int user) {
+    CacheReport.OfUser report = copies.room().users().get(user);
+    return report == null ? 0 : report.openBytes();
+  }
+
+  @Test
+  void create_filesRunOut_evictsLikeBytes() throws IOException {
+    copies.close();
+    copies = open(directory, 4, LIMITS);
+    assertThat(fill(1, 4, ADA)).isTrue();
+
+    assertThat(fill(100, 3, BOB)).isFalse();
+
+    assertThat(used(ADA)).isEqualTo(2);
+    assertThat(used(BOB)).isEqualTo(2);
+    assertThat(copies.room().usedFiles()).isEqualTo(4);
+    assertThat(copies.room().capacityFiles()).isEqualTo(4);
+  }
+
+  @Test
+  void make_halfOfTheCapacityIsOpen_refusesTheNext_countedWithIt() throws IOException {
+    copies.close();
+    copies = open(directory, UNLIMITED_FILES, CacheService.Limits.of(10 * SIZE));
+    for (int i = 1; i <= 4; i++) {
+      make(i, ADA);
+    }
+    fill(20, 1, BOB);
+    CopyKey large = new CopyKey(0xf5, 5, 2 * SIZE, Instant.EPOCH, Instant.EPOCH);
+    assertThat(copies.make(large, ADA).why()).isEqualTo(Refusal.LIMIT);
+    assertThat(make(5, ADA)).isNotNull();
+
+    assertThat(copies.make(key(6), ADA).why()).isEqualTo(Refusal.LIMIT);
+    assertThat(copies.hold(key(20), ADA).why()).isEqualTo(Refusal.LIMIT);
+    assertThat(copies.hold(key(1), ADA).copy()).as("is open already").isNotNull();
+    assertThat(make(7, BOB)).isNotNull();
+  }
+
+  @Test
+  void release_copyThatIsStillOpen_countsForWhoHadIt_andIsNotEvicted() throws Exception {
+    SharedCopy copy = Objects.requireNonNull(make(1, ADA));
+    try (FileChannel kept = passed(copy)) {
+      assertThat(kept.size()).isEqualTo(SIZE);
+      copies.release(copy, ADA);
+      fill(2, 9, ADA);
+      now = now.plus(EVICT_AFTER).plusSeconds(1);
+
+      assertThat(fill(100, 10, BOB)).isFalse();
+
+      assertThat(openBytes(ADA)).isEqualTo(SIZE);
+      assertThat(copies.room().leftOpen()).isEqualTo(1);
+      assertThat(has(1)).isTrue();
+      copies.lookAgain();
+      assertThat(copies.room().leftOpen()).isEqualTo(1);
+    }
+    copies.lookAgain();
+
+    assertThat(openBytes(ADA)).isZero();
+    assertThat(copies.room().leftOpen()).isZero();
+    assertThat(make(200, EVE)).isNotNull();
+  }
+
+  @Test
+  void create_copyIsOpenSinceAnEarlierRun_isNotEvicted() throws Exception {
+    SharedCopy copy = Objects.requireNonNull(make(1, ADA));
+    try (FileChannel kept = passed(copy)) {
+      assertThat(kept.size()).isEqualTo(SIZE);
+      fill(2, 9, ADA);
+      openAgain();
+      now = now.plus(EVICT_AFTER).plusSeconds(1);
+      fill(100, 10, BOB);
+
+      assertThat(has(1)).isTrue();
+      assertThat(has(2)).isFalse();
+    }
+  }
+
+  @Test
+  void fail_growingCopyThatSomebodyHasOpen_freesItsRoomAtOnce_andItsFileOnceItIsClosed()
+      throws Exception {
+    SharedCopy copy = Objects.requireNonNull(create(1, ADA));
+    try (FileChannel kept = passed(copy);
+        FileChannel writer = copies.write(copy)) {
+      writer.write(content(1), 0);
+      copies.fail(copy);
+      copies.release(copy, ADA);
+
+      assertThat(copies.room().usedBytes()).isZero();
+      assertThat(copies.room().usedFiles()).isEqualTo(1);
+      assertThat(openBytes(ADA)).isEqualTo(SIZE);
+      assertThat(kept.read(ByteBuffer.allocate(SIZE), 0)).as("no byte, not a zero").isNegative();
+      assertThatThrownBy(() -> writer.write(content(1), 0))
+          .isInstanceOf(ClosedChannelException.class);
+      assertThat(has(1)).isFalse();
+    }
+    copies.lookAgain();
+
+    assertThat(copies.room().usedFiles()).isZero();
+    assertThat(openBytes(ADA)).isZero();
+    assertThat(directory.resolve("incoming")).isEmptyDirectory();
+  }
+
   @Test
   void fail_whileOthersHoldIt_countsUntilTheyRelease() throws IOException {
-    SharedCopy copy = Objects.requireNonNull(copies.create(key(1), ADA));
-    SharedCopy same = Objects.requireNonNull(copies.hold(key(1), BOB));
+    SharedCopy copy = Objects.requireNonNull(create(1, ADA));
+    SharedCopy same = Objects.requireNonNull(copies.hold(key(1), BOB).copy());
     copies.fail(copy);
     copies.release(copy, ADA);
 
-    assertThat(copies.room().usedBytes()).isEqualTo(SIZE);
-    assertThat(copies.hold(key(1), ADA)).isNull();
+    assertThat(copies.room().usedFiles()).isEqualTo(1);
+    assertThat(has(1)).isFalse();
     copies.release(same, BOB);
-    assertThat(copies.room().usedBytes()).isZero();
+    assertThat(copies.room().usedFiles()).isZero();
+  }
+
+  @Test
+  void present_copy_tellsItsReaderNothingOfOthers() throws Exception {
+    SharedCopy copy = Objects.requireNonNull(make(1, ADA));
+    copies.release(copy, ADA);
+    now = now.plus(EVICT_AFTER);
+    FileTime before = (FileTime) Files.getAttribute(copy.file, "unix:ctime");
+    SharedCopy his = Objects.requireNonNull(copies.hold(key(1), BOB).copy());
+    try (SharedCopies.Present present = copies.present(his, key(1))) {
+      PassedFile file = Objects.requireNonNull(present.file());
+      file.read(0, ByteBuffer.allocateDirect(SIZE));
+      Path shown = Files.readSymbolicLink(Path.of("/proc/self/fd/" + file.descriptor()));
+
+      assertThat(shown.toString()).doesNotContain(Integer.toHexString(ADA));
+      assertThat(Files.getAttribute(shown, "unix:ctime")).isEqualTo(before);
+      FileTime written = (FileTime) Files.getAttribute(shown, "unix:lastModifiedTime");
+      FileTime read = (FileTime) Files.getAttribute(shown, "unix:lastAccessTime");
+      assertThat(written).isLessThanOrEqualTo(before);
+      assertThat(read).isLessThanOrEqualTo(before);
+    }
+    copies.release(his, BOB);
   }
 
   @Test
@@ -192,42 +374,121 @@ final class SharedCopiesTest {
     fill(1, 3, ADA);
     now = now.plusSeconds(3600);
     fill(4, 3, BOB);
-    Files.setLastModifiedTime(
-        directory.resolve("copies").resolve(key(2).path(ADA, checksum(2))),
-        java.nio.file.attribute.FileTime.from(Instant.EPOCH));
+    assertThat(has(1)).isTrue();
     copies.close();
-    copies = new SharedCopies(directory, 5 * SIZE, EVICT_AFTER, false, () -> now);
+    Space less = new Space(5 * SIZE, UNLIMITED_FILES);
+    copies = open(directory, BOOT, new CacheRules(less, EVICT_AFTER, false, LIMITS), () -> now);
 
     assertThat(used(ADA)).isEqualTo(2);
     assertThat(used(BOB)).isEqualTo(3);
     assertThat(has(2)).isFalse();
+    assertThat(has(1)).isTrue();
   }
 
   private static int checksum(long inode) {
     CRC32C crc = new CRC32C();
-    crc.update(ByteBuffer.allocate(SIZE).putLong(0, inode));
+    crc.update(content(inode));
     return (int) crc.getValue();
   }
 
-  @Test
-  void open_foreignFiles_areRemoved() throws IOException {
-    Path foreign = directory.resolve("copies/fs/01/1-2-3");
-    Files.createDirectories(foreign.getParent());
-    Files.writeString(foreign, "foreign");
-    fill(1, 1, ADA);
-    Path whole = directory.resolve("copies").resolve(key(1).path(ADA, checksum(1)));
-    Files.writeString(whole, "short");
+  private Path file(long inode) {
+    return directory.resolve("copies").resolve(key(inode).path(checksum(inode)));
+  }
+
+  /** As after a power cut: the index was not closed, and is of another time. */
+  private void openAfterPowerCut() throws IOException {
     copies.close();
+    try (CopyIndex index = new CopyIndex(directory.resolve("index"))) {
+      index.opened(new byte[] {2});
+    }
+    open();
+  }
+
+  @Test
+  void open_afterAPowerCut_findsCopiesByTheirNames_andKnowsTheirUsers() throws IOException {
+    fill(1, 3, ADA);
+    fill(4, 1, BOB);
+    Path lost = file(2);
+    Files.write(lost, new byte[SIZE / 2]);
+    Path foreign = directory.resolve("copies/00000000000000f5/01/1-2-3");
+    Files.writeString(foreign, "foreign");
+    openAfterPowerCut();
+
+    assertThat(used(ADA)).isEqualTo(2);
+    assertThat(used(BOB)).isEqualTo(1);
+    assertThat(has(1)).isTrue();
+    assertThat(has(2)).isFalse();
+    assertThat(lost).doesNotExist();
+    assertThat(foreign).hasContent("foreign");
+  }
+
+  @Test
+  void open_indexIsDamagedOrLost_findsCopiesByTheirNames_ofNobodyUntilTheyAreAskedFor()
+      throws IOException {
+    fill(1, 3, BOB);
+    copies.close();
+    Files.writeString(directory.resolve("index/CURRENT"), "nonsense");
     open();
 
-    assertThat(foreign).doesNotExist();
-    assertThat(whole).doesNotExist();
-    assertThat(copies.room().usedBytes()).isZero();
+    assertThat(used(CopyKey.NOBODY)).isEqualTo(3);
+    assertThat(has(2)).isTrue();
+    assertThat(used(CopyKey.NOBODY)).isEqualTo(2);
+    assertThat(used(ADA)).isEqualTo(1);
+  }
+
+  @Test
+  void open_recordWithoutAFile_isDroppedWhenItIsAskedFor() throws IOException {
+    fill(1, 1, ADA);
+    Files.delete(file(1));
+    openAgain();
+    SharedCopy copy = Objects.requireNonNull(copies.hold(key(1), ADA).copy());
+    copies.compare(copy);
+    copies.release(copy, ADA);
+
+    assertThat(has(1)).isFalse();
+    assertThat(copies.room().usedFiles()).isZero();
+    assertThat(fill(1, 1, ADA)).isTrue();
   }
 
   @Test
   void open_directoryInUse_isRefused() {
-    assertThatThrownBy(() -> new SharedCopies(directory, SIZE, EVICT_AFTER, false, () -> now))
+    assertThatThrownBy(() -> open(directory, UNLIMITED_FILES, LIMITS))
         .hasMessageContaining("in use by another cache");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"incoming/1", "copies/fs/mine", "leaving/1", "a"})
+  void open_directoryOfSomebodyElse_isRefusedAndLeftAlone(String name, @TempDir Path other)
+      throws IOException {
+    Path foreign = other.resolve(name);
+    Files.createDirectories(foreign.getParent());
+    Files.writeString(foreign, "foreign");
+
+    assertThatThrownBy(() -> open(other, UNLIMITED_FILES, LIMITS))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining(other + " has files")
+        .hasMessageContaining("give an empty directory");
+
+    assertThat(foreign).hasContent("foreign");
+    assertThat(other.resolve("lock")).doesNotExist();
+  }
+
+  @Test
+  void open_directoryOfAnEarlierVersion_isTakenOver(@TempDir Path other) throws IOException {
+    Path right = key(1).path(checksum(1));
+    String before = right.getFileName().toString().replaceFirst("-([^-]+)$", "-3e8-$1");
+    Path file = other.resolve("copies").resolve(right).resolveSibling(before);
+    Files.createDirectories(file.getParent());
+    Files.createDirectories(other.resolve("incoming"));
+    Files.createFile(other.resolve("incoming/7"));
+    Files.createFile(other.resolve("lock"));
+    Files.write(file, content(1).array());
+    copies.close();
+    copies = open(other, UNLIMITED_FILES, LIMITS);
+
+    assertThat(has(1)).isTrue();
+    assertThat(file).doesNotExist();
+    assertThat(other.resolve("copies").resolve(right)).exists();
+    assertThat(other.resolve("incoming")).isEmptyDirectory();
   }
 }

@@ -1,0 +1,13 @@
+package io.pmfs.cache;
+
+import java.time.Duration;
+
+/**
+ * Which copies are kept.
+ *
+ * @param evictAfter how long a copy must not have been asked for before another one may take its
+ *     room, unless its user has more than a share
+ * @param deduplicates whether to look for equal copies, to keep them once
+ */
+record CacheRules(
+    Space capacity, Duration evictAfter, boolean deduplicates, CacheService.Limits limits) {}
