@@ -5,13 +5,18 @@ import static io.pmfs.it.NodeCacheBed.BOB;
 import static io.pmfs.it.NodeCacheBed.EVE;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.system.DescriptorSocket;
+import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,6 +25,9 @@ import org.junit.jupiter.api.Test;
 final class NodeCacheIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int ROUNDS = "all".equals(System.getProperty("pmfs.large")) ? 5 : 2;
+
+  /** One of the reasons for a refusal, in the service's protocol. */
+  private static final long NOT_LISTED = 2;
 
   private NodeCacheBed bed;
 
@@ -197,6 +205,84 @@ final class NodeCacheIT {
             return mount.status().number("reads.opensLeftToKernel") > 0;
           });
     }
+  }
+
+  /** Whatever they say of their files, they have device numbers of their own. */
+  @Test
+  void fileSystemsOfUsers_areNeverTheListedOne() throws Exception {
+    bed.serve();
+    Dataset dataset = Dataset.create(bed.pmfs().directory("listed"), 5000);
+    Path root = dataset.root();
+    String name = dataset.items().get(0).name();
+    Path listed = root.resolve(name);
+    assertThat(refusal(listed)).isNotEqualTo(NOT_LISTED);
+
+    Path other = bed.pmfs().directory("other");
+    Command.run("mount", "-t", "tmpfs", "tmpfs", other.toString()).expect(0);
+    Path work = bed.pmfs().directory("work");
+    for (String layers :
+        List.of(
+            "lowerdir=" + other + ",upperdir=" + root + ",workdir=" + work + ",xino=off",
+            "lowerdir=" + other + ",upperdir=" + root + ",workdir=" + work + ",xino=on",
+            "lowerdir=" + root + ":" + other)) {
+      Path overlay = bed.pmfs().directory("overlay");
+      Command.run("mount", "-t", "overlay", "overlay", "-o", layers, overlay.toString()).expect(0);
+      assertThat(refusal(overlay.resolve(name))).as(layers).isEqualTo(NOT_LISTED);
+      Command.run("umount", overlay.toString()).expect(0);
+    }
+    try (FaultyDisk loop = FaultyDisk.create(bed.pmfs().scratch(), "loop", "16M")) {
+      Path copy = Files.copy(listed, loop.directory().resolve("f"));
+      assertThat(refusal(copy)).isEqualTo(NOT_LISTED);
+    }
+    try (OwnMount fuse = new OwnMount(bed.pmfs().scratch(), root)) {
+      Path file = fuse.mountpoint().resolve(name);
+      assertThat(Posix.stat(file.toString()).size()).isEqualTo(5000);
+      assertThat(refusal(file)).isEqualTo(NOT_LISTED);
+    }
+  }
+
+  /** Why the service does not copy a file that is passed to it, in its protocol; -1 if it does. */
+  private long refusal(Path path) throws FsException {
+    try (DescriptorSocket socket = DescriptorSocket.connect(bed.socket(), PATIENCE);
+        PassedFile file = PassedFile.open(path)) {
+      ByteBuffer question = ByteBuffer.allocate(32).putInt(0x504d4301).putInt(1).putLong(1);
+      socket.send(question.array(), file.descriptor());
+      DescriptorSocket.Message answer = Objects.requireNonNull(socket.receive());
+      if (answer.file() != null) {
+        answer.file().close();
+      }
+      boolean isRefused = answer.bytes().getInt(Integer.BYTES) == 18;
+      return isRefused ? answer.bytes().getLong(3 * Long.BYTES) : -1;
+    }
+  }
+
+  /** A tier that is full, the service killed and started again: --status, and no read fails. */
+  @Test
+  void status_showsFilesAndUsers_alsoAfterAKill() throws Exception {
+    bed.serve();
+    Dataset dataset = bed.dataset("source", ADA, Dataset.sizes(20, 10_000));
+    Path ofAda = bed.mount(ADA, "a", dataset);
+    assertReadRight(ADA, dataset, ofAda);
+    bed.kill();
+    bed.serve();
+
+    String said = bed.pmfs().run("node-cache", "--status", bed.socket().toString()).out();
+    assertThat(said).contains("copies   20,").containsPattern("files +20 of [0-9,]+");
+    assertThat(said).containsPattern("user " + ADA + " +[^,]+, 20 files, open ");
+    Path foreign = bed.pmfs().directory("foreign");
+    Files.createFile(foreign.resolve("incoming"));
+    Command refused =
+        bed.pmfs()
+            .run(
+                "node-cache",
+                "--socket",
+                foreign.resolve("socket").toString(),
+                "--tier",
+                "ssd:" + foreign + ":1G",
+                "--source-filesystem",
+                foreign.toString());
+    assertThat(refused.exit()).isEqualTo(2);
+    assertThat(refused.err()).contains(foreign + " has files that are no copies").hasLineCount(1);
   }
 
   private long openBytesOfRoot() {

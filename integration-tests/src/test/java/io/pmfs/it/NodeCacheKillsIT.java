@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -255,8 +256,10 @@ final class NodeCacheKillsIT {
   }
 
   private boolean isCopying() {
-    return Installation.files(bed.copies().resolve("incoming")).stream()
-        .anyMatch(file -> file.toFile().length() > GROWING_BYTES);
+    Path incoming = bed.copies().resolve("incoming");
+    return Files.isDirectory(incoming)
+        && Installation.files(incoming).stream()
+            .anyMatch(file -> file.toFile().length() > GROWING_BYTES);
   }
 
   private static void remove(Path directory) throws IOException {
@@ -267,6 +270,15 @@ final class NodeCacheKillsIT {
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
               throws IOException {
             Files.delete(file);
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path inner, @Nullable IOException e)
+              throws IOException {
+            if (!inner.equals(directory)) {
+              Files.delete(inner);
+            }
             return FileVisitResult.CONTINUE;
           }
         });
